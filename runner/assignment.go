@@ -170,7 +170,7 @@ func (r *runner) admit(ctx context.Context, a *assignment, ws *workspace.Workspa
 // outputSchema returns the schema of the agent's structured output: the job's, or that of the feedback to post.
 func (r *runner) outputSchema(ctx context.Context, a *assignment, ws *workspace.Workspace) (settings.OutputSchema, error) {
 	schema, err := r.source.ReadOutputSchema(ctx, ws.Commit(), a.settings)
-	if err == nil && a.job().Publish.Feedback() {
+	if err == nil && a.job().Publish.IsFeedback() {
 		return feedback.Schema(a.job().Publish)
 	}
 	return schema, err

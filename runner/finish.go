@@ -186,7 +186,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 		result.ExitCode = result.Outcome.ExitCode()
 	}
 	// The page can be regenerated from the transcript, so a failure does not change the outcome.
-	if err := r.rec.Report(); err != nil {
+	if err := r.rec.WriteReport(); err != nil {
 		addError(err)
 		return result
 	}
@@ -200,7 +200,7 @@ func (r *runner) recordStart(a *assignment) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.outputSchema.Source,
+		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), RunPage: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.outputSchema.Source,
 	}
 	if a.script != "" {
 		event.Scripted = filepath.Base(a.script)

@@ -123,7 +123,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	}
 	p := place{assignment: &a}
 	from := r.checkoutOptions(a.dir)
-	from.Filters = a.job().Git.Listed()
+	from.Filters = a.job().Git.FilterReads()
 	p.workspace, h.FoundWork, err = workspace.Resume(ctx, r.rec, from, h.ForWorkspace())
 	r.end.workspace = p.workspace
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
 		a.source.Forge, a.source.Target = a.project.Forge, a.project.Repo
 	}
-	if h.Job.Task.OutputSchema != "" || h.Job.Publish.Feedback() {
+	if h.Job.Task.OutputSchema != "" || h.Job.Publish.IsFeedback() {
 		if a.outputSchema, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
 			return nil, err
 		}

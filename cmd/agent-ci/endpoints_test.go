@@ -583,7 +583,7 @@ func TestJobAndDocsNameQuirks(t *testing.T) {
 	if diff := gocmp.Diff(chat.Quirks(), listed); diff != "" {
 		t.Errorf("quirks (-of the model +of docs/reference/model.md):\n%s", diff)
 	}
-	if diff := gocmp.Diff(chat.Quirks(), job.Format().Root.At("model.chat").Values); diff != "" {
+	if diff := gocmp.Diff(chat.Quirks(), job.Format().Root.Find("model.chat").Values); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}
 }

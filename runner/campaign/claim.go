@@ -46,7 +46,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 // agentsOf returns how many agents of a run may wait for an answer at the same time.
 func agentsOf(j *job.Job) int64 {
 	if j.Agents.Enabled {
-		return 1 + int64(j.Agents.Most)
+		return 1 + int64(j.Agents.MaxOpen)
 	}
 	return 1
 }

@@ -12,7 +12,7 @@ func TestClaimIncludesRequestsInFlight(t *testing.T) {
 	list := &price.List{Rates: price.Rates{Input: 1, Cached: 0.1, Output: 10}, Tiers: []price.Tier{{Above: 100_000, Rates: price.Rates{Input: 2, Output: 20}}}}
 	written := &price.List{Rates: price.Rates{Input: 1, CacheWrite: 1.25, Output: 10}}
 	limited := func(set func(*job.Job)) *job.Job {
-		j := &job.Job{Limits: job.Limits{Tokens: 1_000_000, CostUSD: 5}, Agents: job.Agents{Most: 4}}
+		j := &job.Job{Limits: job.Limits{Tokens: 1_000_000, CostUSD: 5}, Agents: job.Agents{MaxOpen: 4}}
 		set(j)
 		return j
 	}

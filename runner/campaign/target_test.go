@@ -19,8 +19,8 @@ func TestRepositoryDefaultsKeepClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := config.Layer{Name: "job.yml", Kind: config.File, Data: filled}
-	defaults := config.Layer{Name: "defaults", Kind: config.Defaults, Data: []byte(`version: 1
+	file := config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: filled}
+	defaults := config.Layer{Name: "defaults", Kind: config.DefaultsLayer, Data: []byte(`version: 1
 model:
   name: dear
   base_url: https://models.example.com/v1

@@ -87,7 +87,7 @@ func (o *Original) open(ctx context.Context, to *record.Record, dir, name string
 // Tree makes a fresh tree of the base commit with source's objects. name is its name for people.
 func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
 	base, into := source.Base(), to.Join(record.CheckoutFolder)
-	source.Checkout().AllowFilters(o.Job.Git.Listed())
+	source.Checkout().AllowFilters(o.Job.Git.FilterReads())
 	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree}}); err != nil {
 		return nil, err
 	}

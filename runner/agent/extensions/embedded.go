@@ -78,7 +78,7 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 		name := tool.Spec.Name
 		wrong := ""
 		switch {
-		case j.Model.Writes(): // the model writes edits as text and calls no tools at all
+		case j.Model.WritesTextOnly(): // the model writes edits as text and calls no tools at all
 			wrong = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
 		case !embeddedName.MatchString(name):
 			wrong = "its name must be 1 to 64 letters, digits, - and _"

@@ -28,7 +28,7 @@ var (
 func (s *server) registryHint() string {
 	program := path.Base(s.Command)
 	from, fetches := registries[program]
-	if !fetches || s.Network.Mode == "full" || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(s.Network.List) {
+	if !fetches || s.Network.Mode == "full" || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(s.Network.ReachList) {
 		return ""
 	}
 	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], s.name, from.preset)

@@ -27,7 +27,7 @@ func (h Hook) matches(tool string, call tools.Call) bool {
 			anyServer = h.mayMatchServer(tool)
 		}
 	}
-	if !anyServer && !h.For(all...) {
+	if !anyServer && !h.AppliesTo(all...) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.matchesCommand(tool, call)
@@ -43,21 +43,21 @@ func (h Hook) mayMatchServer(tool string) bool {
 		_, rest, namesServer := strings.Cut(matcher, serverPrefix)
 		server, _, _ := strings.Cut(rest, "__")
 		byMatcher := job.Hook{Tools: []string{matcher}}
-		return namesServer && (strings.ContainsAny(rest, "(){}[]+?\\^$") || byMatcher.For(serverPrefix+server+"__"+tool))
+		return namesServer && (strings.ContainsAny(rest, "(){}[]+?\\^$") || byMatcher.AppliesTo(serverPrefix+server+"__"+tool))
 	})
 }
 
 // matchesPatch reports whether the hook matches a call that stands for a patch. A hook that names an edit tool sees
 // one call per file, as in Claude Code. A hook that names only apply_patch sees the whole patch, as in Codex.
 func (h Hook) matchesPatch(edit claudeCall) bool {
-	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+	byFile := h.AppliesTo(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0:
 		return false
 	case edit.tool == dialect.ApplyPatch:
-		return !byFile && h.For(dialect.ApplyPatch)
+		return !byFile && h.AppliesTo(dialect.ApplyPatch)
 	}
-	return byFile && h.For(dialect.OfFile(edit.tool)...)
+	return byFile && h.AppliesTo(dialect.OfFile(edit.tool)...)
 }
 
 // matchesCommand reports whether a command of the call may begin with the hook's argv. Commands that cannot be

@@ -79,7 +79,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	for _, hook := range h.forEvent(job.OnToolDefinition) {
 		asked, before := []toolDefinition{}, map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || !hook.For(dialect.Of(s.Name).Matched()...) {
+			if s.Builtin != "" || !hook.AppliesTo(dialect.Of(s.Name).Matched()...) {
 				continue
 			}
 			d := toolDefinition{Name: s.Name, Description: s.Description}

@@ -56,7 +56,7 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 // withOpenList returns the file with an empty list [] removed, so that entries can follow, and the indentation of the
 // entries.
 func withOpenList(data []byte) ([]byte, string) {
-	root, _ := config.Document(Path, data)
+	root, _ := config.ParseDocument(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
 		list := pair[1]
 		switch {

@@ -39,7 +39,7 @@ func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	root, problems := config.Document(name, data)
+	root, problems := config.ParseDocument(name, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -109,7 +109,7 @@ func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	var all []memory.Lesson
 	first := map[string]int{}
 	for i, node := range list.Content {
-		key := config.At("lessons", i)
+		key := config.JoinPath("lessons", i)
 		l := r.lesson(node, key)
 		if line, twice := first[l.ID]; twice && l.ID != "" {
 			r.addProblemAt(node, key+".id", "is also that of the entry in line %d", line)
@@ -145,7 +145,7 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	}
 	all := make([]string, len(node.Content))
 	for i, item := range node.Content {
-		all[i] = r.text(item, config.At(key, i), checkPinned)
+		all[i] = r.text(item, config.JoinPath(key, i), checkPinned)
 	}
 	return all
 }

@@ -64,7 +64,7 @@ const (
 func (m *member) share() (agent.Used, error) {
 	starter := m.agent
 	limits, work, others := starter.Limits(), starter.Work(), m.used()
-	return equalPart(limits, usedBy(work.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
+	return equalPart(limits, usedBy(work.Spent, 0).Add(others), max(m.team.job().Agents.MaxOpen-m.team.openCount()+1, 2))
 }
 
 // equalPart divides what is left of limits by parts. It returns an error for the model if a part is too small.

@@ -98,7 +98,7 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 		return c.status, nil
 	case c.copyRemoved:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
-	case t.openCount() >= t.job().Agents.Most:
+	case t.openCount() >= t.job().Agents.MaxOpen:
 		return agents.Status{}, t.tooManyError()
 	}
 	c.closed = false

@@ -60,7 +60,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 		return nil, agents.Refusef("No agent can be started now.")
 	case m.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
-	case t.openCount() >= t.job().Agents.Most:
+	case t.openCount() >= t.job().Agents.MaxOpen:
 		return nil, t.tooManyError()
 	}
 	c := &child{starter: m, childTask: childTask{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}

@@ -111,7 +111,7 @@ func (m *member) Tools() []tools.Tool {
 	if m.depth >= m.team.job().Agents.Depth {
 		return nil
 	}
-	setup := agents.Setup{Team: m, Roles: m.team.roles(), MaxAgents: m.team.job().Agents.Most}
+	setup := agents.Setup{Team: m, Roles: m.team.roles(), MaxAgents: m.team.job().Agents.MaxOpen}
 	switch {
 	case m.usesScripts:
 		return agents.Collaboration(setup)

@@ -61,7 +61,7 @@ func TestRefusesTooSmallShare(t *testing.T) {
 // led is a team whose agent has started some, which stand as their states say.
 func led(t *testing.T, states ...string) (*member, []*child) {
 	t.Helper()
-	j := &job.Job{Agents: job.Agents{Enabled: true, Most: 3, Depth: 1}}
+	j := &job.Job{Agents: job.Agents{Enabled: true, MaxOpen: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)

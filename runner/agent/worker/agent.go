@@ -185,7 +185,7 @@ func (a *Agent) setConstantSettings(ctx context.Context) error {
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: instructions, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: jobModel.ServiceTier,
-		MaxOutputTokens: jobModel.MaxOutputTokens, NoStream: !jobModel.Stream, NoTools: jobModel.Writes(),
+		MaxOutputTokens: jobModel.MaxOutputTokens, NoStream: !jobModel.Stream, NoTools: jobModel.WritesTextOnly(),
 	}
 	for _, name := range jobModel.Chat {
 		a.conversation.Settings.ChatQuirks = append(a.conversation.Settings.ChatQuirks, model.Quirk(name))
@@ -347,7 +347,7 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 	}
 	if mismatch != nil {
 		advice := "task.output_schema (%s); check the schema, or run again."
-		if a.Job.Publish.Feedback() {
+		if a.Job.Publish.IsFeedback() {
 			advice = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
 		}
 		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+advice, outcome.WithoutFullStop(mismatch)).Because(mismatch)

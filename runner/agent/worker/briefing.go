@@ -103,7 +103,7 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 				c.Note += "it must become green"
 			}
 		}
-		if check.IsProof() {
+		if check.ProvesTests() {
 			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
 		}
 		checks = append(checks, c)

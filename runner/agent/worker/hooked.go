@@ -49,7 +49,7 @@ func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 // specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It is empty for a model
 // without tools. A model that writes scripts gets only the tools that scripts cannot call.
 func (a *Agent) specsToDefine() []tools.Spec {
-	if a.Job.Model.Writes() {
+	if a.Job.Model.WritesTextOnly() {
 		return nil
 	}
 	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered

@@ -204,7 +204,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
 	}
-	if a.Job.Policy.Network.Listed() {
+	if a.Job.Policy.Network.HasList() {
 		dispatcher.TextBefore = a.Sandboxes.RefusedHosts
 	}
 	a.conversation.Tools = dispatcher

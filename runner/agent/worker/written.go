@@ -132,7 +132,7 @@ var fileShowingTools = []string{dialect.ReadFile, patchTool}
 // recordingShown returns the tools. For a model without tools, the showing ones record the files that they show.
 func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
-		if !a.Job.Model.Writes() || !slices.Contains(fileShowingTools, tool.Spec.Name) {
+		if !a.Job.Model.WritesTextOnly() || !slices.Contains(fileShowingTools, tool.Spec.Name) {
 			continue
 		}
 		all[i].Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {

@@ -73,7 +73,7 @@ func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	filled, err := campaign.JobOf(c, t)
 	if err == nil {
-		if j, err := job.LoadTemplate(config.Layer{Name: t.Key, Kind: config.File, Data: filled}); err == nil {
+		if j, err := job.LoadTemplate(config.Layer{Name: t.Key, Kind: config.FileLayer, Data: filled}); err == nil {
 			return j
 		}
 	}

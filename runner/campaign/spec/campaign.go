@@ -125,7 +125,7 @@ var Format = sync.OnceValue(func() *config.Format {
 func Load(name string, data []byte, readBeside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &checks{Format().Decoder(c)}
-	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblem("") {
+	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblemBelow("") {
 		d.checkRelations(c)
 	}
 	if len(d.Problems()) == 0 && c.JobFile != "" {
@@ -147,7 +147,7 @@ type checks struct{ *config.Decoder }
 func (d *checks) readJobFile(c *Campaign, readBeside func(name string) ([]byte, error)) {
 	data, err := readBeside(c.JobFile)
 	if err != nil {
-		d.Wrong("job_file", fmt.Sprintf("cannot be read: %v", err))
+		d.Report("job_file", fmt.Sprintf("cannot be read: %v", err))
 		return
 	}
 	node, unfit := job.Format().Parse(data)
@@ -163,24 +163,24 @@ func (d *checks) readJobFile(c *Campaign, readBeside func(name string) ([]byte, 
 func (d *checks) checkRelations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
-		d.Wrong("job_file", "is given beside job; give only one of them")
-	case !d.IsSet("job") && !d.IsSet("job_file") && !d.HasProblem("job_file") && !d.HasProblem(""):
-		d.Wrong("job", "is missing: give job, or job_file")
+		d.Report("job_file", "is given beside job; give only one of them")
+	case !d.IsSet("job") && !d.IsSet("job_file") && !d.HasProblemBelow("job_file") && !d.HasProblemBelow(""):
+		d.Report("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets
-	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.HasProblem(""), "targets", "names nothing: give list, queries or file")
-	d.WrongIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
+	d.ReportIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.HasProblemBelow(""), "targets", "names nothing: give list, queries or file")
+	d.ReportIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
 	for i, q := range t.Queries {
-		d.checkQuery(config.At("targets.queries", i), q)
+		d.checkQuery(config.JoinPath("targets.queries", i), q)
 	}
 	for i, target := range t.List {
-		path := config.At("targets.list", i)
+		path := config.JoinPath("targets.list", i)
 		if _, _, _, err := target.Locate(); err != nil {
-			d.Wrong(path, err.Error())
+			d.Report(path, err.Error())
 		}
 	}
 	if failures, runs := c.StopIf.Counts(); c.StopIf.SameReason != "" && (failures < 1 || runs < failures) {
-		d.Wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
+		d.Report("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
 	}
 }
 
@@ -191,9 +191,9 @@ func (d *checks) checkQuery(path string, q Query) {
 	})
 	switch {
 	case q.Organisation == "" && len(kinds) == 0 && len(q.Labels) == 0:
-		d.Wrong(path, "asks for nothing: give organisation, topic, code, issues or labels")
+		d.Report(path, "asks for nothing: give organisation, topic, code, issues or labels")
 	case q.Code != "" && (q.Issues != "" || len(q.Labels) > 0), q.Topic != "" && (q.Code != "" || q.Issues != "" || len(q.Labels) > 0):
-		d.Wrong(path, "asks for several things; give a query for each")
+		d.Report(path, "asks for several things; give a query for each")
 	}
 }
 

@@ -110,7 +110,7 @@ func (w *keyTables) write(of *config.Key) string {
 			continue
 		}
 		w.writeRow(&top, k, fmt.Sprintf(" [Keys](#%s)", strings.ToLower(k.Path)))
-		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.Path, escapeCell(k.About), tableHead)
+		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.Path, escapeCell(k.Meaning), tableHead)
 		for _, inner := range below {
 			w.writeRows(&groups, inner)
 		}
@@ -137,7 +137,7 @@ func (w *keyTables) writeRows(s *strings.Builder, k *config.Key) {
 }
 
 func (w *keyTables) writeRow(s *strings.Builder, k *config.Key, link string) {
-	fmt.Fprintf(s, "| `%s` | %s | %s | %s%s |\n", k.Path, documentedDefault(k), w.example(k), strings.TrimSpace(escapeCell(k.About)+" "+documentedType(k)), link)
+	fmt.Fprintf(s, "| `%s` | %s | %s | %s%s |\n", k.Path, documentedDefault(k), w.example(k), strings.TrimSpace(escapeCell(k.Meaning)+" "+documentedType(k)), link)
 }
 
 // example returns the example of a key as code, or nothing for a mapping, whose keys have examples.

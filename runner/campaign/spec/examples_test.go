@@ -91,7 +91,7 @@ func TestEveryJobKeyHasExample(t *testing.T) {
 			layer.Data = []byte("version: 1\n" + text)
 		}
 		if strings.Contains(text, "trusted: operator") {
-			layer.Kind = config.Operator
+			layer.Kind = config.OperatorLayer
 		}
 		load := job.LoadTemplate
 		if page, _, _ := strings.Cut(filepath.Base(place), " "); strings.HasPrefix(text, "version: ") && slices.Contains([]string{"job.md", "feedback.md", "policy.md", "job.yml"}, page) {

@@ -14,8 +14,8 @@ func schemaKeys(schema map[string]any, path string, into map[string]map[string]a
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		below := properties[name].(map[string]any)
-		into[config.At(path, name)] = below
-		schemaKeys(below, config.At(path, name), into)
+		into[config.JoinPath(path, name)] = below
+		schemaKeys(below, config.JoinPath(path, name), into)
 	}
 	if groups, isMap := schema["additionalProperties"].(map[string]any); isMap && groups["properties"] != nil {
 		schemaKeys(groups, path+".*", into)

@@ -23,7 +23,7 @@ type ListedTarget struct {
 func (c *Campaign) Listed() []ListedTarget {
 	var all []ListedTarget
 	for i, t := range c.Targets.List {
-		all = append(all, ListedTarget{t, config.Problem{Key: config.At("targets.list", i)}})
+		all = append(all, ListedTarget{t, config.Problem{Key: config.JoinPath("targets.list", i)}})
 	}
 	return all
 }
@@ -65,10 +65,10 @@ func parseTarget(file string, line []byte) (Target, config.Problems) {
 		return Target{}, config.Problems{*unfit}
 	}
 	var t Target
-	d := (&config.Format{Root: Format().Root.At("targets.list[0]")}).Decoder(&t)
+	d := (&config.Format{Root: Format().Root.Find("targets.list[0]")}).Decoder(&t)
 	d.AddNode(file, node)
 	if _, _, _, err := t.Locate(); err != nil && len(d.Problems()) == 0 {
-		d.Complain("", node, err.Error())
+		d.ReportAtNode("", node, err.Error())
 	}
 	return t, d.Problems()
 }
@@ -134,7 +134,7 @@ func (t Template) Text(path string, values map[string]string) string {
 func (t Template) Unset(paths []string) map[string]any {
 	unset := map[string]any{}
 	for _, path := range paths {
-		if k := job.Format().Root.At(path); !t.Sets(path) {
+		if k := job.Format().Root.Find(path); !t.Sets(path) {
 			unset[path] = k.Default().Interface()
 		}
 	}

@@ -109,7 +109,7 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 		if !filledPaths[path] {
 			return
 		}
-		if k := job.Format().Root.At(path); k != nil && k.Shape == config.Text {
+		if k := job.Format().Root.Find(path); k != nil && k.Shape == config.Text {
 			if problem, suggestion := k.TextProblem(at.Value); problem != "" {
 				problems = append(problems, t.problem(at, path, problem, suggestion))
 			}
@@ -149,13 +149,13 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 			continue
 		}
 		if len(path) == 1 || node.Content[i+1].Kind != yaml.MappingNode {
-			node.Content[i+1] = config.Nested(path[1:], value)
+			node.Content[i+1] = config.NestedMapping(path[1:], value)
 			return
 		}
 		setNode(node.Content[i+1], path[1:], value)
 		return
 	}
-	node.Content = append(node.Content, config.TextNode(path[0]), config.Nested(path[1:], value))
+	node.Content = append(node.Content, config.TextNode(path[0]), config.NestedMapping(path[1:], value))
 }
 
 // placeholderPaths returns the paths of texts with placeholders.
@@ -190,11 +190,11 @@ func visitTexts(node *yaml.Node, path string, visit func(path string, at *yaml.N
 	switch node.Kind {
 	case yaml.MappingNode:
 		for pair := range slices.Chunk(node.Content, 2) {
-			visitTexts(pair[1], config.At(path, pair[0].Value), visit)
+			visitTexts(pair[1], config.JoinPath(path, pair[0].Value), visit)
 		}
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
-			visitTexts(item, config.At(path, i), visit)
+			visitTexts(item, config.JoinPath(path, i), visit)
 		}
 	case yaml.ScalarNode:
 		visit(path, node)
@@ -218,7 +218,7 @@ func (t *Template) SetNode(file string, node *yaml.Node) { *t = Template{file, n
 func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {
-		properties[k.Name] = map[string]any{"description": k.About}
+		properties[k.Name] = map[string]any{"description": k.Meaning}
 	}
 	return map[string]any{"properties": properties, "additionalProperties": false}
 }

@@ -73,7 +73,7 @@ func (c Case) Refusal(ctx context.Context) error {
 
 // refuseUnpublished refuses every change if the job publishes only feedback.
 func (c Case) refuseUnpublished() error {
-	if !c.Job.Publish.Feedback() || c.Change.Empty() {
+	if !c.Job.Publish.IsFeedback() || c.Change.Empty() {
 		return nil
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "files_changed",

@@ -32,7 +32,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		return nil
 	}
 	var t tests
-	if slices.ContainsFunc(c.Job.Verify, job.VerifyCheck.IsProof) {
+	if slices.ContainsFunc(c.Job.Verify, job.VerifyCheck.ProvesTests) {
 		var err error
 		if t, err = c.testsOf(change); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.changedScripts(i, *row, change)}
-		if check.IsProof() && touchesTests && row.After != "" {
+		if check.ProvesTests() && touchesTests && row.After != "" {
 			p.tests, p.locator = t, testsource.NewLocator(c.Workspace.Checkout(), t.changedTests)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.restorePaths, path) })
 		} else if len(p.scripts) == 0 {

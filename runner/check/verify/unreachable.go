@@ -31,7 +31,7 @@ func networkAdvice(key string, network job.Network, run, output string) string {
 	}
 	has := "which is none"
 	switch {
-	case network.Listed():
+	case network.HasList():
 		has = "which lists no such host"
 	case network.Mode != "" && network.Mode != "none":
 		has = "which is " + network.Mode

@@ -117,11 +117,11 @@ func TestFirstSandboxSetsLevel(t *testing.T) {
 
 func TestTriesHostListOfSetup(t *testing.T) {
 	s := confined(t)
-	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
+	list := job.Network{Mode: "hosts", Allow: []job.AllowedHost{{Host: "example.com"}}}
 	for _, networks := range [][2]job.Network{{{}, {}}, {list, list}, {{}, list}} {
 		s.Job.Policy.Network, s.Job.Setup = networks[0], []job.SetupStep{{}, {Network: networks[1]}}
 		err := s.ConfineOthers(t.Context())
-		if tried := networks[1].Listed() && !networks[0].Listed(); err != nil && (!tried || s.Confinement().Level == string(sandbox.LevelFull)) {
+		if tried := networks[1].HasList() && !networks[0].HasList(); err != nil && (!tried || s.Confinement().Level == string(sandbox.LevelFull)) {
 			t.Errorf("%v: %v", networks, err)
 		}
 	}

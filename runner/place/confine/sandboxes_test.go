@@ -69,7 +69,7 @@ func TestOptionsFollowPlace(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.Sandbox = string(grants.ReadOnly)
 	s.Job.Policy.Writable, s.Job.Policy.DenyRead = []string{"out", "~/cache", "/abs"}, []string{"secret"}
-	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
+	list := job.Network{Mode: "hosts", Allow: []job.AllowedHost{{Host: "example.com"}}}
 	elsewhere, kept := t.TempDir(), s.Record.Join("state", "verify-0")
 	setup := s.scratch(Place{Scratch: SetupScratch})
 	if err := os.MkdirAll(setup, 0o700); err != nil {
@@ -140,7 +140,7 @@ func TestDescribesFilesAndNetwork(t *testing.T) {
 		{"landlock", "read-only", job.Network{Mode: "loopback"}, "read-only: ", "none", "none: not even"},
 		{"landlock", "read-only", job.Network{Mode: "full"}, "read-only: ", "full", "whatever this machine"},
 		{"none", "danger-full-access", job.Network{Mode: "none"}, "none: ", "full", "whatever this machine"},
-		{"full", "workspace-write", job.Network{Allow: []job.Allowed{{Host: "a.example"}, {Host: "b.example", Private: true}, {Preset: "pypi"}}}, "workspace-write: ", "allow list: a.example, b.example (private), preset pypi", "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: a.example, b.example, pypi.org, files.pythonhosted.org; "},
+		{"full", "workspace-write", job.Network{Allow: []job.AllowedHost{{Host: "a.example"}, {Host: "b.example", Private: true}, {Preset: "pypi"}}}, "workspace-write: ", "allow list: a.example, b.example (private), preset pypi", "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: a.example, b.example, pypi.org, files.pythonhosted.org; "},
 	} {
 		s.confinement.Level, s.Job.Policy.Sandbox, s.Job.Policy.Network = c.level, c.mode, c.network
 		if got := s.FilesWords(); !strings.HasPrefix(got, c.words) {

@@ -36,7 +36,7 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 
 // reachesServices reports whether a place's commands can reach the job's services.
 func (s *Sandboxes) reachesServices(p Place) bool {
-	return p.Services && !s.services.IsEmpty() && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
+	return p.Services && !s.services.IsEmpty() && (p.Network.IsZero() || p.Network.HasList() || p.Network.Mode == string(sandbox.NetworkLoopback))
 }
 
 // serviceCommands describes a place's commands to their services.

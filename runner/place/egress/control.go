@@ -63,7 +63,7 @@ func (c *Control) AgentNetwork(level sandbox.Level) string {
 		return network.String()
 	}
 	words := network.String() + "; by secrets: " + secretsWords(secrets)
-	if network.Inherits() && !network.Listed() {
+	if network.UsesMachineProxy() && !network.HasList() {
 		words += "; by the machine's proxy"
 	}
 	return words
@@ -72,7 +72,7 @@ func (c *Control) AgentNetwork(level sandbox.Level) string {
 // AgentNetworkWords describes the network of the agent's commands to the model.
 func (c *Control) AgentNetworkWords(level sandbox.Level) string {
 	network, secrets := c.Job.Policy.Network, c.secretsOf(agentCommands)
-	if network.Listed() {
+	if network.HasList() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
 			describeHosts(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(secrets)
 	}

@@ -32,7 +32,7 @@ func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
 // proxyOptions returns the options of the commands' proxy. A wrong list or machine proxy was reported
 // before the run; if one remains, the proxy allows nothing.
 func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
-	list, err := by.Network.List()
+	list, err := by.Network.ReachList()
 	via, errVia := c.proxyChooser(by.Network)
 	if err != nil || errVia != nil {
 		list, own = nil, nil
@@ -50,7 +50,7 @@ func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
 
 // describeHosts returns the distinct hosts of a network, presets included.
 func describeHosts(network job.Network) string {
-	list, err := network.List()
+	list, err := network.ReachList()
 	if err != nil {
 		return "none"
 	}

@@ -150,7 +150,7 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 }
 
 func TestNamesHostsOnce(t *testing.T) {
-	network := job.Network{Allow: []job.Allowed{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
+	network := job.Network{Allow: []job.AllowedHost{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
 	if got := describeHosts(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
 		t.Errorf("the hosts are %s", got)
 	}

@@ -18,7 +18,7 @@ import (
 // unusable address is an error. A missing proxy is a warning.
 func (c *Control) SettleProxy() error {
 	for key, network := range c.Job.Networks() {
-		if !network.Inherits() {
+		if !network.UsesMachineProxy() {
 			continue
 		}
 		found, err := machineProxies(c.Environ)
@@ -37,7 +37,7 @@ func (c *Control) SettleProxy() error {
 // does not use it.
 func (c *Control) MachineProxy() string {
 	for _, network := range c.Job.Networks() {
-		if !network.Inherits() {
+		if !network.UsesMachineProxy() {
 			continue
 		}
 		found, err := machineProxies(c.Environ)
@@ -59,7 +59,7 @@ func (c *Control) MachineProxy() string {
 // the network does not use the machine's proxy. An unusable proxy address is an error, so no
 // request bypasses the proxy.
 func (c *Control) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
-	if !network.Inherits() {
+	if !network.UsesMachineProxy() {
 		return nil, nil
 	}
 	found, err := machineProxies(c.Environ)

@@ -14,7 +14,7 @@ import (
 )
 
 // inheriting is a list whose hosts are reached by the machine's proxy.
-var inheriting = job.Network{Allow: []job.Allowed{{Host: "a.example"}}, Proxy: job.InheritProxy}
+var inheriting = job.Network{Allow: []job.AllowedHost{{Host: "a.example"}}, Proxy: job.InheritProxy}
 
 func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 	s := &Control{Environ: settings.Environment{

@@ -80,7 +80,7 @@ func (c *Control) secretsOf(by Commands) []job.Secret {
 	if network.IsZero() {
 		network = c.Job.Policy.Network
 	}
-	if !network.Listed() && network.Mode != string(sandbox.NetworkLoopback) {
+	if !network.HasList() && network.Mode != string(sandbox.NetworkLoopback) {
 		return nil
 	}
 	return secretsFor(c.Job, by.Kind)
@@ -93,7 +93,7 @@ func hasSecret(secrets []job.Secret, name string) bool {
 // secretsFor returns the job's secrets for a kind of commands.
 func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 	for _, secret := range j.Policy.Secrets {
-		if secret.For(kind) {
+		if secret.IsForCommands(kind) {
 			own = append(own, secret)
 		}
 	}
@@ -101,16 +101,16 @@ func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 }
 
 // entriesOf returns the hosts of secrets.
-func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
+func entriesOf(secrets []job.Secret) (entries []job.AllowedHost) {
 	for _, secret := range secrets {
-		entries = append(entries, secret.Entries()...)
+		entries = append(entries, secret.AllowedHosts()...)
 	}
 	return entries
 }
 
 // Proxied reports whether commands use the network through agent-ci's proxy.
 func (c *Control) Proxied(by Commands) bool {
-	listed := by.Network.Listed() || by.Network.IsZero() && c.Job.Policy.Network.Listed()
+	listed := by.Network.HasList() || by.Network.IsZero() && c.Job.Policy.Network.HasList()
 	return listed || len(c.secretsOf(by)) > 0
 }
 

@@ -29,7 +29,7 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 		return err
 	}
 	checkout.SetFilterOpener(boxes.OpenFilter) // from here on, filters run in sandboxes, and only permitted ones
-	checkout.AllowFilters(boxes.Job.Git.Listed())
+	checkout.AllowFilters(boxes.Job.Git.FilterReads())
 	if err := checkout.CheckFilters(ctx); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func Configure(ctx context.Context, rec *record.Record, source *settings.Source,
 	if err != nil || w == nil {
 		return set, err
 	}
-	w.checkout.AllowFilters(set.Job.Git.Listed())
+	w.checkout.AllowFilters(set.Job.Git.FilterReads())
 	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
 	hasWantedBranch := wanted == "" || wanted == w.base.Branch
 	hasWantedCommit := commit == "" || commit == w.base.SHA

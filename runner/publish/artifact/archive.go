@@ -175,7 +175,7 @@ func (a *archive) extract(ctx context.Context, name string, most int64, to *reco
 	}
 	sum := sha256.New()
 	zipReader := &errorReader{Reader: packed}
-	extracted.Bytes, err = io.Copy(io.MultiWriter(file, sum), boundedfile.Until(ctx, io.LimitReader(zipReader, int64(f.UncompressedSize64)+1)))
+	extracted.Bytes, err = io.Copy(io.MultiWriter(file, sum), boundedfile.WithContext(ctx, io.LimitReader(zipReader, int64(f.UncompressedSize64)+1)))
 	err = errors.Join(err, file.Close())
 	extracted.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	switch {

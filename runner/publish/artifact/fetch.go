@@ -260,7 +260,7 @@ func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	bounded := struct {
 		io.Reader
 		io.Seeker
-	}{boundedfile.Until(ctx, log), log}
+	}{boundedfile.WithContext(ctx, log), log}
 	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, bounded) })
 }
 
@@ -291,7 +291,7 @@ func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetch
 		}
 	}
 	if names := a.unusedFiles(taken); len(names) > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), listNames(names)))
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.CountNoun(len(names), "file"), listNames(names)))
 	}
 	return f, nil
 }
@@ -346,7 +346,7 @@ func (f *Fetched) noteContradictions(wanted artifactRef) {
 	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, wanted.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, wanted.Repository))
 	}
-	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", wanted.Run)) {
+	if link := f.View.Started.RunPage; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", wanted.Run)) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, wanted.Run))
 	}
 }

@@ -93,7 +93,7 @@ func requirePlainFiles(d *record.Directory) error {
 // task's open pull request, if there is a token.
 func (b Bundle) requirePublishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
-	if made.Publish.Feedback() { // feedback is posted by the run itself, never by a second half
+	if made.Publish.IsFeedback() { // feedback is posted by the run itself, never by a second half
 		return outcome.Stopf(outcome.InvalidInput, "bundle",
 			"The bundle cannot be published: its job has publish.as: %s, and agent-ci publish publishes only changes; run that job with a token.", made.Publish.As)
 	}

@@ -110,8 +110,8 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 		j.OnVerifyFailed = made.OnVerifyFailed
 	}
 	j.PullRequest.Draft = j.PullRequest.Draft || made.PullRequest.Draft
-	j.Policy.Silenced = job.Stricter(j.Policy.Silenced, made.Policy.Silenced)
-	j.Policy.WorkflowRisk = job.Stricter(j.Policy.WorkflowRisk, made.Policy.WorkflowRisk)
+	j.Policy.Silenced = job.StricterTreatment(j.Policy.Silenced, made.Policy.Silenced)
+	j.Policy.WorkflowRisk = job.StricterTreatment(j.Policy.WorkflowRisk, made.Policy.WorkflowRisk)
 	j.Policy.Protect = slices.Concat(j.Policy.Protect, made.Policy.Protect)
 	return &j, nil
 }

@@ -61,7 +61,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
-		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, NoStream: !m.Stream, NoTools: m.Writes(),
+		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, NoStream: !m.Stream, NoTools: m.WritesTextOnly(),
 	}}
 	t.found = Endpoint{Capabilities: []Capability{}, Settings: map[string]any{}}
 	if profile.Reasoning {
@@ -87,7 +87,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	if t.settings.NoStream == m.Stream {
 		t.found.Settings["stream"] = !t.settings.NoStream
 	}
-	if t.settings.NoTools && !m.Writes() {
+	if t.settings.NoTools && !m.WritesTextOnly() {
 		t.found.Settings["tools"] = "aider-diff"
 	}
 	if len(t.settings.ChatQuirks) > known {

@@ -70,7 +70,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	for _, err := range settings.ServerSecretProblems(o.Environ, o.Job) {
 		all.add(ctx, Missing, err)
 	}
-	if o.Publish != publish.Nowhere && !o.Job.Publish.Feedback() {
+	if o.Publish != publish.Nowhere && !o.Job.Publish.IsFeedback() {
 		_, err := publish.ReadKey(ctx, o.Environ, o.Job.PullRequest.Commit)
 		all.add(ctx, Missing, err)
 	}
@@ -79,7 +79,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	}
 	programs, err := o.programs()
 	all = append(all, programs...)
-	if o.Publish == "" && o.Environ.Token() == "" && o.Job.Task.Issue != "" && !o.Job.Publish.Feedback() {
+	if o.Publish == "" && o.Environ.Token() == "" && o.Job.Task.Issue != "" && !o.Job.Publish.IsFeedback() {
 		all.add(ctx, Missing, publish.NoTokenForIssue())
 	}
 	return all, err

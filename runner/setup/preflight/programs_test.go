@@ -61,7 +61,7 @@ func TestReportsMissingPrograms(t *testing.T) {
 		{"a tool in a folder of the run", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: ['${AGENT_CI_BASE_TREE}/x']}]}", none, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + test.job + "\n")})
+			j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + test.job + "\n")})
 			if err != nil {
 				t.Fatal(err)
 			}

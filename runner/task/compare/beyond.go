@@ -145,16 +145,16 @@ func setupNetworkExcess(made, allowed *job.Job) []string {
 func networkExcess(n, allowed job.Network) []string {
 	modes := []string{"", "none", "loopback", "list", "full"}
 	rank := func(n job.Network) int {
-		if n.Listed() {
+		if n.HasList() {
 			return slices.Index(modes, "list")
 		}
 		return slices.Index(modes, n.Mode)
 	}
 	rankOfNetwork, maxRank := rank(n), rank(allowed)
 	switch {
-	case rankOfNetwork < 0 || rankOfNetwork > maxRank, n.Inherits() && !allowed.Inherits() && allowed.Mode != "full":
+	case rankOfNetwork < 0 || rankOfNetwork > maxRank, n.UsesMachineProxy() && !allowed.UsesMachineProxy() && allowed.Mode != "full":
 		return []string{n.String()}
-	case n.Listed() && allowed.Listed():
+	case n.HasList() && allowed.HasList():
 		return missingFromAllowed(n.Allow, allowed.Allow)
 	}
 	return nil

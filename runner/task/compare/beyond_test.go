@@ -60,7 +60,7 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 // template is the job of these keys and the version.
 func template(t *testing.T, keys string) *job.Job {
 	t.Helper()
-	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + keys)})
+	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + keys)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestLoadRecordedValidatesLikeFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.File, Data: raw}); err == nil {
+		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.FileLayer, Data: raw}); err == nil {
 			again := recorded(t, j)
 			if over := FirstExcess(again, j, true); over != nil {
 				t.Errorf("%s: a record has more than its own job: %+v", file, over)

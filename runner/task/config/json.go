@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	jsonText = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
+	jsonStringLiteral = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 	// jsonEscape matches surrogates as a pair if they are next to each other.
 	jsonEscape = lazyregexp.New(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
@@ -28,7 +28,7 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 			return nil, problemAt(data, at[0], "holds half of a pair of surrogates; write both, or the character itself")
 		}
 	}
-	return jsonText().ReplaceAllFunc(data, func(text []byte) []byte {
+	return jsonStringLiteral().ReplaceAllFunc(data, func(text []byte) []byte {
 		rewritten := jsonEscape().ReplaceAllFunc(text, yamlEscape)
 		return append(rewritten, bytes.Repeat([]byte(" "), len(text)-len(rewritten))...)
 	}), nil

@@ -23,17 +23,17 @@ type Foreign struct {
 	Schema map[string]any                          // the part of Read expressible in JSON Schema
 }
 
-// Several is a struct type whose values have several notations. Its field with the tag config:"text" takes
+// MultiNotation is a struct type whose values have several notations. Its field with the tag config:"text" takes
 // text, by the rule of the key, and the one with config:"list" takes a list. Fields named in JSON are the keys of a mapping.
-type Several interface {
-	// Words names the notations for messages.
-	Words() string
-	// Fit checks a value that fits its notation.
-	Fit(d *Decoder, path string, node *yaml.Node)
+type MultiNotation interface {
+	// DescribeNotations names the notations for messages.
+	DescribeNotations() string
+	// CheckValue checks a value that fits its notation.
+	CheckValue(d *Decoder, path string, node *yaml.Node)
 }
 
-// Raw is a mapping that is kept as it is, and checked once the whole file is read.
-type Raw interface {
+// RawMapping is a mapping that is kept as it is, and checked once the whole file is read.
+type RawMapping interface {
 	SetNode(file string, node *yaml.Node)
 	Schema() map[string]any
 }
@@ -80,7 +80,7 @@ func term[T any](terms Terms, word string) (meaning T) {
 type Key struct {
 	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
 	Name    string // last part of the path
-	About   string // about: meaning of the key, with its unit
+	Meaning string // about: meaning of the key, with its unit
 	Example string // example: YAML, for lists and mappings whose form isn't obvious
 
 	Values  []string            // values:"a|b" or values:"$term": all that may be written; nil for anything of the form
@@ -91,39 +91,39 @@ type Key struct {
 	Suggest func(string) string // suggest: the correct key for an unknown name in a group, or in the groups of a mapping
 
 	// config lists these as required,alone,nonempty,scalars,blank.
-	Required bool // must be written wherever its group is, unless another key stands alone there
-	Alone    bool // takes the place of all other keys of its group
-	NonEmpty bool // may be neither empty text nor an empty list
-	Scalars  bool // numbers and truth values count as text, as they are written
-	blank    bool // the texts in the list may be empty
+	Required    bool // must be written wherever its group is, unless another key stands alone there
+	Alone       bool // takes the place of all other keys of its group
+	NonEmpty    bool // may be neither empty text nor an empty list
+	Scalars     bool // numbers and truth values count as text, as they are written
+	allowsBlank bool // the texts in the list may be empty
 
-	instead    string // instead: what to write in place of an empty list, as a piece of a sentence
-	maxEntries int    // most: entries of a mapping of mappings, or of a list
+	emptyListHint string // instead: what to write in place of an empty list, as a piece of a sentence
+	maxEntries    int    // most: entries of a mapping of mappings, or of a list
 
-	Shape   Shape
-	Keys    []*Key             // of a group
-	Elem    *Key               // of a list or a mapping
-	ways    map[yaml.Kind]*Key // notations of a Several
-	initial reflect.Value      // default:"YAML" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
-	field   int                // of a key in a group: index of the struct's field
-	typ     reflect.Type
+	Shape        Shape
+	Keys         []*Key             // of a group
+	Elem         *Key               // of a list or a mapping
+	notations    map[yaml.Kind]*Key // notations of a Several
+	initialValue reflect.Value      // default:"YAML" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
+	fieldIndex   int                // of a key in a group: index of the struct's field
+	goType       reflect.Type
 }
 
 // NewKey describes a Go type by the tags of its fields. It panics for a word that is missing in terms, and
 // for a wrong default.
-func NewKey(typ reflect.Type, terms Terms) *Key { return (&Key{typ: typ}).complete(terms) }
+func NewKey(typ reflect.Type, terms Terms) *Key { return (&Key{goType: typ}).deriveFromType(terms) }
 
-// complete adds to a rule what its Go type says, with all keys below. An entry of a list has the rule of its list.
-func (k *Key) complete(terms Terms) *Key {
-	k.Name, k.Shape = k.Path[strings.LastIndexByte(k.Path, '.')+1:], shapeOf(k.typ)
+// deriveFromType adds to a rule what its Go type says, with all keys below. An entry of a list has the rule of its list.
+func (k *Key) deriveFromType(terms Terms) *Key {
+	k.Name, k.Shape = k.Path[strings.LastIndexByte(k.Path, '.')+1:], shapeOf(k.goType)
 	switch k.Shape {
 	case Group:
 		k.addKeys(terms)
 	case Either:
-		k.addWays(terms)
+		k.addNotations(terms)
 	case List:
-		k.Elem = &Key{Path: k.Path + "[]", Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.blank, Scalars: k.Scalars, typ: k.typ.Elem()}
-		k.Elem.complete(terms)
+		k.Elem = &Key{Path: k.Path + "[]", Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.allowsBlank, Scalars: k.Scalars, goType: k.goType.Elem()}
+		k.Elem.deriveFromType(terms)
 		k.Scalars = false
 		if k.Elem.Shape != Either {
 			k.Elem.Example = strings.Trim(k.Example, "[]")
@@ -135,15 +135,15 @@ func (k *Key) complete(terms Terms) *Key {
 			}
 		}
 	case TextMap, GroupMap:
-		k.Elem = &Key{Path: k.Path + ".*", Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest, typ: k.typ.Elem()}
-		k.Elem.complete(terms)
+		k.Elem = &Key{Path: k.Path + ".*", Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest, goType: k.goType.Elem()}
+		k.Elem.deriveFromType(terms)
 	}
 	return k
 }
 
 // readTag reads the rule of k.
 func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
-	k.About, k.Example, k.instead = tag.Get("about"), tag.Get("example"), tag.Get("instead")
+	k.Meaning, k.Example, k.emptyListHint = tag.Get("about"), tag.Get("example"), tag.Get("instead")
 	k.Form, k.Names = term[*form.Form](terms, tag.Get("form")), term[*form.Form](terms, tag.Get("names"))
 	k.Foreign, k.Suggest = term[*Foreign](terms, tag.Get("foreign")), term[func(string) string](terms, tag.Get("suggest"))
 	k.maxEntries = term[int](terms, tag.Get("most"))
@@ -155,7 +155,7 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 	if span := tag.Get("span"); span != "" {
 		k.Span = readSpan(span)
 	}
-	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.blank}
+	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.allowsBlank}
 	for flag := range strings.SplitSeq(tag.Get("config"), ",") {
 		switch set := flags[flag]; {
 		case set != nil:
@@ -183,22 +183,22 @@ func readSpan(text string) *Span {
 // setDefault sets the default of k: YAML as in a file, or a term after $.
 func (k *Key) setDefault(text string, terms Terms) {
 	if word, is := strings.CutPrefix(text, "$"); is {
-		k.initial = reflect.ValueOf(terms[word]).Convert(k.typ)
+		k.initialValue = reflect.ValueOf(terms[word]).Convert(k.goType)
 		return
 	}
-	k.initial = reflect.New(k.typ).Elem()
-	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: Values}}}
-	if node, err := (Assignment{Value: text}).node(k); err != nil || !d.value(k, "", node, k.initial) {
+	k.initialValue = reflect.New(k.goType).Elem()
+	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: ValuesLayer}}}
+	if node, err := (Assignment{Value: text}).node(k); err != nil || !d.mergeValue(k, "", node, k.initialValue) {
 		panic(k.Path + ": wrong default " + text)
 	}
 }
 
-// ofField describes the key or the notation in the field number i.
-func ofField(of reflect.Type, i int, path string, terms Terms) *Key {
+// fieldKey describes the key or the notation in the field number i.
+func fieldKey(of reflect.Type, i int, path string, terms Terms) *Key {
 	field := of.Field(i)
-	k := &Key{Path: path, typ: field.Type, field: i}
+	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
 	k.readTag(field.Tag, terms)
-	k.complete(terms)
+	k.deriveFromType(terms)
 	if text, has := field.Tag.Lookup("default"); has {
 		k.setDefault(text, terms)
 	}
@@ -206,26 +206,26 @@ func ofField(of reflect.Type, i int, path string, terms Terms) *Key {
 }
 
 func (k *Key) addKeys(terms Terms) {
-	for i := range k.typ.NumField() {
-		if name, _, _ := strings.Cut(k.typ.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-			k.Keys = append(k.Keys, ofField(k.typ, i, At(k.Path, name), terms))
+	for i := range k.goType.NumField() {
+		if name, _, _ := strings.Cut(k.goType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			k.Keys = append(k.Keys, fieldKey(k.goType, i, JoinPath(k.Path, name), terms))
 		}
 	}
 }
 
-// addWays adds a key for each notation of a Several.
-func (k *Key) addWays(terms Terms) {
-	k.ways = make(map[yaml.Kind]*Key)
-	mapping := &Key{Suggest: k.Suggest, Shape: Group, typ: k.typ}
+// addNotations adds a key for each notation of a Several.
+func (k *Key) addNotations(terms Terms) {
+	k.notations = make(map[yaml.Kind]*Key)
+	mapping := &Key{Suggest: k.Suggest, Shape: Group, goType: k.goType}
 	if mapping.addKeys(terms); len(mapping.Keys) > 0 {
-		k.ways[yaml.MappingNode] = mapping
+		k.notations[yaml.MappingNode] = mapping
 	}
-	for i := range k.typ.NumField() {
-		switch kind, _, _ := strings.Cut(k.typ.Field(i).Tag.Get("config"), ","); kind {
+	for i := range k.goType.NumField() {
+		switch kind, _, _ := strings.Cut(k.goType.Field(i).Tag.Get("config"), ","); kind {
 		case "text":
-			k.ways[yaml.ScalarNode] = &Key{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars, Shape: Text, field: i}
+			k.notations[yaml.ScalarNode] = &Key{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars, Shape: Text, fieldIndex: i}
 		case "list":
-			k.ways[yaml.SequenceNode] = ofField(k.typ, i, "", terms)
+			k.notations[yaml.SequenceNode] = fieldKey(k.goType, i, "", terms)
 		}
 	}
 }
@@ -233,9 +233,9 @@ func (k *Key) addWays(terms Terms) {
 // shapeOf returns what YAML a Go type is written as. The first case that fits counts.
 func shapeOf(typ reflect.Type) Shape {
 	switch {
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Several]()):
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[MultiNotation]()):
 		return Either
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Raw]()):
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[RawMapping]()):
 		return Undecoded
 	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return Duration
@@ -250,16 +250,16 @@ func shapeOf(typ reflect.Type) Shape {
 	}[typ.Kind()]
 }
 
-// Words describes the type of the key's value, for messages.
-func (k *Key) Words() string {
+// DescribeType describes the type of the key's value, for messages.
+func (k *Key) DescribeType() string {
 	if k.Shape == Either {
-		return reflect.New(k.typ).Interface().(Several).Words()
+		return reflect.New(k.goType).Interface().(MultiNotation).DescribeNotations()
 	}
 	return shapes[k.Shape].words
 }
 
-// At returns the path of a value below another one: At("verify", 0, "name") is verify[0].name.
-func At(path string, below ...any) string {
+// JoinPath returns the path of a value below another one: JoinPath("verify", 0, "name") is verify[0].name.
+func JoinPath(path string, below ...any) string {
 	for _, part := range below {
 		switch i, isNumber := part.(int); {
 		case isNumber:
@@ -283,13 +283,13 @@ func (k *Key) Key(name string) *Key {
 	return nil
 }
 
-// Settable returns the keys below k that a variable or an assignment can set, in the order of the
+// SettableKeys returns the keys below k that a variable or an assignment can set, in the order of the
 // fields. These are all keys except groups and the keys inside lists.
-func (k *Key) Settable() []*Key {
+func (k *Key) SettableKeys() []*Key {
 	var found []*Key
 	for _, below := range k.Keys {
 		if below.Shape == Group {
-			found = append(found, below.Settable()...)
+			found = append(found, below.SettableKeys()...)
 		} else {
 			found = append(found, below)
 		}
@@ -297,15 +297,15 @@ func (k *Key) Settable() []*Key {
 	return found
 }
 
-// At returns the key for a path such as verify[0].name, or nil.
-func (k *Key) At(path string) *Key {
-	found, _ := k.find(path)
+// Find returns the key for a path such as verify[0].name, or nil.
+func (k *Key) Find(path string) *Key {
+	found, _ := k.findPath(path)
 	return found
 }
 
-// find returns the key at path, or nil, and the names in path. In a mapping of text, the rest of path is a
+// findPath returns the key at path, or nil, and the names in path. In a mapping of text, the rest of path is a
 // single name.
-func (k *Key) find(path string) (*Key, []string) {
+func (k *Key) findPath(path string) (*Key, []string) {
 	if k.Shape == TextMap {
 		return k.Elem, []string{path}
 	}
@@ -324,7 +324,7 @@ func (k *Key) find(path string) (*Key, []string) {
 	if !deeper {
 		return below, []string{part}
 	}
-	found, names := below.find(rest)
+	found, names := below.findPath(rest)
 	return found, append([]string{part}, names...)
 }
 
@@ -335,36 +335,36 @@ func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 		if k = k.Key(name); k == nil {
 			return reflect.Value{}
 		}
-		of = of.Field(k.field)
+		of = of.Field(k.fieldIndex)
 	}
 	return of
 }
 
 // HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
 func (k *Key) HasDefault() bool {
-	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initial.IsValid())
+	return k.Meaning != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initialValue.IsValid())
 }
 
 // Default returns a new value of k as it is when no layer sets it.
 func (k *Key) Default() reflect.Value {
 	switch k.Shape {
 	case List:
-		filled := reflect.MakeSlice(k.typ, 0, 0)
-		if k.initial.IsValid() {
-			filled = reflect.AppendSlice(filled, k.initial)
+		filled := reflect.MakeSlice(k.goType, 0, 0)
+		if k.initialValue.IsValid() {
+			filled = reflect.AppendSlice(filled, k.initialValue)
 		}
 		return filled
 	case TextMap, OpenMap, GroupMap:
-		return reflect.MakeMap(k.typ)
+		return reflect.MakeMap(k.goType)
 	case Group:
-		filled := reflect.New(k.typ).Elem()
+		filled := reflect.New(k.goType).Elem()
 		for _, below := range k.Keys {
-			filled.Field(below.field).Set(below.Default())
+			filled.Field(below.fieldIndex).Set(below.Default())
 		}
 		return filled
 	}
-	if k.initial.IsValid() {
-		return k.initial
+	if k.initialValue.IsValid() {
+		return k.initialValue
 	}
-	return reflect.Zero(k.typ)
+	return reflect.Zero(k.goType)
 }

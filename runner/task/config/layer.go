@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-type Kind int
+type LayerKind int
 
 const (
-	File     Kind = iota // a job file
-	Defaults             // a file with a repository's defaults: like a job, without name and task
-	Values               // assignments to single keys
-	Operator             // an operator's file: hooks, and nothing else
+	FileLayer     LayerKind = iota // a job file
+	DefaultsLayer                  // a file with a repository's defaults: like a job, without name and task
+	ValuesLayer                    // assignments to single keys
+	OperatorLayer                  // an operator's file: hooks, and nothing else
 )
 
 // Layer is one source of a job's keys.
 type Layer struct {
 	Name   string // the file's name, as messages show it; "environment", "--set"
-	Kind   Kind
+	Kind   LayerKind
 	Data   []byte       // YAML, of a file
 	Values []Assignment // of Values
 }
@@ -44,11 +44,11 @@ func VariableOf(path string) string {
 // reserved, and returns a warning for any other AGENT_CI_ name without a key.
 func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 	keys, names := make(map[string]string), []string(nil)
-	for _, k := range f.Root.Settable() {
+	for _, k := range f.Root.SettableKeys() {
 		keys[VariableOf(k.Path)] = k.Path
 		names = append(names, VariableOf(k.Path))
 	}
-	layer, warnings := Layer{Name: "environment", Kind: Values}, []string(nil)
+	layer, warnings := Layer{Name: "environment", Kind: ValuesLayer}, []string(nil)
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, environmentPrefix) || slices.Contains(reserved, name) {
@@ -76,13 +76,13 @@ func unknownVariable(name string, known []string) string {
 
 // Set returns the layer of --set's arguments, each key=value. The error is Problems.
 func (f *Format) Set(assignments []string) (Layer, error) {
-	layer := Layer{Name: "--set", Kind: Values}
+	layer := Layer{Name: "--set", Kind: ValuesLayer}
 	var problems Problems
 	for _, assignment := range assignments {
 		key, value, found := strings.Cut(assignment, "=")
 		key = strings.TrimSpace(key)
 		var err error
-		switch k := f.Root.At(key); {
+		switch k := f.Root.Find(key); {
 		case !found || key == "":
 			key, err = "", errors.New("must be key=value, such as limits.turns=50")
 		case value == "" && k != nil && k.Shape != Text:

@@ -10,15 +10,15 @@ func Nearest(name string, candidates []string) string {
 	}
 	best, bestDistance := "", max(len(name)/3, 1)+1
 	for _, candidate := range candidates {
-		if d := distance(name, candidate); d < bestDistance {
+		if d := editDistance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
 	}
 	return best
 }
 
-// distance is the optimal string alignment distance of a and b in bytes.
-func distance(a, b string) int {
+// editDistance is the optimal string alignment distance of a and b in bytes.
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
@@ -49,10 +49,10 @@ func (d *Decoder) nearestKey(group *Key, path, name string) string {
 		names[i] = k.Name
 	}
 	if sibling := Nearest(name, names); sibling != "" {
-		return At(path, sibling)
+		return JoinPath(path, sibling)
 	}
 	if group.Suggest != nil && group.Suggest(name) != "" {
-		return At(path, group.Suggest(name))
+		return JoinPath(path, group.Suggest(name))
 	}
 	if path != "" { // its group is right, and a key of another group means something else
 		return ""

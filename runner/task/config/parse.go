@@ -23,24 +23,24 @@ const MaxSize = 1 << 20
 // Parse reads the one document of a file. What keeps data from being one is a problem without a file; with
 // a second document it comes beside the first.
 func (f *Format) Parse(data []byte) (*yaml.Node, *Problem) {
-	node, unfit := parse(data, f.Name)
-	if unfit == nil && (node == nil || isNull(node)) {
+	node, problem := parse(data, f.Name)
+	if problem == nil && (node == nil || isNull(node)) {
 		return nil, &Problem{Line: 1, Column: 1, Message: "is empty; a " + f.Name + " begins with version: 1"}
 	}
-	return node, unfit
+	return node, problem
 }
 
 // parse is like Parse, but accepts a file without a document.
 func parse(data []byte, name string) (*yaml.Node, *Problem) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // a byte order mark
-	if unfit := CheckText(data); unfit != nil {
-		return nil, unfit
+	if problem := CheckText(data); problem != nil {
+		return nil, problem
 	}
-	data, unfit := jsonAsYAML(data)
-	if unfit != nil {
-		return nil, unfit
+	data, problem := jsonAsYAML(data)
+	if problem != nil {
+		return nil, problem
 	}
-	first, second, err := documents(data)
+	first, second, err := firstTwoDocuments(data)
 	if err != nil {
 		if broken := brokenJSON(data); broken != nil {
 			return nil, broken
@@ -56,19 +56,19 @@ func parse(data []byte, name string) (*yaml.Node, *Problem) {
 	return first.Content[0], nil
 }
 
-// Document reads the one document of a file of another kind: text in bounds, YAML. The node is nil for a
+// ParseDocument reads the one document of a file of another kind: text in bounds, YAML. The node is nil for a
 // file without any.
-func Document(file string, data []byte) (*yaml.Node, Problems) {
-	node, unfit := parse(data, "file")
-	if unfit == nil {
+func ParseDocument(file string, data []byte) (*yaml.Node, Problems) {
+	node, problem := parse(data, "file")
+	if problem == nil {
 		return node, nil
 	}
-	unfit.File = file
-	return nil, Problems{*unfit}
+	problem.File = file
+	return nil, Problems{*problem}
 }
 
-// documents returns the first two documents of data, or nil for a missing one.
-func documents(data []byte) (first, second *yaml.Node, err error) {
+// firstTwoDocuments returns the first two documents of data, or nil for a missing one.
+func firstTwoDocuments(data []byte) (first, second *yaml.Node, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for _, document := range []**yaml.Node{&first, &second} {
 		var node yaml.Node
@@ -132,36 +132,36 @@ var syntaxHints = []struct {
 // exact.
 func syntaxProblem(data []byte, err error) *Problem {
 	lines := strings.Split(string(data), "\n")
-	said := parserPrefix().FindStringSubmatch(err.Error())
-	line := firstFailing(data)
+	message := parserPrefix().FindStringSubmatch(err.Error())
+	line := firstFailingLine(data)
 	if line == 0 {
-		line, _ = strconv.Atoi(said[1])
+		line, _ = strconv.Atoi(message[1])
 	}
 	line = min(max(line, 1), len(lines))
-	at, above := strings.TrimRight(lines[line-1], "\r"), strings.TrimRight(lines[max(line-2, 0)], "\r")
+	failingLine, lineAbove := strings.TrimRight(lines[line-1], "\r"), strings.TrimRight(lines[max(line-2, 0)], "\r")
 	for _, hint := range syntaxHints {
-		found := hint.line().FindStringSubmatchIndex(at)
-		if found == nil || !strings.Contains(err.Error(), hint.parser) || hint.above != nil && !hint.above().MatchString(above) {
+		found := hint.line().FindStringSubmatchIndex(failingLine)
+		if found == nil || !strings.Contains(err.Error(), hint.parser) || hint.above != nil && !hint.above().MatchString(lineAbove) {
 			continue
 		}
 		begin, end := found[len(found)-2], found[len(found)-1]
-		problem := &Problem{Line: line, Column: utf8.RuneCountInString(at[:begin]) + 1, Message: "is not YAML: " + hint.message}
+		problem := &Problem{Line: line, Column: utf8.RuneCountInString(failingLine[:begin]) + 1, Message: "is not YAML: " + hint.message}
 		if hint.quote {
-			problem.Suggestion = strconv.Quote(at[begin:end])
+			problem.Suggestion = strconv.Quote(failingLine[begin:end])
 		}
 		return problem
 	}
-	column := len(at) - len(strings.TrimLeft(at, " ")) + 1
-	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
+	column := len(failingLine) - len(strings.TrimLeft(failingLine, " ")) + 1
+	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), message[0])}
 }
 
-// firstFailing returns the number of the line after the longest parsable start of data. It is 0 if
+// firstFailingLine returns the number of the line after the longest parsable start of data. It is 0 if
 // the search would take too long.
-func firstFailing(data []byte) int {
+func firstFailingLine(data []byte) int {
 	const effort = 4 << 20 // bytes given to the parser
 	top := bytes.TrimSuffix(data, []byte("\n"))
 	for spent := 0; spent < effort; spent += len(top) {
-		if _, _, err := documents(top); err == nil {
+		if _, _, err := firstTwoDocuments(top); err == nil {
 			return bytes.Count(top, []byte("\n")) + 2
 		}
 		end := bytes.LastIndexByte(top, '\n')

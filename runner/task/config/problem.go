@@ -59,28 +59,28 @@ const MaxProblems = 100
 
 // add collects a mistake in a layer. A mistake of no layer has the number behind the last one.
 func (d *Decoder) add(layer int, p Problem) {
-	if len(d.found) <= MaxProblems {
+	if len(d.problems) <= MaxProblems {
 		p.layer = layer
-		d.found = append(d.found, p)
+		d.problems = append(d.problems, p)
 	}
 }
 
-// HasProblem reports whether the key called name, or any key below it, has a mistake. The empty name
+// HasProblemBelow reports whether the key called name, or any key below it, has a mistake. The empty name
 // stands for the file as a whole.
-func (d *Decoder) HasProblem(name string) bool {
-	return slices.ContainsFunc(d.found, func(p Problem) bool {
+func (d *Decoder) HasProblemBelow(name string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
 	})
 }
 
 // HasProblemAt is like HasProblem, but for problems of the key itself.
 func (d *Decoder) HasProblemAt(name string) bool {
-	return slices.ContainsFunc(d.found, func(p Problem) bool { return p.Key == name })
+	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == name })
 }
 
 // Problems returns all mistakes, sorted by layer and line. It is nil without any.
 func (d *Decoder) Problems() Problems {
-	all := slices.Clone(d.found)
+	all := slices.Clone(d.problems)
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

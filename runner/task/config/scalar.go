@@ -44,31 +44,31 @@ func describeNode(node *yaml.Node) string {
 	}
 }
 
-// wrongType reports a value of the wrong type. It returns false.
-func (d *Decoder) wrongType(k *Key, path string, node *yaml.Node) bool {
-	message := "must be " + k.Words()
+// reportWrongType reports a value of the wrong type. It returns false.
+func (d *Decoder) reportWrongType(k *Key, path string, node *yaml.Node) bool {
+	message := "must be " + k.DescribeType()
 	if k.Example != "" {
 		message += " such as " + k.Example
 	}
-	return d.Complain(path, node, message+", not "+describeNode(node))
+	return d.ReportAtNode(path, node, message+", not "+describeNode(node))
 }
 
-func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode {
-		return d.wrongType(k, path, node)
+		return d.reportWrongType(k, path, node)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
 		if complaint, meant := k.TextProblem(node.Value); k.Values != nil && complaint != "" {
-			return d.Complain(path, node, complaint, meant)
+			return d.ReportAtNode(path, node, complaint, meant)
 		}
-		return d.Complain(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
+		return d.ReportAtNode(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
 	if d.Lenient[path] {
 		return true
 	}
 	complaint, meant := k.TextProblem(node.Value)
-	return complaint == "" || d.Complain(path, node, complaint, meant)
+	return complaint == "" || d.ReportAtNode(path, node, complaint, meant)
 }
 
 // TextProblem returns a message for a wrong text, and the likely correct one. Both are empty for a
@@ -110,15 +110,15 @@ func (k *Key) choices() string {
 	return strings.Join(shown, ", ")
 }
 
-// integer accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
+// mergeInteger accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
 // versions disagree on 010, and 4_000_000 is text in YAML 1.2.
-func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
-		return d.wrongInteger(k, path, node)
+		return d.reportWrongInteger(k, path, node)
 	}
-	if complaint := k.Span.problem(number); complaint != "" {
-		return d.Complain(path, node, complaint)
+	if complaint := k.Span.spanProblem(number); complaint != "" {
+		return d.ReportAtNode(path, node, complaint)
 	}
 	into.SetInt(number)
 	return true
@@ -137,16 +137,16 @@ func plainNumber(text string) string {
 	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
-func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
+func (d *Decoder) reportWrongInteger(k *Key, path string, node *yaml.Node) bool {
 	meant := plainNumber(node.Value)
 	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
-		return d.wrongType(k, path, node)
+		return d.reportWrongType(k, path, node)
 	}
-	return d.Complain(path, node, "must be a whole number in plain digits", meant)
+	return d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
 }
 
-// problem returns a message for a number outside the span, or "".
-func (s *Span) problem(number int64) string {
+// spanProblem returns a message for a number outside the span, or "".
+func (s *Span) spanProblem(number int64) string {
 	switch {
 	case number >= s.Min && number <= s.Max:
 		return ""
@@ -159,24 +159,24 @@ func (s *Span) problem(number int64) string {
 	}
 }
 
-func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		if meant := plainNumber(node.Value); meant != "" && !isNumber {
-			return d.Complain(path, node, "must be a number in plain digits", meant)
+			return d.ReportAtNode(path, node, "must be a number in plain digits", meant)
 		}
-		return d.wrongType(k, path, node)
+		return d.reportWrongType(k, path, node)
 	}
 	if number < 0 {
-		return d.Complain(path, node, "must be 0 or more")
+		return d.ReportAtNode(path, node, "must be 0 or more")
 	}
 	into.SetFloat(number)
 	return true
 }
 
-// boolean takes true and false only; yes and on mean different things to
+// mergeBoolean takes true and false only; yes and on mean different things to
 // different versions of YAML.
-func (d *Decoder) boolean(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Tag == boolTag {
 		into.SetBool(strings.EqualFold(node.Value, "true"))
 		return true
@@ -186,23 +186,23 @@ func (d *Decoder) boolean(k *Key, path string, node *yaml.Node, into reflect.Val
 		"no": "false", "off": "false", "n": "false", "false": "false",
 	}[strings.ToLower(node.Value)]
 	if !isWord {
-		return d.wrongType(k, path, node)
+		return d.reportWrongType(k, path, node)
 	}
-	return d.Complain(path, node, "must be true or false, without quotes", meant)
+	return d.ReportAtNode(path, node, "must be true or false, without quotes", meant)
 }
 
-func (d *Decoder) duration(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {
 	case node.Tag == intTag:
 		number := clip.Bytes(node.Value, 20)
-		return d.Complain(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+		return d.ReportAtNode(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
-		return d.wrongType(k, path, node)
+		return d.reportWrongType(k, path, node)
 	case err != nil:
-		return d.Complain(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
+		return d.ReportAtNode(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
 	case parsed <= 0:
-		return d.Complain(path, node, "must be longer than 0s")
+		return d.ReportAtNode(path, node, "must be longer than 0s")
 	}
 	into.SetInt(int64(parsed))
 	return true

@@ -39,8 +39,8 @@ func schemaOf(k *Key) map[string]any {
 	if k.Scalars {
 		schema["type"] = []string{"string", "number", "boolean"}
 	}
-	if k.About != "" {
-		schema["description"] = k.About
+	if k.Meaning != "" {
+		schema["description"] = k.Meaning
 	}
 	if k.HasDefault() {
 		schema["default"] = k.Default().Interface()
@@ -70,23 +70,23 @@ func schemaOf(k *Key) map[string]any {
 		schema["minimum"] = 0
 	case Either:
 		delete(schema, "type")
-		schema["anyOf"] = k.schemas()
+		schema["anyOf"] = k.notationSchemas()
 	case Undecoded:
-		maps.Copy(schema, reflect.New(k.typ).Interface().(Raw).Schema())
+		maps.Copy(schema, reflect.New(k.goType).Interface().(RawMapping).Schema())
 	case Duration:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
 	return schema
 }
 
-// schemas returns a schema for each notation of a Several, and for each key of a mapping that stands alone.
-func (k *Key) schemas() (all []any) {
+// notationSchemas returns a schema for each notation of a Several, and for each key of a mapping that stands alone.
+func (k *Key) notationSchemas() (all []any) {
 	for _, kind := range []yaml.Kind{yaml.ScalarNode, yaml.SequenceNode} {
-		if k.ways[kind] != nil {
-			all = append(all, schemaOf(k.ways[kind]))
+		if k.notations[kind] != nil {
+			all = append(all, schemaOf(k.notations[kind]))
 		}
 	}
-	if mapping := k.ways[yaml.MappingNode]; mapping != nil {
+	if mapping := k.notations[yaml.MappingNode]; mapping != nil {
 		alone := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return !below.Alone })
 		others := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return below.Alone })
 		for _, keys := range append([][]*Key{others}, slices.Collect(slices.Chunk(alone, 1))...) {

@@ -80,7 +80,7 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	case e.repairRequest != nil:
 		asked := *e.repairRequest
 		return &asked, e.requireRepository()
-	case j.Task.From != "event", j.Publish.Feedback() && e.isAboutPull():
+	case j.Task.From != "event", j.Publish.IsFeedback() && e.isAboutPull():
 		return nil, nil
 	case e.isMissing():
 		return nil, outcome.Stopf(outcome.InvalidInput, "event",

@@ -119,7 +119,7 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if !s.Event.HasToken {
 		return nil, outcome.Stopf(outcome.InvalidInput, "no_token", "Repairing a pull request needs a token: set GITHUB_TOKEN.")
 	}
-	if !s.Publishes || s.Job.Publish.Feedback() {
+	if !s.Publishes || s.Job.Publish.IsFeedback() {
 		return nil, outcome.Stopf(outcome.InvalidInput, "repair_publish", "A repair pushes its change itself; remove --publish and publish.as.")
 	}
 	pull, err := s.pullToRepair(ctx)

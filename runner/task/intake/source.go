@@ -66,7 +66,7 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 // read reads the task: the subject of feedback, an event's pull request or request, a named issue, or the prompt.
 func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	switch {
-	case s.Job.Publish.Feedback():
+	case s.Job.Publish.IsFeedback():
 		return s.readSubject(ctx)
 	case pull != nil:
 		return s.readPull(ctx, pull)

@@ -78,7 +78,7 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 			"Pull request #%d comes from a fork, and agent-ci does not work on branches of forks: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
 		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it if you want agent-ci to work on it: %s.", pull.Number, pull.URL)
-	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
+	case ModeOf(pull) == Join && !s.Job.Publish.IsFeedback():
 		return pull, s.requirePushableBranch(ctx, pull)
 	}
 	return pull, nil

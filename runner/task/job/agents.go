@@ -11,7 +11,7 @@ import (
 // Agents configures subagents: whether the agent may start them, and in which roles.
 type Agents struct {
 	Enabled bool            `json:"enabled" about:"true: the agent may start others."`
-	Most    int             `json:"most" span:"1..16" default:"4" about:"How many may be open at once, including finished ones."`
+	MaxOpen int             `json:"most" span:"1..16" default:"4" about:"How many may be open at once, including finished ones."`
 	Depth   int             `json:"depth" span:"1..4" default:"1" about:"How deep agents may start others. 1: only the agent of the run does."`
 	Wait    Duration        `json:"wait" default:"5m" about:"How long the run waits for the others when the agent has finished. Then they are stopped."`
 	Roles   map[string]Role `json:"roles" names:"server_name" most:"max_roles" example:"{tester: {instructions: You write tests., writes: own}}" about:"Roles of agents by name, besides explorer (reads only) and worker (changes a copy), whose settings you can change."`
@@ -68,11 +68,11 @@ func (a Agents) Role(name string) (Role, bool) {
 	return own, isBuiltin || isOwn
 }
 
-// fitAgents rejects role tools listed in tools.deny.
-func (d *checks) fitAgents() {
+// checkAgents rejects role tools listed in tools.deny.
+func (d *validator) checkAgents() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
 		for i, tool := range d.job.Agents.Roles[name].Tools {
-			d.wrongEach(config.At("agents.roles", name, "tools", i), mistake{slices.Contains(d.job.Tools.Deny, tool), "", "is in tools.deny, which holds for every agent"})
+			d.reportEach(config.JoinPath("agents.roles", name, "tools", i), mistake{slices.Contains(d.job.Tools.Deny, tool), "", "is in tools.deny, which holds for every agent"})
 		}
 	}
 }

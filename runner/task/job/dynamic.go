@@ -55,23 +55,25 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-// Words implements config.Several.
-func (*Command) Words() string { return "a script as text, or a program with its arguments as a list" }
+// DescribeNotations implements config.Several.
+func (*Command) DescribeNotations() string {
+	return "a script as text, or a program with its arguments as a list"
+}
 
-// Fit implements config.Several.
-func (c *Command) Fit(d *config.Decoder, path string, _ *yaml.Node) {
+// CheckValue implements config.Several.
+func (c *Command) CheckValue(d *config.Decoder, path string, _ *yaml.Node) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	wrong := programMistake(c.Argv, yamlList)
-	d.WrongIf(c.Argv[0] == "", path, "names no program")
-	d.WrongIf(wrong != "", path, wrong)
+	wrong := programMistake(c.Argv, formatYAMLList)
+	d.ReportIf(c.Argv[0] == "", path, "names no program")
+	d.ReportIf(wrong != "", path, wrong)
 }
 
 const maxDynamicTools = 512
 
-// fitDynamicTools checks every entry of tools.dynamic against the other keys.
-func (d *checks) fitDynamicTools() {
+// checkDynamicTools checks every entry of tools.dynamic against the other keys.
+func (d *validator) checkDynamicTools() {
 	all := d.job.Tools.Dynamic
 	for i, t := range all {
 		if t.Name == "" || t.InputSchema == nil { // reported already
@@ -81,7 +83,7 @@ func (d *checks) fitDynamicTools() {
 		if err == nil {
 			err = schema.Usable(raw)
 		}
-		d.wrongFirst(config.At("tools.dynamic", i),
+		d.reportFirst(config.JoinPath("tools.dynamic", i),
 			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
 			mistake{tools.OwnToolNamed(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.OwnToolNamed(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},

@@ -2,13 +2,13 @@ package job
 
 import "slices"
 
-// foundTreatments lists the treatments of a change with a finding, mildest first.
-var foundTreatments = []string{"show", "draft", "refuse"}
+// findingTreatments lists the treatments of a change with a finding, mildest first.
+var findingTreatments = []string{"show", "draft", "refuse"}
 
-// Stricter returns the stricter of a and b, each one of show, draft and refuse. Any other word
+// StricterTreatment returns the stricter of a and b, each one of show, draft and refuse. Any other word
 // counts as the mildest.
-func Stricter(a, b string) string {
-	if slices.Index(foundTreatments, b) > slices.Index(foundTreatments, a) {
+func StricterTreatment(a, b string) string {
+	if slices.Index(findingTreatments, b) > slices.Index(findingTreatments, a) {
 		return b
 	}
 	return a

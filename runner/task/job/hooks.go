@@ -55,10 +55,10 @@ func hookKey(name string) string {
 	return map[string]string{"matcher": "tools", "command": "run", "event": "on"}[name]
 }
 
-// matchTools lists the events with a tools matcher, matchArgv those with an argv matcher.
+// eventsWithTools lists the events with a tools matcher, matchArgv those with an argv matcher.
 var (
-	matchTools = []string{OnToolDefinition, OnPreToolUse, OnPostToolUse}
-	matchArgv  = []string{OnPreToolUse, OnPostToolUse}
+	eventsWithTools = []string{OnToolDefinition, OnPreToolUse, OnPostToolUse}
+	eventsWithArgv  = []string{OnPreToolUse, OnPostToolUse}
 )
 
 // TrustedOperator is the value of hooks.*.trusted for the operator's hooks. OnErrorContinue is the
@@ -68,29 +68,29 @@ const (
 	OnErrorContinue = "continue"
 )
 
-// fitHooks checks the keys of every hook against each other.
-func (d *checks) fitHooks() {
+// checkHooks checks the keys of every hook against each other.
+func (d *validator) checkHooks() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
-		h, place := d.job.Hooks[name], config.At("hooks", name)
+		h, place := d.job.Hooks[name], config.JoinPath("hooks", name)
 		if h.On == "" { // reported already
 			continue
 		}
 		wrong := ""
 		if len(h.Run) > 0 {
-			wrong = programMistake(h.Run, yamlList)
+			wrong = programMistake(h.Run, formatYAMLList)
 		}
-		ofTools := len(h.Tools) == 0 || slices.Contains(matchTools, h.On)
-		d.wrongEach(place,
+		allowsTools := len(h.Tools) == 0 || slices.Contains(eventsWithTools, h.On)
+		d.reportEach(place,
 			mistake{wrong != "", "run", wrong},
-			mistake{!ofTools, "tools", "has no effect with on: " + h.On + ", an event without a tool; remove it"})
-		if ofTools {
-			d.fitMatchers(place, h)
+			mistake{!allowsTools, "tools", "has no effect with on: " + h.On + ", an event without a tool; remove it"})
+		if allowsTools {
+			d.checkMatchers(place, h)
 		}
-		d.wrongFirst(place,
-			mistake{len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On), "argv", "has no effect with on: " + h.On + ", an event without a command; remove it"},
+		d.reportFirst(place,
+			mistake{len(h.Argv) > 0 && !slices.Contains(eventsWithArgv, h.On), "argv", "has no effect with on: " + h.On + ", an event without a command; remove it"},
 			mistake{len(h.Argv) > 0 && !h.matchesCommands(), "argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools"})
-		d.wrongEach(place,
-			mistake{h.Trusted != "" && !d.Has(config.Operator), "trusted", "is allowed only in the operator's file (--operator-file); remove it"},
+		d.reportEach(place,
+			mistake{h.Trusted != "" && !d.HasLayer(config.OperatorLayer), "trusted", "is allowed only in the operator's file (--operator-file); remove it"},
 			mistake{h.Timeout > maxHookTime, "timeout", "must be " + maxHookTime.String() + " at most"})
 	}
 }
@@ -99,7 +99,7 @@ const maxHookTime = Duration(10 * time.Minute)
 
 // LoadOperator reads hooks from the operator's file. No job can change them.
 func LoadOperator(name string, data []byte) (map[string]Hook, error) {
-	file, err := LoadTemplate(config.Layer{Name: name, Kind: config.Operator, Data: data})
+	file, err := LoadTemplate(config.Layer{Name: name, Kind: config.OperatorLayer, Data: data})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 // MayBeVariable returns an error if the rules of policy.env forbid setting the variable for
 // commands. The error text completes a sentence about the variable.
 func (j *Job) MayBeVariable(name, value string) error {
-	d := checks{job: j}
+	d := validator{job: j}
 	switch {
 	case form.Variable.Check(name) != nil:
 		return errors.New("is not the name of a variable")

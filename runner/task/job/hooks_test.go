@@ -27,7 +27,7 @@ func TestRefusesInvalidHooks(t *testing.T) {
 		{"{on: pre_tool, run: [x]}", `job.yml:3:17: hooks.x.on: "pre_tool" is not one of`},
 		{"{on: PreToolUse, run: [x], compat: claude}", `job.yml:3:39: hooks.x.compat: unknown key`},
 	} {
-		for _, layer := range []config.Layer{{Name: "job.yml", Kind: config.File}, {Name: "job.yml", Kind: config.Defaults}} {
+		for _, layer := range []config.Layer{{Name: "job.yml", Kind: config.FileLayer}, {Name: "job.yml", Kind: config.DefaultsLayer}} {
 			layer.Data = []byte("version: 1\nlimits: {turns: 1}\nhooks: {x: " + test.hook + "}\n")
 			_, err := LoadTemplate(layer)
 			if err == nil || len(err.Error()) < len(test.want) || err.Error()[:len(test.want)] != test.want {
@@ -75,7 +75,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		{"", "Bash", true},
 	} {
 		h := Hook{Tools: []string{test.matcher}}
-		if got := h.For(test.name); got != test.want {
+		if got := h.AppliesTo(test.name); got != test.want {
 			t.Errorf("%q of %s: %t", test.matcher, test.name, got)
 		}
 		if wrong := matcherMistake(test.matcher, nil, true); wrong != "" {

@@ -12,9 +12,9 @@ import (
 // hostedTypes lists the tool types run by the API itself.
 var hostedTypes = []string{"web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation"}
 
-// hostedTool reads an entry of tools.hosted, in the form of an API request. A tool without further
+// readHostedTool reads an entry of tools.hosted, in the form of an API request. A tool without further
 // settings may be written as its type alone.
-func hostedTool(value any) (map[string]any, error) {
+func readHostedTool(value any) (map[string]any, error) {
 	if name, isText := value.(string); isText {
 		value = map[string]any{"type": name}
 	}

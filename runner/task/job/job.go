@@ -107,8 +107,8 @@ const (
 	ToolsAiderWhole = "aider-whole"
 )
 
-// Writes reports whether the model has no tools and writes its edits and commands as text.
-func (m Model) Writes() bool {
+// WritesTextOnly reports whether the model has no tools and writes its edits and commands as text.
+func (m Model) WritesTextOnly() bool {
 	return slices.Contains([]string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}, m.Tools)
 }
 
@@ -149,8 +149,8 @@ type GitFilter struct {
 	Reads []string `json:"reads" form:"one_line" example:"[.git/git-crypt]" about:"Paths that the filter may read besides its standard input, such as a key. Written as in policy.writable."`
 }
 
-// Listed maps each filter's name to the paths it may read.
-func (g Git) Listed() map[string][]string {
+// FilterReads maps each filter's name to the paths it may read.
+func (g Git) FilterReads() map[string][]string {
 	listed := make(map[string][]string, len(g.Filters))
 	for _, f := range g.Filters {
 		listed[f.Name] = append(listed[f.Name], f.Reads...)
@@ -225,8 +225,8 @@ type VerifyCheck struct {
 // draft.
 const ProvesRequired = "required"
 
-// IsProof reports whether the check judges the tests of a change.
-func (c VerifyCheck) IsProof() bool { return c.Proves == "true" || c.Proves == ProvesRequired }
+// ProvesTests reports whether the check judges the tests of a change.
+func (c VerifyCheck) ProvesTests() bool { return c.Proves == "true" || c.Proves == ProvesRequired }
 
 // Trigger selects the events that start work, for tasks taken from the event.
 type Trigger struct {

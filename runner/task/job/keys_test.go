@@ -21,7 +21,7 @@ func allKeys(k *config.Key) []*config.Key {
 
 func TestEveryKeyIsDescribedAndBounded(t *testing.T) {
 	for _, k := range allKeys(Format().Root) {
-		if k.About == "" {
+		if k.Meaning == "" {
 			t.Errorf("%s: nothing says what it means", k.Path)
 		}
 		if k.Shape == config.Integer && k.Span == nil {

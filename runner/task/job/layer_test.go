@@ -19,7 +19,7 @@ func TestEnvironment(t *testing.T) {
 		"AGENT_CI_JSN=1",
 		"AGENT_CI_ZEBRA=secret",
 	}, []string{"AGENT_CI_OUT", "AGENT_CI_JSON"})
-	want := config.Layer{Name: "environment", Kind: config.Values, Values: []config.Assignment{
+	want := config.Layer{Name: "environment", Kind: config.ValuesLayer, Values: []config.Assignment{
 		{Key: "model.name", Value: "gpt-5", Origin: "AGENT_CI_MODEL_NAME"},
 		{Key: "verify", Value: "[{run: make test}]", Origin: "AGENT_CI_VERIFY"},
 	}}
@@ -35,7 +35,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestVariablesAreDistinct(t *testing.T) {
 	seen := make(map[string]string)
-	for _, k := range Format().Root.Settable() {
+	for _, k := range Format().Root.SettableKeys() {
 		variable := config.VariableOf(k.Path)
 		if before, twice := seen[variable]; twice {
 			t.Errorf("%s sets both %s and %s", variable, before, k.Path)

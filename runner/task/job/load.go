@@ -18,11 +18,11 @@ var Format = sync.OnceValue(func() *config.Format {
 
 // misplaced returns an error for a key that does not belong in a file of that kind: repository
 // defaults or an operator's file.
-func misplaced(kind config.Kind, path string) error {
+func misplaced(kind config.LayerKind, path string) error {
 	switch {
-	case kind == config.Defaults && (path == "name" || path == "task"):
+	case kind == config.DefaultsLayer && (path == "name" || path == "task"):
 		return errors.New("belongs in a job, not in a repository's defaults")
-	case kind == config.Operator && path != "version" && path != "hooks" && !strings.Contains(path, "."):
+	case kind == config.OperatorLayer && path != "version" && path != "hooks" && !strings.Contains(path, "."):
 		return errors.New("does not belong in an operator's file, which may contain only hooks")
 	}
 	return nil
@@ -37,24 +37,24 @@ func Load(layers ...config.Layer) (*Job, error) { return load(layers, true) }
 // is fine.
 func LoadTemplate(layers ...config.Layer) (*Job, error) { return load(layers, false) }
 
-// checks decodes a job and checks its keys against each other.
-type checks struct {
+// validator decodes a job and checks its keys against each other.
+type validator struct {
 	*config.Decoder
 	job *Job
 }
 
-func newChecks() *checks {
+func newValidator() *validator {
 	job := new(Job)
-	return &checks{Format().Decoder(job), job}
+	return &validator{Format().Decoder(job), job}
 }
 
 func load(layers []config.Layer, needsTask bool) (*Job, error) {
-	c := newChecks()
+	c := newValidator()
 	for _, layer := range layers {
 		c.Add(layer)
 		c.chooseTask()
 	}
-	c.relations(needsTask)
+	c.checkRelations(needsTask)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -69,13 +69,13 @@ func LoadRecorded(raw []byte) (*Job, error) {
 
 // Mistakes returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
 // whose form is not checked. whole adds the checks of keys against each other.
-func Mistakes(file string, node *yaml.Node, lenient map[string]bool, whole bool) config.Problems {
-	c := newChecks()
+func Mistakes(file string, node *yaml.Node, lenient map[string]bool, withRelations bool) config.Problems {
+	c := newValidator()
 	c.Lenient = lenient
 	c.AddNode(file, node)
 	c.chooseTask()
-	if whole {
-		c.relations(true)
+	if withRelations {
+		c.checkRelations(true)
 	}
 	return c.Problems()
 }

@@ -43,7 +43,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 }
 
 func TestLayersMergeMappingsAndReplaceLists(t *testing.T) {
-	lower := config.Layer{Name: "agent-ci.yml", Kind: config.Defaults, Data: []byte(`version: 1
+	lower := config.Layer{Name: "agent-ci.yml", Kind: config.DefaultsLayer, Data: []byte(`version: 1
 model: {headers: {A: lower, B: lower}}
 tools: {deny: [a, b]}
 verify: [{name: slow, run: x, timeout: 1h, must: no_worse}]
@@ -67,7 +67,7 @@ policy: {env: {set: {V: lower, W: "", N: "5"}}}
 
 func TestHigherLayerReplacesTaskSource(t *testing.T) {
 	file := jobFile("version: 1\ntask: {title: t, issue: 7}\n")
-	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
+	flags := config.Layer{Kind: config.ValuesLayer, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
 	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
 	equal(t, "task", want, got)

@@ -13,9 +13,9 @@ import (
 // plainMatcher recognises Claude Code matchers that are names, not regular expressions.
 var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_| -]*$`)
 
-// For reports whether the hook applies to a tool with any of these names. A hook without tools
+// AppliesTo reports whether the hook applies to a tool with any of these names. A hook without tools
 // applies to all.
-func (h Hook) For(names ...string) bool {
+func (h Hook) AppliesTo(names ...string) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return fitsMatcher(matcher, name) })
 	})
@@ -36,13 +36,13 @@ func fitsMatcher(matcher, name string) bool {
 
 // matcherMistake returns a message for a wrong matcher, or "". own holds the names of the job's own
 // tools. whole means that own is complete.
-func matcherMistake(matcher string, own []string, whole bool) string {
+func matcherMistake(matcher string, jobTools []string, complete bool) string {
 	if !plainMatcher.MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {
 			return "is no regular expression (" + err.Error() + ")"
 		}
 	}
-	known := slices.Clone(own)
+	known := slices.Clone(jobTools)
 	for _, tool := range dialect.Tools {
 		known = append(known, tool.Matched()...)
 	}
@@ -58,26 +58,26 @@ func matcherMistake(matcher string, own []string, whole bool) string {
 			return never + "; say " + name + ", and the words of commands as argv"
 		}
 	}
-	if !whole && plainMatcher.MatchString(matcher) {
+	if !complete && plainMatcher.MatchString(matcher) {
 		return "" // it may be a tool of a job that is not known here
 	}
 	return never
 }
 
-// fitMatchers rejects matchers that fit no tool.
-func (d *checks) fitMatchers(place string, h Hook) {
-	var own []string
+// checkMatchers rejects matchers that fit no tool.
+func (d *validator) checkMatchers(place string, h Hook) {
+	var jobTools []string
 	for _, tool := range d.job.Tools.Dynamic {
-		own = append(own, tool.Name)
+		jobTools = append(jobTools, tool.Name)
 	}
 	for i, matcher := range h.Tools {
-		if wrong := matcherMistake(matcher, own, d.Has(config.File)); wrong != "" {
-			d.Wrong(config.At(place, "tools", i), `"`+matcher+`" `+wrong)
+		if wrong := matcherMistake(matcher, jobTools, d.HasLayer(config.FileLayer)); wrong != "" {
+			d.Report(config.JoinPath(place, "tools", i), `"`+matcher+`" `+wrong)
 		}
 	}
 }
 
 // matchesCommands reports whether the hook applies to any tool that runs commands.
 func (h Hook) matchesCommands() bool {
-	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.For(t.Matched()...) })
+	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.AppliesTo(t.Matched()...) })
 }

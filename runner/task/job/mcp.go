@@ -41,91 +41,91 @@ const allTools = "*"
 
 const maxMCPServers = 32
 
-// fitMCPServers checks the keys of every server against each other.
-func (d *checks) fitMCPServers() {
+// checkMCPServers checks the keys of every server against each other.
+func (d *validator) checkMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
-		place, s := config.At("mcp_servers", name), d.job.MCPServers[name]
+		place, s := config.JoinPath("mcp_servers", name), d.job.MCPServers[name]
 		if d.HasProblemAt(place) || d.HasProblemAt(place+".tools") {
 			continue // no mapping, or a required key is missing
 		}
-		d.fitServerKind(place, s)
-		d.fitServerProgram(place, s)
-		d.fitServerCredentials(place, s)
-		d.wrongEach(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, allTools), "tools", `has "*" beside others; "*" alone stands for all`})
+		d.checkServerKind(place, s)
+		d.checkServerProgram(place, s)
+		d.checkServerCredentials(place, s)
+		d.reportEach(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, allTools), "tools", `has "*" beside others; "*" alone stands for all`})
 		for i, tool := range s.Deny {
-			d.wrongFirst(config.At(place, "deny", i),
+			d.reportFirst(config.JoinPath(place, "deny", i),
 				mistake{tool == allTools, "", "must be the name of a tool; remove the server if you want none of its tools"},
 				mistake{slices.Contains(s.Tools, tool), "", "is also in tools; take it out of one of them"})
 		}
 		isReadOnly := d.job.Policy.Sandbox == "read-only" && s.Command != ""
 		isUnconfined := d.job.Policy.Sandbox == "danger-full-access" && s.Command != ""
-		d.wrongFirst(place,
+		d.reportFirst(place,
 			mistake{isReadOnly && s.Workspace == "write", "workspace", "is write, and policy.sandbox is read-only"},
-			mistake{isUnconfined && s.Network.Listed(), "network", "is a list of hosts, and nothing holds the server to it: policy.sandbox is danger-full-access"},
+			mistake{isUnconfined && s.Network.HasList(), "network", "is a list of hosts, and nothing holds the server to it: policy.sandbox is danger-full-access"},
 			mistake{isUnconfined && len(s.Env.Pass) > 0, "env.pass", "gives the server values that the agent's commands could read from it: policy.sandbox is danger-full-access"})
 	}
 }
 
-// fitServerKind rejects keys of started servers beside url, and keys of remote servers beside command.
-func (d *checks) fitServerKind(place string, s MCPServer) {
+// checkServerKind rejects keys of started servers beside url, and keys of remote servers beside command.
+func (d *validator) checkServerKind(place string, s MCPServer) {
 	started, remote := s.Command != "", s.URL != ""
 	if started && remote {
-		d.Wrong(config.At(place, "url"), "does not go with command; give only one of them")
+		d.Report(config.JoinPath(place, "url"), "does not go with command; give only one of them")
 		return
 	}
 	const ofCommand = "needs command, which this server does not have; leave it out"
 	const ofURL = "needs url, which this server does not have; leave it out"
-	d.wrongEach(place,
-		mistake{!started && !remote && !d.HasProblem(config.At(place, "url")), "command", "is missing; give command, or url for a server at an address"},
+	d.reportEach(place,
+		mistake{!started && !remote && !d.HasProblemBelow(config.JoinPath(place, "url")), "command", "is missing; give command, or url for a server at an address"},
 		mistake{remote && len(s.Args) > 0, "args", ofCommand},
 		mistake{remote && s.Cwd != "", "cwd", ofCommand},
 		mistake{remote && len(s.Env.Pass) > 0, "env.pass", ofCommand},
 		mistake{remote && len(s.Env.Set) > 0, "env.set", ofCommand},
-		mistake{remote && d.IsSet(config.At(place, "network")), "network", ofCommand},
+		mistake{remote && d.IsSet(config.JoinPath(place, "network")), "network", ofCommand},
 		mistake{remote && s.Workspace != "none", "workspace", ofCommand},
 		mistake{started && len(s.Headers) > 0, "headers", ofURL},
 		mistake{started && s.BearerTokenEnv != "", "bearer_token_env", ofURL})
 }
 
-// fitServerProgram checks the paths of a server's program and working directory.
-func (d *checks) fitServerProgram(place string, s MCPServer) {
+// checkServerProgram checks the paths of a server's program and working directory.
+func (d *validator) checkServerProgram(place string, s MCPServer) {
 	program := ExpandHome(s.Command, "/~")
-	wrong := programMistake(append([]string{s.Command}, s.Args...), serverCommand)
-	d.wrongFirst(place,
+	wrong := programMistake(append([]string{s.Command}, s.Args...), formatServerCommand)
+	d.reportFirst(place,
 		mistake{wrong != "", "command", wrong},
 		mistake{leavesRepository(program), "command", outOfRepository},
 		mistake{program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."), "command", "is a folder; give a program"},
 		mistake{path.IsAbs(program) && path.Clean(program) != program, "command", "must be a path without //, ./ and ../, and not with / at its end"})
-	d.wrongFirst(place,
+	d.reportFirst(place,
 		mistake{s.Cwd != "" && s.Workspace == "none", "cwd", "needs workspace: read or write; without one the server is started in a fresh tree of the base commit"},
 		mistake{s.Cwd != "" && len(s.Env.Pass) > 0, "cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}"})
 }
 
-// fitServerCredentials keeps those of agent-ci itself from servers, and those of servers from commands.
-func (d *checks) fitServerCredentials(place string, s MCPServer) {
+// checkServerCredentials keeps those of agent-ci itself from servers, and those of servers from commands.
+func (d *validator) checkServerCredentials(place string, s MCPServer) {
 	const own = " is a credential of agent-ci itself, which servers never get; give the server its own under another name"
 	isPassed := func(name string) bool { return slices.Contains(d.job.Policy.Env.Pass, name) }
 	for i, name := range s.Env.Pass {
 		_, set := s.Env.Set[name]
 		isSecret := slices.ContainsFunc(d.job.Policy.Secrets, func(secret Secret) bool { return cmp.Or(secret.From, secret.Name) == name })
-		d.wrongFirst(config.At(place, "env.pass", i),
-			mistake{d.ownCredential(name), "", name + own},
+		d.reportFirst(config.JoinPath(place, "env.pass", i),
+			mistake{d.isOwnCredential(name), "", name + own},
 			mistake{set, "", name + " is also set by env.set of this server"},
 			mistake{isPassed(name), "", name + " is also in policy.env.pass, so commands would see the server's value; remove it from one of them"},
 			mistake{isSecret, "", name + " is also a secret of policy.secrets, which reaches its hosts alone; give the server one of its own under another name"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env.Set)) {
-		d.wrongEach(place, mistake{strings.HasPrefix(strings.ToUpper(name), "AGENT_CI_"), "env.set", name + " is a variable that agent-ci sets; choose another"})
+		d.reportEach(place, mistake{strings.HasPrefix(strings.ToUpper(name), "AGENT_CI_"), "env.set", name + " is a variable that agent-ci sets; choose another"})
 	}
 	if name := s.BearerTokenEnv; name != "" {
-		d.wrongFirst(config.At(place, "bearer_token_env"),
-			mistake{d.ownCredential(name), "", name + own},
+		d.reportFirst(config.JoinPath(place, "bearer_token_env"),
+			mistake{d.isOwnCredential(name), "", name + own},
 			mistake{isPassed(name), "", name + " is also in policy.env.pass, so commands would see the token"},
 			mistake{hasHeader(s.Headers, headerAuthorization), "", "does not go with a header " + headerAuthorization + "; leave the header out"})
 	}
 }
 
-func (d *checks) ownCredential(name string) bool {
+func (d *validator) isOwnCredential(name string) bool {
 	return d.isCredential(name) || slices.ContainsFunc([]string{d.job.PullRequest.Commit.KeyEnv, "OPENAI_ADMIN_KEY", "CODEX_API_KEY"}, func(own string) bool { return strings.EqualFold(own, name) })
 }
 

@@ -20,15 +20,15 @@ import (
 // word, or {allow: [...]}. The zero value is "".
 type Network struct {
 	// Mode is none, loopback or full; empty where there is a list.
-	Mode  string    `json:"-" config:"text"`
-	Allow []Allowed `json:"allow,omitempty" config:"nonempty" form:"host" most:"max_hosts" example:"[api.example.com, \"*.example.org\"]" instead:"for no network at all write loopback or none"`
+	Mode  string        `json:"-" config:"text"`
+	Allow []AllowedHost `json:"allow,omitempty" config:"nonempty" form:"host" most:"max_hosts" example:"[api.example.com, \"*.example.org\"]" instead:"for no network at all write loopback or none"`
 	// Proxy is for a list, or with loopback for the hosts of secrets.
 	Proxy string `json:"proxy,omitempty" values:"|inherit"`
 }
 
-// Allowed is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
+// AllowedHost is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
 // host alone is plain text.
-type Allowed struct {
+type AllowedHost struct {
 	// Host is as reach.ParseEntry reads it, or with Private reach.ParsePrivate.
 	Host    string `json:"host,omitempty" config:"text,required" form:"any_host"`
 	Private bool   `json:"private,omitempty"`
@@ -40,26 +40,26 @@ type Allowed struct {
 // InheritProxy is the value of proxy that selects the machine's proxy.
 const InheritProxy = "inherit"
 
-func (n Network) Listed() bool { return len(n.Allow) > 0 }
+func (n Network) HasList() bool { return len(n.Allow) > 0 }
 
-func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
+func (n Network) IsZero() bool { return n.Mode == "" && !n.HasList() }
 
-// Inherits reports whether requests go through the machine's proxy.
-func (n Network) Inherits() bool { return n.Proxy == InheritProxy }
+// UsesMachineProxy reports whether requests go through the machine's proxy.
+func (n Network) UsesMachineProxy() bool { return n.Proxy == InheritProxy }
 
-// Entries yields the host entries of all networks and secrets, each with its key.
-func (j *Job) Entries() iter.Seq2[string, Allowed] {
-	return func(yield func(string, Allowed) bool) {
+// AllowedHosts yields the host entries of all networks and secrets, each with its key.
+func (j *Job) AllowedHosts() iter.Seq2[string, AllowedHost] {
+	return func(yield func(string, AllowedHost) bool) {
 		for key, network := range j.Networks() {
 			for i, entry := range network.Allow {
-				if !yield(config.At(key, allowKey, i), entry) {
+				if !yield(config.JoinPath(key, allowKey, i), entry) {
 					return
 				}
 			}
 		}
 		for i, secret := range j.Policy.Secrets {
-			for _, entry := range secret.Entries() {
-				if !yield(config.At("policy.secrets", i), entry) {
+			for _, entry := range secret.AllowedHosts() {
+				if !yield(config.JoinPath("policy.secrets", i), entry) {
 					return
 				}
 			}
@@ -73,19 +73,19 @@ func (j *Job) Networks() iter.Seq2[string, Network] {
 	return func(yield func(string, Network) bool) {
 		goesOn := yield("policy.network", j.Policy.Network)
 		for i, step := range j.Setup {
-			goesOn = goesOn && (step.Network.IsZero() || yield(config.At("setup", i, "network"), step.Network))
+			goesOn = goesOn && (step.Network.IsZero() || yield(config.JoinPath("setup", i, "network"), step.Network))
 		}
 		for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
-			goesOn = goesOn && yield(config.At("mcp_servers", name, "network"), j.MCPServers[name].Network)
+			goesOn = goesOn && yield(config.JoinPath("mcp_servers", name, "network"), j.MCPServers[name].Network)
 		}
 	}
 }
 
-// List returns the hosts opened by n, with presets expanded.
-func (n Network) List() (reach.List, error) {
+// ReachList returns the hosts opened by n, with presets expanded.
+func (n Network) ReachList() (reach.List, error) {
 	var all reach.List
 	for _, a := range n.Allow {
-		list, err := a.list()
+		list, err := a.reachList()
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (n Network) List() (reach.List, error) {
 	return all, nil
 }
 
-func (a Allowed) list() (reach.List, error) {
+func (a AllowedHost) reachList() (reach.List, error) {
 	switch {
 	case a.Preset != "":
 		hosts := reach.PresetHosts(a.Preset)
@@ -109,10 +109,10 @@ func (a Allowed) list() (reach.List, error) {
 	return reach.ParseList([]string{a.Host})
 }
 
-// Trusts returns the entry and its CA file. It is false without a CA, and for entries that are not
+// EntryWithCA returns the entry and its CA file. It is false without a CA, and for entries that are not
 // a single valid host.
-func (a Allowed) Trusts() (of reach.Entry, file string, ok bool) {
-	list, err := a.list()
+func (a AllowedHost) EntryWithCA() (of reach.Entry, file string, ok bool) {
+	list, err := a.reachList()
 	if err != nil || a.CA == "" || len(list) != 1 {
 		return reach.Entry{}, "", false
 	}
@@ -121,7 +121,7 @@ func (a Allowed) Trusts() (of reach.Entry, file string, ok bool) {
 
 // String is the network for a reader: the word, or "allow list:" and its entries.
 func (n Network) String() string {
-	if !n.Listed() {
+	if !n.HasList() {
 		return n.Mode
 	}
 	entries := make([]string, len(n.Allow))
@@ -129,13 +129,13 @@ func (n Network) String() string {
 		entries[i] = a.String()
 	}
 	all := "allow list: " + strings.Join(entries, ", ")
-	if n.Inherits() {
+	if n.UsesMachineProxy() {
 		all += "; by the machine's proxy"
 	}
 	return all
 }
 
-func (a Allowed) String() string {
+func (a AllowedHost) String() string {
 	if a.Preset != "" {
 		return "preset " + a.Preset
 	}
@@ -156,7 +156,7 @@ func (a Allowed) String() string {
 type networkMapping Network
 
 func (n Network) MarshalJSON() ([]byte, error) {
-	if n.Listed() || n.Inherits() {
+	if n.HasList() || n.UsesMachineProxy() {
 		return json.Marshal(networkMapping(n))
 	}
 	return json.Marshal(n.Mode)
@@ -166,36 +166,36 @@ func (n *Network) UnmarshalJSON(data []byte) error {
 	*n = Network{}
 	if len(data) > 0 && data[0] == '{' {
 		err := json.Unmarshal(data, (*networkMapping)(n))
-		n.withProxy()
+		n.setModeForProxy()
 		return err
 	}
 	return json.Unmarshal(data, &n.Mode)
 }
 
-// withProxy completes a network with a proxy but no list: commands reach their own loopback and the hosts of
+// setModeForProxy completes a network with a proxy but no list: commands reach their own loopback and the hosts of
 // secrets.
-func (n *Network) withProxy() {
-	if !n.Listed() && n.Proxy != "" {
+func (n *Network) setModeForProxy() {
+	if !n.HasList() && n.Proxy != "" {
 		n.Mode = modeLoopback
 	}
 }
 
-// wholeEntry is an entry written as a mapping.
-type wholeEntry Allowed
+// entryMapping is an entry written as a mapping.
+type entryMapping AllowedHost
 
-func (a Allowed) MarshalJSON() ([]byte, error) {
-	if a == (Allowed{Host: a.Host}) {
+func (a AllowedHost) MarshalJSON() ([]byte, error) {
+	if a == (AllowedHost{Host: a.Host}) {
 		return json.Marshal(a.Host)
 	}
-	return json.Marshal(wholeEntry(a))
+	return json.Marshal(entryMapping(a))
 }
 
-func (a *Allowed) UnmarshalJSON(data []byte) error {
-	*a = Allowed{}
+func (a *AllowedHost) UnmarshalJSON(data []byte) error {
+	*a = AllowedHost{}
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &a.Host)
 	}
-	return json.Unmarshal(data, (*wholeEntry)(a))
+	return json.Unmarshal(data, (*entryMapping)(a))
 }
 
 const (
@@ -205,37 +205,37 @@ const (
 	maxHosts = 1000
 )
 
-// Words implements config.Several.
-func (*Network) Words() string { return "one of its words, or a list of hosts" }
+// DescribeNotations implements config.Several.
+func (*Network) DescribeNotations() string { return "one of its words, or a list of hosts" }
 
-// Fit implements config.Several.
-func (n *Network) Fit(d *config.Decoder, path string, node *yaml.Node) {
-	n.withProxy()
-	if node.Kind == yaml.MappingNode && !n.Listed() && !n.Inherits() {
-		d.Wrong(path, "must have the key allow with a list of hosts")
+// CheckValue implements config.Several.
+func (n *Network) CheckValue(d *config.Decoder, path string, node *yaml.Node) {
+	n.setModeForProxy()
+	if node.Kind == yaml.MappingNode && !n.HasList() && !n.UsesMachineProxy() {
+		d.Report(path, "must have the key allow with a list of hosts")
 	}
 	hosts := 0
 	for _, a := range n.Allow {
 		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
-	d.WrongIf(hosts > maxHosts, config.At(path, allowKey), fmt.Sprintf("names more than %d hosts", maxHosts))
+	d.ReportIf(hosts > maxHosts, config.JoinPath(path, allowKey), fmt.Sprintf("names more than %d hosts", maxHosts))
 }
 
-// Words implements config.Several.
-func (*Allowed) Words() string {
+// DescribeNotations implements config.Several.
+func (*AllowedHost) DescribeNotations() string {
 	return "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"
 }
 
-// Fit implements config.Several.
-func (a *Allowed) Fit(d *config.Decoder, path string, _ *yaml.Node) {
-	if _, err := a.list(); err != nil {
-		d.Wrong(config.At(path, "host"), err.Error())
+// CheckValue implements config.Several.
+func (a *AllowedHost) CheckValue(d *config.Decoder, path string, _ *yaml.Node) {
+	if _, err := a.reachList(); err != nil {
+		d.Report(config.JoinPath(path, "host"), err.Error())
 	}
 }
 
-// fitProxies refuses a proxy to nothing.
-func (d *checks) fitProxies() {
+// checkProxies refuses a proxy to nothing.
+func (d *validator) checkProxies() {
 	for key, n := range d.job.Networks() {
-		d.WrongIf(n.Inherits() && !n.Listed() && len(d.job.Policy.Secrets) == 0, key, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
+		d.ReportIf(n.UsesMachineProxy() && !n.HasList() && len(d.job.Policy.Secrets) == 0, key, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
 	}
 }

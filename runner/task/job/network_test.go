@@ -13,8 +13,8 @@ import (
 )
 
 func TestReadsNetworkAsWordOrHosts(t *testing.T) {
-	list := Network{Allow: []Allowed{{Host: "api.example.com"}, {Host: "*.example.org"}, {Host: "db.example.net:8443"}}}
-	mixed := Network{Allow: []Allowed{{Host: "10.0.0.5", Private: true}, {Host: "*.corp.example", CA: "certs/corp.pem"}, {Preset: "npm"}, {Host: "a.example.com"}}, Proxy: "inherit"}
+	list := Network{Allow: []AllowedHost{{Host: "api.example.com"}, {Host: "*.example.org"}, {Host: "db.example.net:8443"}}}
+	mixed := Network{Allow: []AllowedHost{{Host: "10.0.0.5", Private: true}, {Host: "*.corp.example", CA: "certs/corp.pem"}, {Preset: "npm"}, {Host: "a.example.com"}}, Proxy: "inherit"}
 	const mappings = `{allow: [{host: 10.0.0.5, private: true}, {host: "*.corp.example", ca: certs/corp.pem, private: false}, {preset: npm}, {host: a.example.com}], proxy: inherit}`
 	const written = `{allow: [api.example.com, "*.example.org", db.example.net:8443]}`
 	for _, test := range []struct {
@@ -120,9 +120,9 @@ func TestEncodesAndDescribesNetworks(t *testing.T) {
 	}{
 		{Network{Mode: "full"}, `"full"`, "full"},
 		{Network{}, `""`, ""},
-		{Network{Allow: []Allowed{{Host: "a.example.com"}, {Host: "*.example.org"}}}, `{"allow":["a.example.com","*.example.org"]}`, "allow list: a.example.com, *.example.org"},
+		{Network{Allow: []AllowedHost{{Host: "a.example.com"}, {Host: "*.example.org"}}}, `{"allow":["a.example.com","*.example.org"]}`, "allow list: a.example.com, *.example.org"},
 		{
-			Network{Allow: []Allowed{{Host: "db.corp.example", Private: true, CA: "corp.pem"}, {Preset: "npm"}, {Host: "a.example.com", CA: "corp.pem"}}, Proxy: "inherit"},
+			Network{Allow: []AllowedHost{{Host: "db.corp.example", Private: true, CA: "corp.pem"}, {Preset: "npm"}, {Host: "a.example.com", CA: "corp.pem"}}, Proxy: "inherit"},
 			`{"allow":[{"host":"db.corp.example","private":true,"ca":"corp.pem"},{"preset":"npm"},{"host":"a.example.com","ca":"corp.pem"}],"proxy":"inherit"}`,
 			"allow list: db.corp.example (private, ca corp.pem), preset npm, a.example.com (ca corp.pem); by the machine's proxy",
 		},
@@ -156,16 +156,16 @@ func TestListsNetworksOfJob(t *testing.T) {
 }
 
 func TestListExpandsPresets(t *testing.T) {
-	network := Network{Allow: []Allowed{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
-	list, err := network.List()
+	network := Network{Allow: []AllowedHost{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
+	list, err := network.ReachList()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := list.String(); got != "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)" {
 		t.Errorf("the list is %s", got)
 	}
-	for _, wrong := range []Allowed{{Preset: "later"}, {Host: "10.0.0.5"}, {}} {
-		if list, err := (Network{Allow: []Allowed{wrong}}).List(); err == nil {
+	for _, wrong := range []AllowedHost{{Preset: "later"}, {Host: "10.0.0.5"}, {}} {
+		if list, err := (Network{Allow: []AllowedHost{wrong}}).ReachList(); err == nil {
 			t.Errorf("%v is the list %s", wrong, list)
 		}
 	}

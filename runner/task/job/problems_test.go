@@ -220,7 +220,7 @@ func TestReportsMistakesOfLayersInOrder(t *testing.T) {
 	}
 	environment, _ := Format().Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
 	got := problemLines(t,
-		config.Layer{Name: "agent-ci.yml", Kind: config.Defaults, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},
+		config.Layer{Name: "agent-ci.yml", Kind: config.DefaultsLayer, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},
 		jobFile("version: 1\n\tx"), environment, set)
 	want := []string{
 		"agent-ci.yml:2:1: name: belongs in a job, not in a repository's defaults",

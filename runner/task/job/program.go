@@ -32,9 +32,9 @@ func ScriptOf(argv []string) string {
 	return argv[1]
 }
 
-// programOf splits a program written in one word with its arguments. It is nil for a program
+// splitProgram splits a program written in one word with its arguments. It is nil for a program
 // without blanks.
-func programOf(program string) []string {
+func splitProgram(program string) []string {
 	if words := strings.Fields(program); len(words) > 1 {
 		return words
 	}
@@ -43,13 +43,13 @@ func programOf(program string) []string {
 
 // programMistake returns a message for a wrong program name, or "". spelled formats the corrected words.
 // A path may contain blanks: its existence is checked at the start of the program.
-func programMistake(argv []string, spelled func(words []string) string) string {
+func programMistake(argv []string, format func(words []string) string) string {
 	program := argv[0]
-	if words := programOf(program); words != nil && !strings.Contains(words[0], "/") {
-		return "has a program and its arguments in one word, which no shell takes apart; write " + spelled(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
+	if words := splitProgram(program); words != nil && !strings.Contains(words[0], "/") {
+		return "has a program and its arguments in one word, which no shell takes apart; write " + format(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
 	}
 	if rest, is := strings.CutPrefix(program, "$HOME/"); is {
-		return "begins with $HOME, and no shell fills that in; write " + spelled(append([]string{"~/" + rest}, argv[1:]...))
+		return "begins with $HOME, and no shell fills that in; write " + format(append([]string{"~/" + rest}, argv[1:]...))
 	}
 	if strings.HasPrefix(program, "~") && !strings.HasPrefix(program, "~/") {
 		return "begins with ~ and is not below ~/, the home folder of who starts agent-ci; write the whole path"
@@ -57,14 +57,14 @@ func programMistake(argv []string, spelled func(words []string) string) string {
 	return ""
 }
 
-// plainWord matches words that YAML reads unchanged within [ ].
-var plainWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
+// unquotedWord matches words that YAML reads unchanged within [ ].
+var unquotedWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
-// yamlList writes words as a list of YAML.
-func yamlList(words []string) string {
+// formatYAMLList writes words as a list of YAML.
+func formatYAMLList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
-		if all[i] = word; !plainWord.MatchString(word) {
+		if all[i] = word; !unquotedWord.MatchString(word) {
 			all[i] = strconv.Quote(word)
 		}
 	}
@@ -74,15 +74,15 @@ func yamlList(words []string) string {
 // SplitHint returns a hint for a server command with arguments in the same word. It is empty for a
 // command without blanks.
 func (s MCPServer) SplitHint() string {
-	words := programOf(s.Command)
+	words := splitProgram(s.Command)
 	if words == nil {
 		return ""
 	}
-	return "; if that is a program with its arguments, write " + serverCommand(append(words, s.Args...))
+	return "; if that is a program with its arguments, write " + formatServerCommand(append(words, s.Args...))
 }
 
-// serverCommand writes the words of the command of a server as keys of YAML.
-func serverCommand(words []string) string {
-	first := yamlList(words[:1])
-	return "command: " + first[1:len(first)-1] + ", args: " + yamlList(words[1:])
+// formatServerCommand writes the words of the command of a server as keys of YAML.
+func formatServerCommand(words []string) string {
+	first := formatYAMLList(words[:1])
+	return "command: " + first[1:len(first)-1] + ", args: " + formatYAMLList(words[1:])
 }

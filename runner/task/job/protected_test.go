@@ -32,10 +32,10 @@ func TestDefaultProtectionsAreDocumented(t *testing.T) {
 	table.WriteString("\n| pattern | why |\n|---|---|\n")
 	for _, p := range protections {
 		closed := ""
-		if p.Closed {
+		if p.Unopenable {
 			closed = "; no job can open it"
 		}
-		fmt.Fprintf(&table, "| `%s` | %s%s |\n", p.Pattern, p.Why, closed)
+		fmt.Fprintf(&table, "| `%s` | %s%s |\n", p.Pattern, p.Reason, closed)
 	}
 	golden.Compare(t, page, before+begin+table.String()+"\n"+end+after)
 }

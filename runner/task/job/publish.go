@@ -23,27 +23,27 @@ const (
 	AsComment     = "comment"
 )
 
-// Feedback reports whether the job publishes feedback on an issue or a pull request instead of a
+// IsFeedback reports whether the job publishes feedback on an issue or a pull request instead of a
 // change.
-func (p Publish) Feedback() bool { return p.As != "" && p.As != asPullRequest }
+func (p Publish) IsFeedback() bool { return p.As != "" && p.As != asPullRequest }
 
-// fitPublish rejects keys without effect in a feedback job. Checks from the repository's defaults
+// checkPublish rejects keys without effect in a feedback job. Checks from the repository's defaults
 // are for other jobs: it drops them without an error. It also denies the apply_patch tool.
-func (d *checks) fitPublish() {
+func (d *validator) checkPublish() {
 	j, p := d.job, d.job.Publish
-	d.wrongFirst("publish",
+	d.reportFirst("publish",
 		mistake{p.As == AsLabels && len(p.Labels) == 0, "as", "is labels, and publish.labels names none"},
 		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "needs publish.as: labels"})
 	for i, label := range p.Labels {
 		twice := slices.ContainsFunc(p.Labels[:i], func(other string) bool { return strings.EqualFold(other, label) })
-		d.wrongFirst(config.At("publish.labels", i), mistake{twice, "", "is given twice; GitHub has no labels that differ in case alone"})
+		d.reportFirst(config.JoinPath("publish.labels", i), mistake{twice, "", "is given twice; GitHub has no labels that differ in case alone"})
 	}
-	if !p.Feedback() {
+	if !p.IsFeedback() {
 		return
 	}
 	as := "publish.as: " + p.As
-	isOfJob := func(key string) bool { return d.KindOf(key) != config.Defaults }
-	d.wrongEach("",
+	isOfJob := func(key string) bool { return d.KindOf(key) != config.DefaultsLayer }
+	d.reportEach("",
 		mistake{j.Task.Expects == "change" && d.IsSet("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
 		mistake{j.Task.OutputSchema != "", "task.output_schema", "does not go with " + as + ", which has a schema of its own; leave it out"},
 		mistake{len(j.Verify) > 0 && isOfJob("verify"), "verify", "does not go with " + as + ": there is no change to check; leave it out"},

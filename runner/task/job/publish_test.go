@@ -36,12 +36,12 @@ func TestValidatesPublishSettings(t *testing.T) {
 
 // Checks of the repository's other jobs are left out, and an answer is expected.
 func TestFeedbackHasNoChecks(t *testing.T) {
-	defaults := config.Layer{Name: "defaults", Kind: config.Defaults, Data: []byte("version: 1\nverify: [{run: make}, {run: make}]\n")}
+	defaults := config.Layer{Name: "defaults", Kind: config.DefaultsLayer, Data: []byte("version: 1\nverify: [{run: make}, {run: make}]\n")}
 	j, err := Load(defaults, jobFile(start+"publish: {as: review}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.Feedback() {
+	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.IsFeedback() {
 		t.Errorf("the job has %v and expects %s", j.Verify, j.Task.Expects)
 	}
 	if !slices.Equal(j.Tools.Deny, []string{"apply_patch"}) {

@@ -15,115 +15,115 @@ import (
 
 // mistake is a check of one key against others: found says that the message applies to the key.
 type mistake struct {
-	found   bool
+	applies bool
 	key     string // below the place of the check; empty for the place itself
 	message string
 }
 
-// wrongEach reports all mistakes that were found in keys below place.
-func (d *checks) wrongEach(place string, all ...mistake) {
+// reportEach reports all mistakes that were found in keys below place.
+func (d *validator) reportEach(place string, all ...mistake) {
 	for _, m := range all {
-		d.wrongFirst(place, m)
+		d.reportFirst(place, m)
 	}
 }
 
-// wrongFirst reports the first mistake that was found.
-func (d *checks) wrongFirst(place string, all ...mistake) {
-	i := slices.IndexFunc(all, func(m mistake) bool { return m.found })
+// reportFirst reports the first mistake that was found.
+func (d *validator) reportFirst(place string, all ...mistake) {
+	i := slices.IndexFunc(all, func(m mistake) bool { return m.applies })
 	if i < 0 {
 		return
 	}
 	if all[i].key != "" {
-		place = config.At(place, all[i].key)
+		place = config.JoinPath(place, all[i].key)
 	}
-	d.Wrong(place, all[i].message)
+	d.Report(place, all[i].message)
 }
 
 // chooseTask replaces the task sources of lower layers by that of the layer just merged. It rejects
 // a second source in the same layer.
-func (d *checks) chooseTask() {
+func (d *validator) chooseTask() {
 	newest := ""
-	for _, source := range d.job.Task.sources() {
+	for _, source := range d.job.Task.taskSources() {
 		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
 			continue
 		}
-		d.WrongIf(newest != "", source.key, "is a second task beside "+newest+"; give only one of them")
+		d.ReportIf(newest != "", source.key, "is a second task beside "+newest+"; give only one of them")
 		newest = cmp.Or(newest, source.key)
 	}
-	for _, source := range d.job.Task.sources() {
+	for _, source := range d.job.Task.taskSources() {
 		if newest != "" && !d.IsSetByCurrentLayer(source.key) {
 			*source.text = ""
 		}
 	}
 }
 
-// source is a key for the task, with its value.
-type source struct {
+// taskSource is a key for the task, with its value.
+type taskSource struct {
 	key  string
 	text *string
 }
 
-func (t *Task) sources() []source {
-	return []source{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {"task.issue", &t.Issue}, {"task.from", &t.From}}
+func (t *Task) taskSources() []taskSource {
+	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {"task.issue", &t.Issue}, {"task.from", &t.From}}
 }
 
-// relations checks the keys against each other after all layers are merged.
-func (d *checks) relations(needsTask bool) {
-	d.fitPublish()
+// checkRelations checks the keys against each other after all layers are merged.
+func (d *validator) checkRelations(needsTask bool) {
+	d.checkPublish()
 	d.nameCommands()
 	if needsTask {
 		d.requireTask()
 	}
-	d.fitModel()
-	d.fitServices()
-	d.fitSecrets()
-	d.fitProxies()
-	d.fitMCPServers()
-	d.fitHooks()
-	d.fitAgents()
-	d.fitDynamicTools()
-	d.protectByDefault()
+	d.checkModel()
+	d.checkServices()
+	d.checkSecrets()
+	d.checkProxies()
+	d.checkMCPServers()
+	d.checkHooks()
+	d.checkAgents()
+	d.checkDynamicTools()
+	d.completeProtect()
 	for i, check := range d.job.Verify {
 		before := slices.IndexFunc(d.job.Verify[:i], func(other VerifyCheck) bool { return other.Name == check.Name })
-		d.wrongFirst(config.At("verify", i), mistake{before >= 0, "name", fmt.Sprintf("is also the name of verify[%d]", before)})
+		d.reportFirst(config.JoinPath("verify", i), mistake{before >= 0, "name", fmt.Sprintf("is also the name of verify[%d]", before)})
 	}
 	for i, name := range d.job.Policy.Env.Pass { // a manipulated model could use credentials on the forge
-		d.wrongFirst(config.At("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
+		d.reportFirst(config.JoinPath("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
 	}
 	pr := d.job.PullRequest
-	d.wrongEach("pull_request",
+	d.reportEach("pull_request",
 		mistake{pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key"},
 		mistake{pr.Branch != "" && pr.Branch == d.job.Repository.Base, "branch", "is the same branch as repository.base"})
 }
 
 // nameCommands names commands without a name after themselves.
-func (d *checks) nameCommands() {
-	name := func(of *string, run string) {
+func (d *validator) nameCommands() {
+	nameAfter := func(of *string, run string) {
 		const longest = 80
 		*of = cmp.Or(*of, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
 	}
 	for i := range d.job.Setup {
-		name(&d.job.Setup[i].Name, d.job.Setup[i].Run)
+		nameAfter(&d.job.Setup[i].Name, d.job.Setup[i].Run)
 	}
 	for i := range d.job.Verify {
-		name(&d.job.Verify[i].Name, d.job.Verify[i].Run)
+		nameAfter(&d.job.Verify[i].Name, d.job.Verify[i].Run)
 	}
 }
 
-func (d *checks) requireTask() {
-	given := slices.ContainsFunc(d.job.Task.sources(), func(s source) bool { return *s.text != "" })
-	if !given && !d.HasProblem("task") && !d.HasProblem("") {
-		d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
+func (d *validator) requireTask() {
+	given := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
+	if !given && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
+		d.ReportMissing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 	}
 }
 
-// fitModel rejects settings that the model's API does not support.
-func (d *checks) fitModel() {
+// checkModel rejects settings that the model's API does not support.
+func (d *validator) checkModel() {
 	j, m := d.job, d.job.Model
-	isChat, isKeyless, isWriter := m.Wire == "chat", m.Auth == "oidc", m.Writes()
+	isChat, isKeyless, isWriter := m.Wire == "chat", m.Auth == "oidc", m.WritesTextOnly()
 	const noChat = "does not go with model.wire: chat; leave it out"
 	noTools := "does not go with model.tools: " + m.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
-	d.wrongEach("",
+	d.reportEach("",
 		mistake{!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it"},
 		mistake{isChat && slices.Contains([]string{"freeform", "builtin", "code"}, m.Tools), "model.tools", noChat},
 		mistake{isChat && m.Summary != "", "model.reasoning_summary", noChat},
@@ -140,7 +140,7 @@ func (d *checks) fitModel() {
 		mistake{isKeyless && isChat, "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
 		mistake{isKeyless && hasHeader(m.Headers, headerAuthorization), "model.headers", "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"})
 	for i, name := range m.Fallbacks {
-		d.wrongFirst(config.At("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
+		d.reportFirst(config.JoinPath("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
 	}
 }
 
@@ -159,7 +159,7 @@ func envKey(name string) string {
 	return "set." + name
 }
 
-func (d *checks) isCredential(name string) bool {
+func (d *validator) isCredential(name string) bool {
 	name = strings.ToUpper(name)
 	return strings.HasPrefix(name, "ACTIONS_") ||
 		name == strings.ToUpper(d.job.Model.APIKeyEnv) ||

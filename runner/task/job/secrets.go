@@ -53,15 +53,15 @@ const (
 // FromFile reports whether the value is in a file instead of a variable.
 func (s Secret) FromFile() bool { return strings.Contains(s.From, "/") }
 
-// For reports whether a kind of commands has access to the secret.
-func (s Secret) For(commands string) bool { return slices.Contains(s.Commands, commands) }
+// IsForCommands reports whether a kind of commands has access to the secret.
+func (s Secret) IsForCommands(commands string) bool { return slices.Contains(s.Commands, commands) }
 
-// Entries returns the hosts as entries of a network list, without invalid ones.
-func (s Secret) Entries() []Allowed {
-	entries := make([]Allowed, 0, len(s.Hosts))
+// AllowedHosts returns the hosts as entries of a network list, without invalid ones.
+func (s Secret) AllowedHosts() []AllowedHost {
+	entries := make([]AllowedHost, 0, len(s.Hosts))
 	for _, text := range s.Hosts {
 		if scope, err := credential.ParseScope(text); err == nil {
-			entries = append(entries, Allowed{Host: scope.Host.Host(), Private: s.Private, CA: s.CA})
+			entries = append(entries, AllowedHost{Host: scope.Host.Host(), Private: s.Private, CA: s.CA})
 		}
 	}
 	return entries
@@ -97,9 +97,9 @@ func checkMethod(s string) error {
 	return nil
 }
 
-// presets maps each preset to the default user that its client sends beside the secret. It is ""
+// presetUsers maps each preset to the default user that its client sends beside the secret. It is ""
 // for a client that sends none.
-var presets = map[string]string{
+var presetUsers = map[string]string{
 	PresetNPM:     "",
 	PresetPyPI:    "__token__",
 	PresetGoProxy: "agent-ci",
@@ -123,64 +123,64 @@ func isReservedVariable(name string) bool {
 	return slices.Contains(reservedVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
 }
 
-// fitSecrets checks the keys of every secret against each other, and fills in the values set by its
+// checkSecrets checks the keys of every secret against each other, and fills in the values set by its
 // preset.
-func (d *checks) fitSecrets() {
+func (d *validator) checkSecrets() {
 	all, mode := d.job.Policy.Secrets, d.job.Policy.Network.Mode
 	if len(all) == 0 {
 		return
 	}
-	d.wrongEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
+	d.reportEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
 	for i := range all {
-		d.fitSecret(config.At("policy.secrets", i), &all[i], all[:i])
+		d.fitSecret(config.JoinPath("policy.secrets", i), &all[i], all[:i])
 	}
 	for i := range all {
-		d.fitFiles(i)
+		d.checkFilePlaces(i)
 	}
 }
 
 // fitSecret checks one secret. before holds the secrets listed before it.
-func (d *checks) fitSecret(place string, s *Secret, before []Secret) {
+func (d *validator) fitSecret(place string, s *Secret, before []Secret) {
 	s.From = cmp.Or(s.From, s.Name)
-	d.fitSecretName(place, *s, before)
-	for _, entry := range s.Entries() {
-		_, err := entry.list()
+	d.checkSecretName(place, *s, before)
+	for _, entry := range s.AllowedHosts() {
+		_, err := entry.reachList()
 		if _, private := reach.ParsePrivate(entry.Host); private == nil && err != nil {
 			err = errors.New("is a private address; give the secret private: true")
 		}
-		d.wrongEach(place, mistake{err != nil, "hosts", fmt.Sprintf("has %s, which %v", entry.Host, err)})
+		d.reportEach(place, mistake{err != nil, "hosts", fmt.Sprintf("has %s, which %v", entry.Host, err)})
 	}
-	switch user, is := presets[s.Preset]; {
+	switch user, is := presetUsers[s.Preset]; {
 	case is:
-		d.fitPreset(place, s, user)
-	case !d.HasProblem(config.At(place, "preset")): // otherwise its allowed keys are unknown
-		d.fitBinding(place, s)
+		d.checkPreset(place, s, user)
+	case !d.HasProblemBelow(config.JoinPath(place, "preset")): // otherwise its allowed keys are unknown
+		d.checkRequestPlace(place, s)
 	}
-	d.wrongEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
+	d.reportEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
 }
 
-// fitSecretName keeps a placeholder from standing in the place of something else.
-func (d *checks) fitSecretName(place string, s Secret, before []Secret) {
+// checkSecretName keeps a placeholder from standing in the place of something else.
+func (d *validator) checkSecretName(place string, s Secret, before []Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
 	isPassed := func(name string) bool { return slices.Contains(env.Pass, name) }
-	d.wrongFirst(place,
+	d.reportFirst(place,
 		mistake{isReservedVariable(s.Name), "name", s.Name + " is a variable that has another meaning for commands; choose another"},
 		mistake{set, "name", s.Name + " is also set by policy.env.set"},
 		mistake{isPassed(s.Name), "name", s.Name + " is also in policy.env.pass, so commands would see its value"},
 		mistake{s.Name != "" && slices.ContainsFunc(before, func(other Secret) bool { return other.Name == s.Name }), "name", s.Name + " is also the name of another secret"})
-	d.wrongEach(place, mistake{!s.FromFile() && isPassed(s.From) && s.From != s.Name, "from", s.From + " is also in policy.env.pass, so commands would see its value"})
+	d.reportEach(place, mistake{!s.FromFile() && isPassed(s.From) && s.From != s.Name, "from", s.From + " is also in policy.env.pass, so commands would see its value"})
 }
 
-// fitPreset fills in the values set by the preset's client, and rejects others. Every client sends
+// checkPreset fills in the values set by the preset's client, and rejects others. Every client sends
 // the secret in the Authorization header.
-func (d *checks) fitPreset(place string, s *Secret, user string) {
+func (d *validator) checkPreset(place string, s *Secret, user string) {
 	isSet := "is set by preset: " + s.Preset + "; remove it"
-	d.wrongEach(place,
+	d.reportEach(place,
 		mistake{s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "header", isSet},
 		mistake{s.Parameter != "", "parameter", isSet},
-		mistake{s.Preset == PresetGit && d.IsSet(config.At(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
-	d.wrongFirst(place,
+		mistake{s.Preset == PresetGit && d.IsSet(config.JoinPath(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
+	d.reportFirst(place,
 		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
 		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "needs preset: maven"},
 		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
@@ -194,16 +194,16 @@ func (d *checks) fitPreset(place string, s *Secret, user string) {
 // headerAuthorization is the default header for credentials.
 const headerAuthorization = "Authorization"
 
-// fitBinding checks the place of the value in a request, for a secret without a preset.
-func (d *checks) fitBinding(place string, s *Secret) {
-	if s.Parameter != "" && !d.IsSet(config.At(place, "header")) {
+// checkRequestPlace checks the place of the value in a request, for a secret without a preset.
+func (d *validator) checkRequestPlace(place string, s *Secret) {
+	if s.Parameter != "" && !d.IsSet(config.JoinPath(place, "header")) {
 		s.Header = ""
 	}
-	d.wrongFirst(place,
+	d.reportFirst(place,
 		mistake{s.Parameter != "" && s.Header != "", "parameter", "is given beside header; give only one of them"},
 		mistake{s.Parameter == "" && s.Header == "", "header", "must not be empty"},
 		mistake{slices.Contains(forbiddenHeaders, strings.ToLower(s.Header)), "header", "is " + s.Header + ", a header that servers and proxies interpret themselves; choose another"})
-	d.wrongEach(place, mistake{s.User != "", "user", "needs a preset"}, mistake{s.Server != "", "server", "needs a preset"})
+	d.reportEach(place, mistake{s.User != "", "user", "needs a preset"}, mistake{s.Server != "", "server", "needs a preset"})
 }
 
 // forbiddenHeaders are headers of the connection or the request itself (RFC 9110, 7).
@@ -212,16 +212,16 @@ var forbiddenHeaders = []string{
 	"accept-encoding", "content-encoding", "range",
 }
 
-// fitFiles rejects secrets that need the same place in a client's file.
-func (d *checks) fitFiles(i int) {
+// checkFilePlaces rejects secrets that need the same place in a client's file.
+func (d *validator) checkFilePlaces(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {
-		if !slices.ContainsFunc(s.Commands, other.For) {
+		if !slices.ContainsFunc(s.Commands, other.IsForCommands) {
 			continue
 		}
 		files, others := s.filePlaces(), other.filePlaces()
 		for _, place := range slices.Sorted(maps.Keys(files)) {
-			d.wrongFirst(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("uses the same place in %s as policy.secrets[%d]: %s", files[place], k, place)})
+			d.reportFirst(config.JoinPath("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("uses the same place in %s as policy.secrets[%d]: %s", files[place], k, place)})
 		}
 	}
 }
@@ -248,8 +248,8 @@ func (s Secret) filePlaces() map[string]string {
 	return places
 }
 
-// proxied reports whether any commands reach the network through the proxy.
-func (d *checks) proxied() bool {
+// usesProxy reports whether any commands reach the network through the proxy.
+func (d *validator) usesProxy() bool {
 	p := d.job.Policy
-	return p.Network.Listed() || len(p.Secrets) > 0 || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return s.Network.Listed() })
+	return p.Network.HasList() || len(p.Secrets) > 0 || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return s.Network.HasList() })
 }

@@ -36,24 +36,24 @@ const maxServices = 16
 // proxyPort is the loopback port of the proxy for a list of hosts.
 const proxyPort = 3128
 
-var anyUser = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
+var userForm = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
 
 // checkUser takes no root.
 func checkUser(s string) error {
 	if s == "root" {
 		s = "0"
 	}
-	return anyUser.Check(s)
+	return userForm.Check(s)
 }
 
-// fitServices checks the keys of every service against each other, and fills in the port of running
+// checkServices checks the keys of every service against each other, and fills in the port of running
 // services from At.
-func (d *checks) fitServices() {
+func (d *validator) checkServices() {
 	if len(d.job.Services) == 0 {
 		return
 	}
 	mode := d.job.Policy.Network.Mode
-	d.wrongEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts"})
+	d.reportEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts"})
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
 		service := d.job.Services[name]
@@ -63,18 +63,18 @@ func (d *checks) fitServices() {
 		}
 		const why = "does not go with at, which names something that runs already"
 		isAt := service.At != ""
-		place := config.At("services", name)
-		d.wrongEach(place,
+		place := config.JoinPath("services", name)
+		d.reportEach(place,
 			mistake{isAt && service.Run != "", "run", why},
 			mistake{isAt && len(service.Init) > 0, "init", why},
 			mistake{isAt && len(service.Env) > 0, "env", why},
 			mistake{isAt && service.User != "", "user", why},
 			mistake{isAt && service.Ready.Run != "", "ready.run", why})
-		d.wrongFirst(place,
+		d.reportFirst(place,
 			mistake{!isAt && strings.TrimSpace(service.Run) == "", "run", "is missing; give run, or at for something that runs already"},
 			mistake{service.Port == 0, "port", "is missing; give the port at which commands find the service"},
 			mistake{ports[service.Port] != "", "port", "is also the port of services." + ports[service.Port]},
-			mistake{service.Port == proxyPort && d.proxied(), "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)})
+			mistake{service.Port == proxyPort && d.usesProxy(), "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)})
 		ports[service.Port] = name
 	}
 }

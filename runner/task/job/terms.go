@@ -23,8 +23,8 @@ func Terms() config.Terms {
 		"commit":          form.Matching("a commit's SHA with all digits", `(?:[0-9a-f]{40}|[0-9a-f]{64})`),
 		"header_name":     form.Matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+"),
 		"header_value":    &form.Form{Check: checkHeaderValue},
-		"host":            (&form.Form{Check: form.AcceptedBy(reach.ParseEntry), Pattern: anyHost}).WithMistakenPrefix("https://"),
-		"any_host":        &form.Form{Check: form.OneLine.Check, Pattern: anyHost}, // private: true decides on its form
+		"host":            (&form.Form{Check: form.AcceptedBy(reach.ParseEntry), Pattern: hostPattern}).WithMistakenPrefix("https://"),
+		"any_host":        &form.Form{Check: form.OneLine.Check, Pattern: hostPattern}, // private: true decides on its form
 		"image":           &form.Form{Check: checkImage},
 		"method":          &form.Form{Check: checkMethod, Pattern: `[A-Z][A-Z-]{0,31}`},
 		"own_tool_name":   form.Matching("a tool's name: letters, digits, - and _, at most 64, the first neither - nor _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`),
@@ -43,10 +43,10 @@ func Terms() config.Terms {
 		"task_key":        &form.Form{Check: form.ValidateKey},
 		"title":           &form.Form{Check: form.LineOfAtMost(256)},
 		"tool_name":       form.Matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`),
-		"user":            &form.Form{Check: checkUser, Pattern: anyUser.Pattern},
+		"user":            &form.Form{Check: checkUser, Pattern: userForm.Pattern},
 		"web_address":     &form.Form{Check: form.WebAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), Pattern: `https?://.+`},
 
-		"hosted_tool": &config.Foreign{Read: hostedTool, Schema: map[string]any{"anyOf": []any{
+		"hosted_tool": &config.Foreign{Read: readHostedTool, Schema: map[string]any{"anyOf": []any{
 			map[string]any{"type": "string", "enum": []string{"web_search", "web_search_preview", "code_interpreter", "image_generation"}},
 			map[string]any{"type": "object", "required": []string{"type"}, "properties": map[string]any{"type": map[string]any{"enum": hostedTypes}}},
 		}}},
@@ -54,7 +54,7 @@ func Terms() config.Terms {
 
 		"chat_quirks":      chatQuirks,
 		"efforts":          []string{"", "none", "minimal", "low", "medium", "high", "xhigh", "max"},
-		"found_treatments": foundTreatments,
+		"found_treatments": findingTreatments,
 		"hook_events":      hookEvents,
 		"model_tools":      slices.Concat([]string{"auto", "freeform", "function", "builtin", "code"}, dialect.Families(), []string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}),
 		"presets":          reach.PresetNames(),
@@ -71,8 +71,8 @@ func Terms() config.Terms {
 	}
 }
 
-// anyHost is the pattern of a host, which may have a port.
-const anyHost = `[^\s/@?#,]+`
+// hostPattern is the pattern of a host, which may have a port.
+const hostPattern = `[^\s/@?#,]+`
 
 // chatQuirks lists the endpoint quirks that requests can be adapted to.
 var chatQuirks = []string{

@@ -22,7 +22,7 @@ type Authorities map[string][]byte
 // are read from the base commit.
 func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities, error) {
 	all := make(Authorities)
-	for key, host := range j.Entries() {
+	for key, host := range j.AllowedHosts() {
 		if name := host.CA; name != "" && all[name] == nil {
 			read, err := base.readAuthority(ctx, name)
 			if err != nil {
@@ -69,7 +69,7 @@ func parseCertificates(raw []byte) (all []byte, err error) {
 
 // CertificatesFor returns the certificates of the entries in PEM, each file once. It is empty for entries
 // without a CA.
-func (a Authorities) CertificatesFor(entries []job.Allowed) []byte {
+func (a Authorities) CertificatesFor(entries []job.AllowedHost) []byte {
 	var all []byte
 	var known []string
 	for _, host := range entries {
@@ -83,10 +83,10 @@ func (a Authorities) CertificatesFor(entries []job.Allowed) []byte {
 
 // RootsFor returns a function that returns the certificate authorities for a target: the machine's and those of its entries. It
 // returns nil for the machine's alone.
-func (a Authorities) RootsFor(entries []job.Allowed) func(reach.Target) *x509.CertPool {
+func (a Authorities) RootsFor(entries []job.AllowedHost) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
 		for _, host := range entries {
-			if entry, file, ok := host.Trusts(); ok && entry.Allows(t) {
+			if entry, file, ok := host.EntryWithCA(); ok && entry.Allows(t) {
 				if pool == nil {
 					pool = machineCertificates()
 				}

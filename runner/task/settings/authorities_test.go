@@ -44,7 +44,7 @@ func authority(t *testing.T, name string) (string, *x509.Certificate) {
 // trusting is a job whose commands reach a host that a file vouches for.
 func trusting(file string) *job.Job {
 	var j job.Job
-	j.Policy.Network.Allow = []job.Allowed{{Host: "a.corp.example", CA: file}, {Host: "b.corp.example"}}
+	j.Policy.Network.Allow = []job.AllowedHost{{Host: "a.corp.example", CA: file}, {Host: "b.corp.example"}}
 	return &j
 }
 
@@ -108,14 +108,14 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	folder := t.TempDir()
 	files{"one.pem": one, "two.pem": two, "three.pem": two}.put(t, folder)
 	var j job.Job
-	j.Policy.Network.Allow = []job.Allowed{
+	j.Policy.Network.Allow = []job.AllowedHost{
 		{Host: "*.corp.example", CA: filepath.Join(folder, "one.pem")},
 		{Host: "10.0.0.5:8443", Private: true, CA: filepath.Join(folder, "two.pem")},
 		{Host: "both.corp.example", CA: filepath.Join(folder, "two.pem")},
 		{Preset: "npm"},
 		{Host: "open.example"},
 	}
-	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.Allowed{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
+	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.AllowedHost{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
 	j.Policy.Secrets = []job.Secret{{Name: "X", Hosts: []string{"secret.example/team", "10.0.0.6:8443"}, Private: true, CA: filepath.Join(folder, "three.pem")}}
 	all, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, &j)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	if got := all.CertificatesFor(nil); len(got) > 0 {
 		t.Errorf("those of no list are %s", got)
 	}
-	if got := all.CertificatesFor(j.Policy.Secrets[0].Entries()); string(got) != two {
+	if got := all.CertificatesFor(j.Policy.Secrets[0].AllowedHosts()); string(got) != two {
 		t.Errorf("those of the secret are %s", got)
 	}
 	roots := all.RootsFor(j.Policy.Network.Allow)

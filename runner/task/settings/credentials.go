@@ -35,7 +35,7 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 	var problems []string
 	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
 	for _, secret := range j.Policy.Secrets {
-		if len(kinds) > 0 && !slices.ContainsFunc(kinds, secret.For) {
+		if len(kinds) > 0 && !slices.ContainsFunc(kinds, secret.IsForCommands) {
 			continue
 		}
 		c, err := readCredential(ctx, env, secret)

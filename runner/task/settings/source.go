@@ -148,7 +148,7 @@ func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, F
 		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFileBytes); err != nil {
 			return nil, file, err
 		}
-		layers = append(layers, config.Layer{Name: file.Name, Kind: config.File, Data: file.Content})
+		layers = append(layers, config.Layer{Name: file.Name, Kind: config.FileLayer, Data: file.Content})
 	}
 	given, err := s.inputLayers(ctx, base)
 	return append(layers, given...), file, err
@@ -159,7 +159,7 @@ func (s *Source) eventLayer() []config.Layer {
 	if !s.Env.InActions() || s.Env.Get("GITHUB_EVENT_NAME") == "" {
 		return nil
 	}
-	return []config.Layer{{Name: "event", Kind: config.Values, Values: []config.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
+	return []config.Layer{{Name: "event", Kind: config.ValuesLayer, Values: []config.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
 func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, error) {
@@ -179,7 +179,7 @@ func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, 
 }
 
 func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, error) {
-	layer := config.Layer{Name: "flags", Kind: config.Values}
+	layer := config.Layer{Name: "flags", Kind: config.ValuesLayer}
 	add := func(key, value, flag string) {
 		if value != "" {
 			layer.Values = append(layer.Values, config.Assignment{Key: key, Value: value, Origin: flag})
@@ -265,7 +265,7 @@ func (s *Source) defaultsLayer(ctx context.Context, base Commit) ([]config.Layer
 		return base.defaultsLayer()
 	}
 	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFileBytes)
-	return []config.Layer{{Name: s.Defaults, Kind: config.Defaults, Data: raw}}, ReadFailure(s.Defaults, err)
+	return []config.Layer{{Name: s.Defaults, Kind: config.DefaultsLayer, Data: raw}}, ReadFailure(s.Defaults, err)
 }
 
 // defaultsLayer are the repository's, in its base commit.
@@ -277,7 +277,7 @@ func (c Commit) defaultsLayer() ([]config.Layer, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return []config.Layer{{Name: defaultsFile, Kind: config.Defaults, Data: raw}}, err
+	return []config.Layer{{Name: defaultsFile, Kind: config.DefaultsLayer, Data: raw}}, err
 }
 
 // ReadFile reads a file named by the user, of up to limit bytes. In Actions, files inside the

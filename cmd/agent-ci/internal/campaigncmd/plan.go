@@ -129,7 +129,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p cli.Process) (*campaign.
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
 	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, p.Environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
-		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.Feedback(),
+		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.IsFeedback(),
 	})
 	return plan, err
 }

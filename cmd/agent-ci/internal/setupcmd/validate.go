@@ -251,9 +251,9 @@ func checkFile(ctx context.Context, file string) (problems config.Problems, camp
 		}
 		return problems, read, err
 	}
-	layer, load := config.Layer{Name: file, Kind: config.File, Data: raw}, job.Load
+	layer, load := config.Layer{Name: file, Kind: config.FileLayer, Data: raw}, job.Load
 	if isDefaults(file) {
-		layer.Kind, load = config.Defaults, job.LoadTemplate
+		layer.Kind, load = config.DefaultsLayer, job.LoadTemplate
 	}
 	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
 		return nil, nil, err
