@@ -40,7 +40,7 @@ func (r *runner) adoptSource(source *intake.Source, set *settings.Settings, ws *
 
 // recordedAssignment returns a recorded run's assignment without its results.
 func recordedAssignment(h *history.Run, req *request) *assignment {
-	return &assignment{request: req, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
+	return &assignment{request: req, settings: &settings.Settings{Job: h.Job}, task: h.RecordedTask()}
 }
 
 // ensureCheckout finds the run's assignment and ensures a checkout of the right repository, clean and
@@ -192,7 +192,7 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeed
 
 // intakeSource returns the source that reads the run's task and checks its requester.
 func (r *runner) intakeSource(event intake.Event, req *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	source := &intake.Source{Event: event, Permissions: intake.Permissions{}, Record: r.rec, Publishes: req.publish != publish.Nowhere}
+	source := &intake.Source{Event: event, Permissions: intake.PermissionCache{}, Record: r.rec, Publishes: req.publish != publish.Nowhere}
 	r.adoptSource(source, set, ws)
 	return source
 }

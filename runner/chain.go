@@ -43,7 +43,7 @@ type request struct {
 }
 
 // alreadyWorked reports whether the agent of a resumed run had begun to work.
-func (q *request) alreadyWorked() bool { return q.resumedRun != nil && q.resumedRun.Worked() }
+func (q *request) alreadyWorked() bool { return q.resumedRun != nil && q.resumedRun.AgentBegan() }
 
 // program is the embedding program's contribution.
 type program struct {

@@ -125,5 +125,5 @@ func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string
 	if !e.mayResume(rec, o) || e.workspace.WorkPendingHere() { // the message already has the hint
 		return ""
 	}
-	return history.Hint(rec, o, reason, e.assignment.script)
+	return history.ResumeHint(rec, o, reason, e.assignment.script)
 }

@@ -67,7 +67,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return nil, err
 	}
 	if o.Frozen {
-		return original.Frozen(ctx, r.rec, source)
+		return original.CheckFrozen(ctx, r.rec, source)
 	}
 	if original.Foreign {
 		if err := original.RefuseExcess(ctx, r.source, source, false); err != nil {
@@ -108,7 +108,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	r.registerPlace(replayPlace)
 	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, replayPlace, original.Run) })
 	w, stop := r.end.work, r.end.outcome(ctx, r.rec, err)
-	if err != nil && req.recording.Answers.Unused() { // no answer was used: this machine lacks something that the run had
+	if err != nil && req.recording.Answers.NoneUsed() { // no answer was used: this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
 	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))

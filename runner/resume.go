@@ -124,7 +124,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	p := place{assignment: &a}
 	from := r.checkoutOptions(a.dir)
 	from.Filters = a.job().Git.FilterReads()
-	p.workspace, h.FoundWork, err = workspace.Resume(ctx, r.rec, from, h.ForWorkspace())
+	p.workspace, h.FoundWork, err = workspace.Resume(ctx, r.rec, from, h.WorkspaceState())
 	r.end.workspace = p.workspace
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	if p.skills, err = skills.ReadOffer(r.rec.Directory, h.Skills); err != nil {
 		return nil, workspace.CannotResume("%v; start a new run", err)
 	}
-	if !h.Worked() { // if the agent worked, its images are in the conversation already
+	if !h.AgentBegan() { // if the agent worked, its images are in the conversation already
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
 		a.source.Forge, a.source.Target = a.project.Forge, a.project.Repo
 	}
@@ -150,7 +150,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	if err := rd.workspace.BeginMove(h.FoundWork.Place); err != nil {
 		return err
 	}
-	if err := r.rec.Append(transcript.TypeRunResumed, h.Event(r.version, rd.sandboxes.Confinement().WorkTree)); err != nil {
+	if err := r.rec.Append(transcript.TypeRunResumed, h.ResumeEvent(r.version, rd.sandboxes.Confinement().WorkTree)); err != nil {
 		return err
 	}
 	r.end.resumed = true
@@ -184,7 +184,7 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 // repeats the setup commands and then writes the work to the tree.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.resumedRun
-	if err := rd.agent.Resume(h.ForAgent()); err != nil || !h.Worked() {
+	if err := rd.agent.Resume(h.ForAgent()); err != nil || !h.AgentBegan() {
 		return err
 	}
 	checks := r.checks(ctx, work{ready: rd})

@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		r.end.SetRecord(r.rec)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, req, o.Repair) })
 		// The input was invalid, and an automatically named run directory would only be litter.
-		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.CertificatesFor(ctx, err).Outcome == outcome.InvalidInput
+		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
 		r.watch.NoRunDirectory = discardDirectory
 		return r.finish(ctx, err)
 	})

@@ -89,7 +89,7 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 	var order *team.Order
 	switch rec := rd.recording; {
 	case rec != nil:
-		options.Recorded, options.ReplayCommand, options.Ask, order = rec.Servers, rec.RecordedEnding, rec.People(), rec.RecordedOrder
+		options.Recorded, options.ReplayCommand, options.Ask, order = rec.Servers, rec.RecordedEnding, rec.AskNobody(), rec.RecordedOrder
 	case rd.job().Task.Questions == "ask" && rd.task.Issue != nil && r.env.Token() != "":
 		options.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
 	}
@@ -133,7 +133,7 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 		Dir:     p.dir, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
 	}
 	if p.resumedRun != nil {
-		boxes.EarlierUses, boxes.Earlier.Backing = p.resumedRun.Secrets, p.resumedRun.WorkTree()
+		boxes.EarlierUses, boxes.Earlier.Backing = p.resumedRun.Secrets, p.resumedRun.WorkTreeKind()
 	}
 	r.end.sandboxes = boxes
 	err := enclosure.Open(ctx, boxes, p.workspace, r.watch.Mask)

@@ -14,25 +14,25 @@ import (
 
 // Answers is a model with recorded answers.
 type Answers struct {
-	answers  []*model.Response
-	failed   map[int][]*model.Failure // by the number of answers before: failures after which a fallback model continued
-	next     int
-	Lacked   bool                   // one more was asked for
-	asks     bool                   // the run put its questions to people
-	prices   map[string]*price.List // of the models of the run
-	Hooks    *hooks.Hooks           // with recorded answers; nil for none
-	agents   byAgent
-	scripted bool // they come from a scripted session
-	waits    bool // the agent was stopped while it waited for the next answer
+	answers        []*model.Response
+	failuresBefore map[int][]*model.Failure // by the number of answers before: failures after which a fallback model continued
+	nextIndex      int
+	RanOut         bool                   // one more was asked for
+	askedPeople    bool                   // the run put its questions to people
+	prices         map[string]*price.List // of the models of the run
+	Hooks          *hooks.Hooks           // with recorded answers; nil for none
+	agents         byAgent
+	scripted       bool // they come from a scripted session
+	endsWaiting    bool // the agent was stopped while it waited for the next answer
 }
 
 // byAgent maps agents' ids to their recorded answers.
 type byAgent map[string]*Answers
 
-// of returns the answers of an agent, adding it if it is new.
-func (all byAgent) of(id string) *Answers {
+// forAgent returns the answers of an agent, adding it if it is new.
+func (all byAgent) forAgent(id string) *Answers {
 	if all[id] == nil {
-		all[id] = &Answers{failed: map[int][]*model.Failure{}}
+		all[id] = &Answers{failuresBefore: map[int][]*model.Failure{}}
 	}
 	return all[id]
 }
@@ -54,17 +54,17 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
-	m.HasAnswers = func() bool { return a.next < len(a.answers) }
+	m.HasAnswers = func() bool { return a.nextIndex < len(a.answers) }
 	m.ForAgent = func(asks provider.StartedAgent) (provider.Model, error) {
-		of := a.agents.of(asks.ID)
-		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
-		return of.Model(asks.Job, warn)
+		started := a.agents.forAgent(asks.ID)
+		started.prices, started.agents, started.scripted = a.prices, a.agents, a.scripted
+		return started.Model(asks.Job, warn)
 	}
 	return m, err
 }
 
-// Unused reports that there are recorded answers and none was requested.
-func (a *Answers) Unused() bool { return a.next == 0 && len(a.answers) > 0 }
+// NoneUsed reports that there are recorded answers and none was requested.
+func (a *Answers) NoneUsed() bool { return a.nextIndex == 0 && len(a.answers) > 0 }
 
 // Respond returns the next recorded answer, after the recorded failures before it. When the answers run
 // out, it waits for the end of ctx if a.waits is set, and fails otherwise.
@@ -72,23 +72,23 @@ func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Ob
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if left := a.failed[a.next]; len(left) > 0 {
-		if left[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
-			a.failed[a.next] = left[1:]
+	if failures := a.failuresBefore[a.nextIndex]; len(failures) > 0 {
+		if failures[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
+			a.failuresBefore[a.nextIndex] = failures[1:]
 		}
-		return nil, left[0]
+		return nil, failures[0]
 	}
-	if a.next == len(a.answers) && a.waits {
+	if a.nextIndex == len(a.answers) && a.endsWaiting {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if a.next == len(a.answers) {
-		a.Lacked = true
+	if a.nextIndex == len(a.answers) {
+		a.RanOut = true
 		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
 			"The replay asks for more than the %d recorded answers: a tool or a check had another result, or the run was stopped there.", len(a.answers))
 	}
-	a.next++
-	answer := a.answers[a.next-1]
+	a.nextIndex++
+	answer := a.answers[a.nextIndex-1]
 	for _, item := range answer.Output {
 		if observe.Item != nil {
 			observe.Item(item)

@@ -29,7 +29,7 @@ type Result struct {
 	Differences audit.Differences
 }
 
-func (r *Result) differ(found ...audit.Differences) {
+func (r *Result) addDifferences(found ...audit.Differences) {
 	for _, each := range found {
 		r.Differences = append(r.Differences, each...)
 	}
@@ -69,14 +69,14 @@ func (o *Original) Checkout(ctx context.Context, to *record.Record, dir string) 
 	if o.Foreign {
 		from = "."
 	}
-	ws, err := o.open(ctx, to, cmp.Or(dir, from), "")
+	ws, err := o.openCheckout(ctx, to, cmp.Or(dir, from), "")
 	if err == nil {
 		err = ws.SetBase(ctx, gitops.BaseSpec{Branch: o.Workspace.Base, SHA: o.Workspace.BaseSHA})
 	}
 	return ws, workspace.CheckoutFailure(err)
 }
 
-func (o *Original) open(ctx context.Context, to *record.Record, dir, name string) (*workspace.Workspace, error) {
+func (o *Original) openCheckout(ctx context.Context, to *record.Record, dir, name string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(ctx, to, workspace.Options{Dir: dir, Name: name, Path: o.env.Get("PATH"), Forge: o.env.ForgeServer(), OpenFilter: confine.EarlyFilters(to, o.env)})
 	if err != nil {
 		return nil, err
@@ -91,18 +91,18 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree}}); err != nil {
 		return nil, err
 	}
-	tree, err := o.open(ctx, to, into, name)
+	tree, err := o.openCheckout(ctx, to, into, name)
 	if err != nil {
 		return tree, workspace.CheckoutFailure(err)
 	}
-	if is := tree.Base().SHA; is != base.SHA {
-		return tree, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
+	if treeBase := tree.Base().SHA; treeBase != base.SHA {
+		return tree, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(treeBase), gitops.Short(base.SHA))
 	}
 	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
-// places returns the run's paths of the work tree, each followed by the replay's path.
-func (o *Original) places(tree *workspace.Workspace) []string {
+// pathPairs returns the run's paths of the work tree, each followed by the replay's path.
+func (o *Original) pathPairs(tree *workspace.Workspace) []string {
 	pairs := []string{o.Workspace.Root, tree.Root()}
 	if seen := o.Policy.SandboxPath; seen != "" {
 		pairs = append([]string{seen, tree.SandboxPath()}, pairs...)
@@ -112,7 +112,7 @@ func (o *Original) places(tree *workspace.Workspace) []string {
 
 // WriteBody writes the pull request's body of a replay in tree. It names the original transcript and
 // folder, so two replays only differ in durations.
-func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means publish.Publisher, p publish.Proposal) error {
+func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, publisher publish.Publisher, p publish.Proposal) error {
 	view, err := to.View()
 	if err != nil {
 		return err
@@ -122,13 +122,13 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means
 		return err
 	}
 	view.Head, view.EventCount = recorded.Head, recorded.EventCount
-	options := means.BodyOptions(&p)
+	options := publisher.BodyOptions(&p)
 	options.RunDir = filepath.Base(o.Record.Path())
 	posts, err := body.Compose(view, options)
 	if err != nil {
 		return err
 	}
-	places := o.places(tree)
+	places := o.pathPairs(tree)
 	for i := 0; i < len(places); i += 2 {
 		places[i], places[i+1] = places[i+1], places[i]
 	}
@@ -136,38 +136,38 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means
 }
 
 // Compare adds the differences between the run and a replay, which wrote to, in a tree at a path.
-func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, to *record.Record, at string) error {
+func (o *Original) Compare(ctx context.Context, result *Result, recording *Recording, to *record.Record, treePath string) error {
 	var err error
-	if found.Differences, err = o.audit.Outputs(by.Outputs, to.Directory, at); err != nil {
+	if result.Differences, err = o.audit.CompareOutputs(recording.Outputs, to.Directory, treePath); err != nil {
 		return err
 	}
 	switch ended := o.Finished; {
-	case !by.Answers.Lacked:
-		found.differ(o.audit.CompareEnd(found.Replay))
+	case !recording.Answers.RanOut:
+		result.addDifferences(o.audit.CompareEnd(result.Replay))
 	case ended != nil && !slices.Contains(history.StoppedFromOutside, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
-		found.differ(o.audit.ReportMissingAnswers(found.Replay))
+		result.addDifferences(o.audit.ReportMissingAnswers(result.Replay))
 	}
-	patch, err := o.audit.Patch(ctx)
-	found.differ(patch)
+	patch, err := o.audit.ComparePatch(ctx)
+	result.addDifferences(patch)
 	return err
 }
 
-// Frozen verifies without running anything that the record yields the sent requests and the change,
+// CheckFrozen verifies without running anything that the record yields the sent requests and the change,
 // and writes the body. source has the base's objects.
-func (o *Original) Frozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
-	found := &Result{Replay: audit.Replay{Tree: string(source.Base().Tree)}}
-	requests, number, err := o.audit.Requests()
+func (o *Original) CheckFrozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
+	result := &Result{Replay: audit.Replay{Tree: string(source.Base().Tree)}}
+	requests, number, err := o.audit.CompareRequests()
 	if err != nil {
 		return nil, err
 	}
-	found.Calls = number
-	found.differ(requests, o.audit.CheckConsistency(ctx))
+	result.Calls = number
+	result.addDifferences(requests, o.audit.CheckConsistency(ctx))
 	view, err := o.Record.Directory.View()
 	if err != nil {
 		return nil, err
 	}
-	patch, err := o.audit.Patch(ctx)
-	if found.differ(patch); err != nil {
+	patch, err := o.audit.ComparePatch(ctx)
+	if result.addDifferences(patch); err != nil {
 		return nil, err
 	}
 	if change := o.Work.Change; change != nil {
@@ -175,20 +175,20 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 		if err != nil {
 			return nil, err
 		}
-		found.Tree = string(changes.Tree)
-		found.differ(o.audit.Files(workspace.ChangeFiles(changes), found.Tree))
+		result.Tree = string(changes.Tree)
+		result.addDifferences(o.audit.CompareFiles(workspace.ChangeFiles(changes), result.Tree))
 		if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: to.Join(record.CheckoutFolder), TreeForCommands: gitops.TreeForCommands{Tree: changes.Tree}}); err != nil {
 			return nil, err
 		}
 	}
-	proposal := publish.Proposal{Job: &o.Job, Task: o.Assigned(), Verification: transcript.Verify{Passed: true}}
+	proposal := publish.Proposal{Job: &o.Job, Task: o.RecordedTask(), Verification: transcript.Verify{Passed: true}}
 	if view.Verify != nil {
 		proposal.Verification = *view.Verify
 	}
-	means := publish.Publisher{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
-	posts, err := body.Compose(view, means.BodyOptions(&proposal))
+	publisher := publish.Publisher{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
+	posts, err := body.Compose(view, publisher.BodyOptions(&proposal))
 	if err != nil {
 		return nil, err
 	}
-	return found, to.Write(record.PullRequestFile, []byte(posts.Body))
+	return result, to.Write(record.PullRequestFile, []byte(posts.Body))
 }

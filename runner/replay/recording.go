@@ -24,17 +24,17 @@ import (
 type Recording struct {
 	Answers       *Answers
 	Outputs       []transcript.ToolFinished
-	nested        transcript.ScriptCalls // the calls of recorded scripts, with the places of the fresh tree
+	scriptCalls   transcript.ScriptCalls // the calls of recorded scripts, with the places of the fresh tree
 	Servers       *extensions.Recorded   // of tools; nil for none
 	RecordedOrder *team.Order            // of the results of waits for agents
 	// RecordedEnding says how a call of a command returned.
 	RecordedEnding func(context.Context, tools.Call) command.RecordedReturn
 }
 
-// People returns a function that takes questions and asks nobody, or nil if the run did not put its
+// AskNobody returns a function that takes questions and asks nobody, or nil if the run did not put its
 // questions to people.
-func (r *Recording) People() func(context.Context, []question.Question) error {
-	if !r.Answers.asks {
+func (r *Recording) AskNobody() func(context.Context, []question.Question) error {
+	if !r.Answers.askedPeople {
 		return nil
 	}
 	return func(context.Context, []question.Question) error { return nil }
@@ -43,29 +43,29 @@ func (r *Recording) People() func(context.Context, []question.Question) error {
 // Read reads the run's recording for a replay in tree with another record. It replaces the run's
 // paths by the replay's.
 func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
-	places := o.places(tree)
+	places := o.pathPairs(tree)
 	inJSON := make([]string, len(places))
 	for i, path := range places {
-		inJSON[i] = jsonText(path)
+		inJSON[i] = escapeForJSON(path)
 	}
 	return (&reader{o, to, strings.NewReplacer(places...), strings.NewReplacer(inJSON...)}).read()
 }
 
 type reader struct {
-	run  *Original
-	to   *record.Record    // of the replay
-	text *strings.Replacer // of the run's paths by the replay's
-	json *strings.Replacer // of the same inside of JSON strings
+	run         *Original
+	to          *record.Record    // of the replay
+	pathsInText *strings.Replacer // of the run's paths by the replay's
+	pathsInJSON *strings.Replacer // of the same inside of JSON strings
 }
 
 // read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
 func (p *reader) read() (*Recording, error) {
 	answers := &Answers{
-		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.run.Job, p.run.Warnings), prices: p.run.Prices(),
+		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&p.run.Job, p.run.Warnings), prices: p.run.Prices(),
 		agents: byAgent{}, scripted: p.run.Started.Scripted != "",
 	}
 	for _, a := range p.run.Agents {
-		answers.agents.of(a.ID).waits = a.Status != agents.Completed
+		answers.agents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
 	}
 	recorded := &Recording{Answers: answers, RecordedOrder: team.NewOrder()}
 	if len(p.run.ListedHooks.Hooks) > 0 {
@@ -76,7 +76,7 @@ func (p *reader) read() (*Recording, error) {
 	_, err := p.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
 		of := answers
 		if by := e.OtherAgent(); by != "" {
-			of = answers.agents.of(by)
+			of = answers.agents.forAgent(by)
 		}
 		if err := recorded.RecordedOrder.Apply(e); err != nil {
 			return err
@@ -88,19 +88,19 @@ func (p *reader) read() (*Recording, error) {
 				return err
 			}
 			for i := range d.Output {
-				d.Output[i] = []byte(p.json.Replace(string(d.Output[i])))
+				d.Output[i] = []byte(p.pathsInJSON.Replace(string(d.Output[i])))
 			}
 			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
 			var d transcript.ModelFallback
 			err = json.Unmarshal(e.Data, &d)
 			before := len(of.answers)
-			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
+			of.failuresBefore[before] = append(of.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Input, d.Agent = p.text.Replace(d.Input), e.OtherAgent()
-			recorded.nested.Add(d)
+			d.Input, d.Agent = p.pathsInText.Replace(d.Input), e.OtherAgent()
+			recorded.scriptCalls.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
@@ -128,7 +128,7 @@ func (r *Recording) RecordedCalls() *extensions.Recorded {
 	for _, output := range r.Outputs {
 		answers[output.Ref()] = output
 	}
-	return &extensions.Recorded{Answers: answers, Nested: &r.nested}
+	return &extensions.Recorded{Answers: answers, Nested: &r.scriptCalls}
 }
 
 // servers returns the recorded MCP servers, which answer from the record. Answers name the fresh tree in
@@ -137,7 +137,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	if len(p.run.Job.MCPServers) == 0 {
 		return nil, nil
 	}
-	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.nested}
+	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.scriptCalls}
 	for _, server := range p.run.MCPServers {
 		if server.File == "" {
 			continue
@@ -149,9 +149,9 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 		servers.Lists = append(servers.Lists, list)
 	}
 	for _, output := range recorded.Outputs {
-		output.Output = p.text.Replace(output.Output)
+		output.Output = p.pathsInText.Replace(output.Output)
 		var err error
-		if output.ScriptValue, err = p.inFreshTree(output.ScriptValue); err != nil {
+		if output.ScriptValue, err = p.replacePathsInJSON(output.ScriptValue); err != nil {
 			return nil, err
 		}
 		servers.Answers[output.Ref()] = output
@@ -159,21 +159,21 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	return servers, nil
 }
 
-// inFreshTree replaces the run's checkout by the fresh tree in a JSON value.
-func (p *reader) inFreshTree(value any) (named any, err error) {
+// replacePathsInJSON replaces the run's checkout by the fresh tree in a JSON value.
+func (p *reader) replacePathsInJSON(value any) (named any, err error) {
 	if value == nil {
 		return nil, nil
 	}
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw = []byte(p.json.Replace(string(raw)))
+		raw = []byte(p.pathsInJSON.Replace(string(raw)))
 		err = json.Unmarshal(raw, &named)
 	}
 	return named, err
 }
 
-// jsonText escapes a text for the inside of a JSON string.
-func jsonText(s string) string {
+// escapeForJSON escapes a text for the inside of a JSON string.
+func escapeForJSON(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil || len(s) < 2 {
 		return "\x00" // stands nowhere in JSON

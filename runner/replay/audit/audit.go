@@ -36,8 +36,8 @@ type Replay struct {
 	Checks []transcript.VerifyRow
 }
 
-// Requests rebuilds each request from the events and compares its digest. number counts the requests.
-func (r Record) Requests() (found Differences, number int, err error) {
+// CompareRequests rebuilds each request from the events and compares its digest. number counts the requests.
+func (r Record) CompareRequests() (found Differences, number int, err error) {
 	all := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		var d struct {
@@ -71,7 +71,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			}
 			number++
 			if digest != d.SHA256 && !rebuilt.LacksImages() {
-				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
+				found.compare(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
 			rebuilt.Response(d.Output)
@@ -85,44 +85,44 @@ func (r Record) Requests() (found Differences, number int, err error) {
 	return found, number, err
 }
 
-// Outputs compares calls' outputs with a replay's directory, ignoring the work's folder and
+// CompareOutputs compares calls' outputs with a replay's directory, ignoring the work's folder and
 // single-run parts of headers. It compares commands by exit status and by lines without times, ids,
 // temporary folders and addresses. at is the replay's work folder.
-func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
+func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *record.Directory, treePath string) (found Differences, err error) {
 	view, err := replay.View()
 	if err != nil {
 		return nil, err
 	}
-	pairs := []string{at, r.Workspace.Root, replay.Path(), r.Directory.Path()}
+	pairs := []string{treePath, r.Workspace.Root, replay.Path(), r.Directory.Path()}
 	if seen := view.Policy.SandboxPath; seen != "" { // ends in an id of the run
 		pairs = append([]string{seen, cmp.Or(r.Policy.SandboxPath, r.Workspace.Root)}, pairs...)
 	}
 	places := strings.NewReplacer(pairs...)
-	now, err := outputsIn(replay, places)
+	replayed, err := outputsIn(replay, places)
 	if err != nil {
 		return nil, err
 	}
-	polled, err := now.matchCalls(r.Directory)
+	polled, err := replayed.matchCalls(r.Directory)
 	if err != nil {
 		return nil, err
 	}
 	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
 	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
 	commands := sessionsOf(recorded, polled)
-	for _, was := range recorded {
-		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masked: dialect.Is(was.Tool, dialect.Commands)}
-		is, ran := now.resultFor(was.Ref())
+	for _, recordedCall := range recorded {
+		d := Difference{Subject: fmt.Sprintf("call %s (%s)", recordedCall.Ref(), recordedCall.Tool), ignoreVolatile: dialect.Is(recordedCall.Tool, dialect.Commands)}
+		replayedCall, ran := replayed.resultFor(recordedCall.Ref())
 		if !ran {
-			is.Output, is.Failed = "(not called)", was.Failed
+			replayedCall.Output, replayedCall.Failed = "(not called)", recordedCall.Failed
 		}
-		d.Recorded, d.Replayed = texts(was, r.Directory, is, replay)
+		d.Recorded, d.Replayed = outputTexts(recordedCall, r.Directory, replayedCall, replay)
 		d.Replayed = places.Replace(d.Replayed)
-		if ran && commands.prependEarlier(was.Ref(), &d) {
+		if ran && commands.prependEarlier(recordedCall.Ref(), &d) {
 			continue
 		}
-		found.add(d)
-		if was.Failed != is.Failed && d.textForComparison(d.Recorded) == d.textForComparison(d.Replayed) {
-			found.note(d.What, failedInWords(was.Failed), failedInWords(is.Failed))
+		found.addIfDifferent(d)
+		if recordedCall.Failed != replayedCall.Failed && d.textForComparison(d.Recorded) == d.textForComparison(d.Replayed) {
+			found.compare(d.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
 		}
 	}
 	return found, err
@@ -130,7 +130,7 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 
 type replayOutputs struct {
 	results       map[transcript.CallRef]transcript.ToolFinished
-	nested        transcript.ScriptCalls
+	scriptCalls   transcript.ScriptCalls
 	matchingCalls map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
 	matched       map[transcript.CallRef]bool
 }
@@ -146,7 +146,7 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs,
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
 			d.Agent, d.Input = e.OtherAgent(), places.Replace(d.Input)
-			r.nested.Add(d)
+			r.scriptCalls.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
@@ -169,7 +169,7 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 		var d transcript.ToolStarted
 		err := json.Unmarshal(e.Data, &d)
 		d.Agent = e.OtherAgent()
-		if ref, is := r.nested.TakeEqual(d); is {
+		if ref, is := r.scriptCalls.TakeEqual(d); is {
 			r.matchingCalls[d.Ref()], r.matched[ref] = ref, true
 		}
 		polled[d.Ref()] = polledSession(d)
@@ -191,34 +191,34 @@ func (r *replayOutputs) resultFor(was transcript.CallRef) (transcript.ToolFinish
 	return d, ran
 }
 
-// texts returns two outputs for comparison: if one was cut, the whole ones if kept, since variable
+// outputTexts returns two outputs for comparison: if one was cut, the whole ones if kept, since variable
 // parts move the cut.
-func texts(was transcript.ToolFinished, before *record.Directory, is transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
-	if was.Truncated || is.Truncated {
-		recorded, kept := uncutOutput(was, before)
-		replayed, also := uncutOutput(is, after)
-		if kept && also {
+func outputTexts(recordedCall transcript.ToolFinished, before *record.Directory, replayedCall transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
+	if recordedCall.Truncated || replayedCall.Truncated {
+		recorded, haveRecorded := uncutOutput(recordedCall, before)
+		replayed, haveReplayed := uncutOutput(replayedCall, after)
+		if haveRecorded && haveReplayed {
 			return recorded, replayed
 		}
 	}
-	return withoutVolatile(was.Output), withoutVolatile(is.Output)
+	return removeVolatileHeader(recordedCall.Output), removeVolatileHeader(replayedCall.Output)
 }
 
 // uncutOutput returns a call's output as it was before it was shortened for the model: the header above
 // the warning of the cut, then the recorded file. kept is false if no such file was recorded.
 func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
 	if !d.Truncated {
-		return withoutVolatile(d.Output), true
+		return removeVolatileHeader(d.Output), true
 	}
 	if d.File == "" {
 		return "", false
 	}
 	content, err := dir.Read(d.File)
 	head, _, _ := strings.Cut(d.Output, tools.CutWarning)
-	return withoutVolatile(head) + string(content), err == nil
+	return removeVolatileHeader(head) + string(content), err == nil
 }
 
-func failedInWords(failed bool) string {
+func describeFailed(failed bool) string {
 	if failed {
 		return "the call failed"
 	}
@@ -228,7 +228,7 @@ func failedInWords(failed bool) string {
 // CheckConsistency finds contradictions in a record: chain, result, checks and end.
 func (r Record) CheckConsistency(ctx context.Context) (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
-		found.note("transcript", "as it was written", err.Error())
+		found.compare("transcript", "as it was written", err.Error())
 	}
 	r.checkServers(ctx, &found)
 	r.checkRows(&found)
@@ -238,12 +238,12 @@ func (r Record) CheckConsistency(ctx context.Context) (found Differences) {
 	}
 	if r.Has(record.ResultFile) {
 		if err := r.CheckResult(r.View); err != nil {
-			found.note(record.ResultFile, "as it was written", err.Error())
+			found.compare(record.ResultFile, "as it was written", err.Error())
 		}
 	}
-	follows := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
-	found.note("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(follows))
-	found.note("outcome", end.Outcome, string(r.impliedOutcome()))
+	impliedCode := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
+	found.compare("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(impliedCode))
+	found.compare("outcome", end.Outcome, string(r.impliedOutcome()))
 	r.checkReason(&found)
 	return found
 }
@@ -254,11 +254,11 @@ func (r Record) checkServers(ctx context.Context, found *Differences) {
 		if server.File == "" {
 			continue
 		}
-		is, err := r.Digest(ctx, server.File)
+		current, err := r.Digest(ctx, server.File)
 		if err != nil {
-			is.SHA256 = err.Error()
+			current.SHA256 = err.Error()
 		}
-		found.note(server.File, server.SHA256, is.SHA256)
+		found.compare(server.File, server.SHA256, current.SHA256)
 	}
 }
 
@@ -270,23 +270,23 @@ func (r Record) checkRows(found *Differences) {
 	}
 	passed := true
 	for i, row := range table.Rows {
-		is := row
+		expected := row
 		if i < len(r.Job.Verify) {
 			check := r.Job.Verify[i]
-			is.Name, is.Run, is.Must, is.Flaky = check.Name, check.Run, check.Must, ""
+			expected.Name, expected.Run, expected.Must, expected.Flaky = check.Name, check.Run, check.Must, ""
 			if check.Flaky == "accept" {
-				is.Flaky = check.Flaky
+				expected.Flaky = check.Flaky
 			}
 			if row.NotRun == transcript.NotConcerned && r.concerns(check) {
-				is.NotRun = ""
+				expected.NotRun = ""
 			}
 		}
-		is.Passed = table.Attempt > 0 && verify.Passes(is)
-		passed = passed && (is.Passed || table.Attempt == 0)
-		found.note("check "+row.Name, checkInWords(row), checkInWords(is))
+		expected.Passed = table.Attempt > 0 && verify.Passes(expected)
+		passed = passed && (expected.Passed || table.Attempt == 0)
+		found.compare("check "+row.Name, describeCheck(row), describeCheck(expected))
 	}
-	found.note("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
-	found.note("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
+	found.compare("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
+	found.compare("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
 }
 
 // concerns reports whether a check is for the recorded change. An unreadable pattern matches any.
@@ -294,37 +294,37 @@ func (r Record) concerns(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
 	}
-	is, err := verify.AppliesTo(check, changeset.Paths(r.Work.Change.Files))
-	return is || err != nil
+	applies, err := verify.AppliesTo(check, changeset.Paths(r.Work.Change.Files))
+	return applies || err != nil
 }
 
 // checkReason compares the end's reason with the last publishing step.
 func (r Record) checkReason(found *Differences) {
 	if !r.ChangeMoved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
-		found.note("reason", r.Finished.Reason, r.reasonOfWork())
+		found.compare("reason", r.Finished.Reason, r.reasonOfWork())
 	}
 }
 
-// Patch compares the patch of the change with its digest. It skips the patch of a published bundle, which the
+// ComparePatch compares the patch of the change with its digest. It skips the patch of a published bundle, which the
 // second half rewrote.
-func (r Record) Patch(ctx context.Context) (found Differences, err error) {
+func (r Record) ComparePatch(ctx context.Context) (found Differences, err error) {
 	change := r.Work.Change
 	if change == nil || r.ChangeMoved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
 		return nil, nil
 	}
-	is, err := r.Digest(ctx, change.Patch)
+	current, err := r.Digest(ctx, change.Patch)
 	if err == nil {
-		found.note(change.Patch, change.SHA256, is.SHA256)
+		found.compare(change.Patch, change.SHA256, current.SHA256)
 	}
 	return found, err
 }
 
-// Files compares the change's files with the recorded ones. tree is the objects'.
-func (r Record) Files(files []changeset.File, tree string) Differences {
+// CompareFiles compares the change's files with the recorded ones. tree is the objects'.
+func (r Record) CompareFiles(files []changeset.File, tree string) Differences {
 	if changeset.Same(files, r.Work.Change.Files) {
 		return nil
 	}
-	return Differences{{What: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}
+	return Differences{{Subject: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}
 }
 
 // CompareEnd compares a complete replay with the record: end, checks and tree.
@@ -333,21 +333,21 @@ func (r Record) CompareEnd(replay Replay) (found Differences) {
 		return nil
 	}
 	if !r.ChangeMoved() { // else the checks on another base decided
-		found.note("outcome", r.workEnd(), endInWords(replay.Stop))
+		found.compare("outcome", r.describeRecordedEnd(), describeEnd(replay.Stop))
 	}
 	r.checkReason(&found)
 	tree := replay.Base
 	if r.hasChange() {
 		tree = r.Work.Change.TreeSHA
 	}
-	found.note("tree", tree, replay.Tree)
+	found.compare("tree", tree, replay.Tree)
 	r.compareChecks(&found, replay.Checks)
 	return found
 }
 
 // ReportMissingAnswers reports a replay that wanted more answers than recorded.
 func (r Record) ReportMissingAnswers(replay Replay) Differences {
-	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: replay.Stop.Message}}
+	found := Differences{{Subject: "end", Recorded: r.Finished.Message, Replayed: replay.Stop.Message}}
 	r.compareChecks(&found, replay.Checks)
 	return found
 }
@@ -359,18 +359,18 @@ func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRo
 		recorded = table.Rows
 	}
 	for i := range max(len(recorded), len(replayed)) {
-		was, is := "(not there)", "(not there)"
+		recordedWords, replayedWords := "(not there)", "(not there)"
 		var name string
 		if i < len(replayed) {
-			name, is = replayed[i].Name, checkInWords(replayed[i])
+			name, replayedWords = replayed[i].Name, describeCheck(replayed[i])
 		}
 		if i < len(recorded) {
-			name, was = recorded[i].Name, checkInWords(recorded[i])
+			name, recordedWords = recorded[i].Name, describeCheck(recorded[i])
 		}
-		found.note("check "+name, was, is)
+		found.compare("check "+name, recordedWords, replayedWords)
 	}
 }
 
-func checkInWords(row transcript.VerifyRow) string {
+func describeCheck(row transcript.VerifyRow) string {
 	return fmt.Sprintf("%s (%s): %s before, %s after, passed: %v", row.Name, row.Run, row.Before, cmp.Or(row.After, "not run"), row.Passed)
 }

@@ -47,7 +47,7 @@ func newRecord(t *testing.T) *record.Record {
 func what(found Differences) []string {
 	var points []string
 	for _, d := range found {
-		points = append(points, d.What)
+		points = append(points, d.Subject)
 	}
 	return points
 }
@@ -194,7 +194,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{SandboxPath: "/trees/248100680939/tree"}}}
-	found, err := r.Outputs([]transcript.ToolFinished{
+	found, err := r.CompareOutputs([]transcript.ToolFinished{
 		ofScript,
 		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go\n/trees/248100680939/tree/b.go"},
 		{Number: 2, Tool: "read_file", Output: "same"},
@@ -203,7 +203,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Differences{{What: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {What: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
+	want := Differences{{Subject: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {Subject: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
 	}
@@ -226,11 +226,11 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 	before, recorded := run("/home/old", "a", "b", "c", "gone")
 	after, _ := run("/tmp/new", "c", "a", "b", "new")
 	r := Record{Directory: before.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
-	found, err := r.Outputs(recorded, after.Directory, "/tmp/new")
+	found, err := r.CompareOutputs(recorded, after.Directory, "/tmp/new")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Differences{{What: "call 1.4 (read_file)", Recorded: "of gone", Replayed: "of new"}}
+	want := Differences{{Subject: "call 1.4 (read_file)", Recorded: "of gone", Replayed: "of new"}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
 	}
@@ -247,23 +247,23 @@ func TestChecksRequestsPatchAndFiles(t *testing.T) {
 	}
 	r := ended(outcome.Changed, "left_in_checkout", "none", "", "t1", "green")
 	r.Directory = rec.Directory
-	found, number, err := r.Requests()
-	if err != nil || number != 1 || len(found) != 1 || found[0].What != "request of turn 1" || found[0].Recorded != "0123" {
+	found, number, err := r.CompareRequests()
+	if err != nil || number != 1 || len(found) != 1 || found[0].Subject != "request of turn 1" || found[0].Recorded != "0123" {
 		t.Errorf("%d requests, %v, %v", number, found, err)
 	}
 	r.Work.Change.Patch, r.Work.Change.SHA256 = record.PatchFile, "4567"
-	if found, err := r.Patch(t.Context()); err != nil || len(found) != 1 || found[0].Recorded != "4567" {
+	if found, err := r.ComparePatch(t.Context()); err != nil || len(found) != 1 || found[0].Recorded != "4567" {
 		t.Errorf("%v, %v", found, err)
 	}
 	r.Work.Change.SHA256 = found[0].Replayed // of something else
 	r.Work.Change.Patch = "not-there"
-	if found, err := r.Patch(t.Context()); err != nil || found != nil {
+	if found, err := r.ComparePatch(t.Context()); err != nil || found != nil {
 		t.Errorf("a patch that is not there: %v, %v", found, err)
 	}
-	if found := r.Files([]changeset.File{{Path: "a", NewID: "1"}}, "t1"); found != nil {
+	if found := r.CompareFiles([]changeset.File{{Path: "a", NewID: "1"}}, "t1"); found != nil {
 		t.Errorf("the same files: %v", found)
 	}
-	if found := r.Files(nil, "t2"); len(found) != 1 || found[0].Replayed != "t2" {
+	if found := r.CompareFiles(nil, "t2"); len(found) != 1 || found[0].Replayed != "t2" {
 		t.Errorf("other files: %v", found)
 	}
 }

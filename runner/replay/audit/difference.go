@@ -13,19 +13,19 @@ import (
 
 // Difference is a contradiction between a replay and its run, or inside a record.
 type Difference struct {
-	What     string // "call 3 (exec_command)"
-	Recorded string
-	Replayed string
-	masked   bool // differences in volatile text are ignored
+	Subject        string // "call 3 (exec_command)"
+	Recorded       string
+	Replayed       string
+	ignoreVolatile bool // differences in volatile text are ignored
 }
 
 type Differences []Difference
 
-func (d *Differences) note(what, recorded, replayed string) {
-	d.add(Difference{What: what, Recorded: recorded, Replayed: replayed})
+func (d *Differences) compare(what, recorded, replayed string) {
+	d.addIfDifferent(Difference{Subject: what, Recorded: recorded, Replayed: replayed})
 }
 
-func (d *Differences) add(found Difference) {
+func (d *Differences) addIfDifferent(found Difference) {
 	if found.textForComparison(found.Recorded) != found.textForComparison(found.Replayed) {
 		*d = append(*d, found)
 	}
@@ -33,7 +33,7 @@ func (d *Differences) add(found Difference) {
 
 // textForComparison returns a text for comparison by lines.
 func (d Difference) textForComparison(text string) string {
-	if !d.masked {
+	if !d.ignoreVolatile {
 		return text
 	}
 	lines := strings.Split(text, "\n")
@@ -48,12 +48,12 @@ const (
 	diffTimeout  = 5 * time.Second
 	// shownLines and shownLine are how many lines of a difference are shown, and
 	// bytes of one.
-	shownLines = 200
-	shownLine  = 2000
+	shownLines     = 200
+	shownLineBytes = 2000
 )
 
-// line is a line of a difference, old or new.
-type line struct {
+// diffLine is a line of a difference, old or new.
+type diffLine struct {
 	sign byte // ' ', '-' or '+'
 	text string
 }
@@ -63,7 +63,7 @@ type line struct {
 func (d Difference) Diff() string {
 	var s strings.Builder
 	s.WriteString("--- recorded\n+++ replayed\n")
-	lines := d.lines()
+	lines := d.diffLines()
 	shown := isNearDifference(lines)
 	var old, now, written int
 	for i, l := range lines {
@@ -71,7 +71,7 @@ func (d Difference) Diff() string {
 			fmt.Fprintf(&s, "@@ -%d +%d @@\n", old+1, now+1)
 		}
 		if shown[i] && written < shownLines {
-			fmt.Fprintf(&s, "%c%s\n", l.sign, clip.Bytes(l.text, shownLine))
+			fmt.Fprintf(&s, "%c%s\n", l.sign, clip.Bytes(l.text, shownLineBytes))
 		}
 		if shown[i] {
 			written++
@@ -89,29 +89,29 @@ func (d Difference) Diff() string {
 	return s.String()
 }
 
-// lines returns both sides' lines in a readable order.
-func (d Difference) lines() (found []line) {
-	was, is := splitLines(d.Recorded), splitLines(d.Replayed)
+// diffLines returns both sides' lines in a readable order.
+func (d Difference) diffLines() (found []diffLine) {
+	recorded, replayed := splitLines(d.Recorded), splitLines(d.Replayed)
 	for _, part := range linediff.DoWithTimeout(withFinalNewline(d.textForComparison(d.Recorded)), withFinalNewline(d.textForComparison(d.Replayed)), diffTimeout) {
 		n := strings.Count(part.Text, "\n")
 		switch part.Type {
 		case diffmatchpatch.DiffEqual:
-			found = appendLines(found, ' ', was[:n])
-			was, is = was[n:], is[n:]
+			found = appendLines(found, ' ', recorded[:n])
+			recorded, replayed = recorded[n:], replayed[n:]
 		case diffmatchpatch.DiffDelete:
-			found = appendLines(found, '-', was[:n])
-			was = was[n:]
+			found = appendLines(found, '-', recorded[:n])
+			recorded = recorded[n:]
 		case diffmatchpatch.DiffInsert:
-			found = appendLines(found, '+', is[:n])
-			is = is[n:]
+			found = appendLines(found, '+', replayed[:n])
+			replayed = replayed[n:]
 		}
 	}
 	return found
 }
 
-func appendLines(to []line, sign byte, texts []string) []line {
+func appendLines(to []diffLine, sign byte, texts []string) []diffLine {
 	for _, text := range texts {
-		to = append(to, line{sign, text})
+		to = append(to, diffLine{sign, text})
 	}
 	return to
 }
@@ -131,7 +131,7 @@ func splitLines(text string) []string {
 }
 
 // isNearDifference reports for each line whether it differs or is next to one that does.
-func isNearDifference(lines []line) []bool {
+func isNearDifference(lines []diffLine) []bool {
 	shown := make([]bool, len(lines))
 	for i, l := range lines {
 		if l.sign == ' ' {

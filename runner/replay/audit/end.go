@@ -6,25 +6,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// withoutWork lists no_changes reasons of work that left nothing, publishedBefore those of an
+// noWorkReasons lists no_changes reasons of work that left nothing, publishedBefore those of an
 // existing change.
 var (
-	withoutWork     = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}
-	publishedBefore = []string{"already_published", "already_in_base"}
+	noWorkReasons         = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}
+	existingChangeReasons = []string{"already_published", "already_in_base"}
 	// postedReasons lists the reasons of a posted answer.
 	postedReasons = []string{"reviewed", "labelled", "commented"}
 )
 
-// workEnd returns a recorded end without publishing, which replays omit.
-func (r Record) workEnd() string {
+// describeRecordedEnd returns a recorded end without publishing, which replays omit.
+func (r Record) describeRecordedEnd() string {
 	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
 	if end.Outcome == outcome.NoChanges && slices.Contains(postedReasons, end.Reason) {
 		end.Reason = "answered"
 	}
-	if end.Outcome == outcome.NoChanges && slices.Contains(publishedBefore, end.Reason) && r.hasChange() {
+	if end.Outcome == outcome.NoChanges && slices.Contains(existingChangeReasons, end.Reason) && r.hasChange() {
 		return string(r.outcomeOfWork())
 	}
-	return endInWords(&end)
+	return describeEnd(&end)
 }
 
 // outcomeOfWork returns the outcome of the recorded change and checks.
@@ -49,8 +49,8 @@ func (r Record) reasonOfWork() string {
 	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[r.Work.LastPublishStep]
 }
 
-// endedWork reports a complete record, where only work and judgement decide the outcome.
-func (r Record) endedWork() bool {
+// workIsComplete reports a complete record, where only work and judgement decide the outcome.
+func (r Record) workIsComplete() bool {
 	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.VerifyAttempts
 	return r.Work.Done && checked && r.hasChange() && slices.Contains(lastSteps[r.Started.Publish], r.Work.LastPublishStep)
 }
@@ -58,8 +58,8 @@ func (r Record) endedWork() bool {
 // lastSteps maps destinations to the last publishing steps.
 var lastSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": {"pull_request"}}
 
-// judged lists outcomes of finished work that is not published.
-var judged = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
+// judgedOutcomes lists outcomes of finished work that is not published.
+var judgedOutcomes = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
 func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
@@ -70,15 +70,15 @@ func (r Record) impliedOutcome() outcome.Outcome {
 		return end // by the checks on another base
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
-	empty := end == outcome.NoChanges && slices.Contains(withoutWork, r.Finished.Reason)
-	if worked || empty && r.hasChange() || r.endedWork() && !slices.Contains(judged, end) {
+	endedEmpty := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason)
+	if worked || endedEmpty && r.hasChange() || r.workIsComplete() && !slices.Contains(judgedOutcomes, end) {
 		return r.outcomeOfWork()
 	}
 	return end
 }
 
-// endInWords leaves out of an end how a change was published.
-func endInWords(stop *outcome.Stop) string {
+// describeEnd leaves out of an end how a change was published.
+func describeEnd(stop *outcome.Stop) string {
 	if stop.Outcome == outcome.Changed || stop.Outcome == outcome.VerifyFailed {
 		return string(stop.Outcome)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-var header = lazyregexp.New(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
+var volatileHeader = lazyregexp.New(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 
-// withoutVolatile removes the single-run parts of a command's header.
-func withoutVolatile(output string) string { return header().ReplaceAllString(output, "") }
+// removeVolatileHeader removes the single-run parts of a command's header.
+func removeVolatileHeader(output string) string { return volatileHeader().ReplaceAllString(output, "") }
 
 // mask is a kind of text that varies between equal runs.
 type mask struct {
@@ -35,7 +35,7 @@ type volatileMasks struct {
 	hexadecimal, blanks, rulers *regexp.Regexp
 }
 
-var prepared = sync.OnceValue(func() volatileMasks {
+var compiledMasks = sync.OnceValue(func() volatileMasks {
 	return volatileMasks{
 		masks: []mask{
 			{regexp.MustCompile(`\b` + credential.PlaceholderPrefix + `[A-Za-z0-9]{16,}`), "<id>"}, // of a secret, anew in each run
@@ -73,7 +73,7 @@ var prepared = sync.OnceValue(func() volatileMasks {
 // maskLine removes times, ids, addresses and temporary folders from a line, with the alignment around
 // them.
 func maskLine(line string) string {
-	was, by := line, prepared()
+	was, by := line, compiledMasks()
 	for _, m := range by.masks {
 		line = m.pattern.ReplaceAllString(line, m.replacement)
 	}

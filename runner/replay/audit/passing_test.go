@@ -65,7 +65,7 @@ func TestMasksOnlyVolatileText(t *testing.T) {
 }
 
 func TestShowsDifferenceAsDiff(t *testing.T) {
-	d := Difference{masked: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
+	d := Difference{ignoreVolatile: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
 	want := "--- recorded\n+++ replayed\n@@ -2 +2 @@\n two\n three\n four\n-five\n+5\n six\n last\n"
 	if diff := cmp.Diff(want, d.Diff()); diff != "" {
 		t.Error(diff)
@@ -74,8 +74,8 @@ func TestShowsDifferenceAsDiff(t *testing.T) {
 	if got := d.Diff(); strings.Count(got, "+x\n") != shownLines || !strings.HasSuffix(got, "… 5 more lines\n") {
 		t.Errorf("a long one: %q", got)
 	}
-	d = Difference{Recorded: strings.Repeat("é", shownLine), Replayed: "a"}
-	if got := d.Diff(); len(got) > shownLine+100 {
+	d = Difference{Recorded: strings.Repeat("é", shownLineBytes), Replayed: "a"}
+	if got := d.Diff(); len(got) > shownLineBytes+100 {
 		t.Errorf("a long line has %d bytes", len(got))
 	}
 }
@@ -91,7 +91,7 @@ func TestSortsDifferencesByCall(t *testing.T) {
 		recorded = append(recorded, transcript.ToolFinished{Number: number, Caller: 4, Tool: "exec_command"})
 	}
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
-	found, err := r.Outputs(recorded, rec.Directory, "/tmp/new")
+	found, err := r.CompareOutputs(recorded, rec.Directory, "/tmp/new")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestComparesTruncatedOutputsWhole(t *testing.T) {
 	was := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + "took 10.2", Truncated: true, File: "whole.txt"}
 	for replayed, want := range map[string]int{"took 9.7s\nall of it\n": 0, "took 9.7s\nall but it\n": 1} {
 		r := Record{Directory: directory("took 10.2s\nall of it\n"), View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
-		found, err := r.Outputs([]transcript.ToolFinished{was}, directory(replayed), "/tmp/new")
+		found, err := r.CompareOutputs([]transcript.ToolFinished{was}, directory(replayed), "/tmp/new")
 		if err != nil || len(found) != want {
 			t.Errorf("%q: %v, %v", replayed, found, err)
 		}
 	}
 	r := Record{Directory: directory("took 10.2s\n"), View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	was.Failed = true
-	if found, err := r.Outputs([]transcript.ToolFinished{was}, directory("took 10.2s\n"), "/tmp/new"); err != nil || len(found) != 1 || found[0].Recorded != "the call failed" {
+	if found, err := r.CompareOutputs([]transcript.ToolFinished{was}, directory("took 10.2s\n"), "/tmp/new"); err != nil || len(found) != 1 || found[0].Recorded != "the call failed" {
 		t.Errorf("a call that fails no more: %v, %v", found, err)
 	}
 }

@@ -59,7 +59,7 @@ var runs = map[string]struct{ was, again, other string }{
 
 func TestComparisonIgnoresRunnerNoise(t *testing.T) {
 	for name, r := range runs {
-		compared := Difference{masked: true}.textForComparison
+		compared := Difference{ignoreVolatile: true}.textForComparison
 		if was, again := compared(r.was), compared(r.again); was != again {
 			t.Errorf("%s:\n%s\nis not\n%s", name, was, again)
 		}

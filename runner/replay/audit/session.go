@@ -30,9 +30,9 @@ func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]f
 		if !began {
 			id = polled[call.Ref()]
 		}
-		of := session{call.Agent, id}
-		if _, known := s.lastCalls[of]; began || known && id != 0 {
-			s.sessionOf[call.Ref()], s.lastCalls[of] = of, call.Ref()
+		key := session{call.Agent, id}
+		if _, known := s.lastCalls[key]; began || known && id != 0 {
+			s.sessionOf[call.Ref()], s.lastCalls[key] = key, call.Ref()
 		}
 	}
 	return s
@@ -52,21 +52,21 @@ func polledSession(d transcript.ToolStarted) (id float64) {
 // prependEarlier prepends earlier calls' outputs of the session. more reports later calls, where the
 // comparison happens.
 func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (more bool) {
-	of, is := s.sessionOf[ref]
-	if !is {
+	key, known := s.sessionOf[ref]
+	if !known {
 		return false
 	}
-	before := s.outputs[of]
+	before := s.outputs[key]
 	if before == nil {
 		before = new(Difference)
 	}
-	d.Recorded, d.Replayed = joined(before.Recorded, d.Recorded), joined(before.Replayed, d.Replayed)
-	s.outputs[of] = d
-	return s.lastCalls[of] != ref
+	d.Recorded, d.Replayed = joinOutputs(before.Recorded, d.Recorded), joinOutputs(before.Replayed, d.Replayed)
+	s.outputs[key] = d
+	return s.lastCalls[key] != ref
 }
 
-// joined returns an output after earlier output, with the last call's header.
-func joined(before, output string) string {
+// joinOutputs returns an output after earlier output, with the last call's header.
+func joinOutputs(before, output string) string {
 	const mark = "Output:\n"
 	_, printed, _ := strings.Cut(before, mark)
 	head, rest, _ := strings.Cut(output, mark)

@@ -20,9 +20,9 @@ type Departure struct {
 	abandoned bool
 }
 
-// hurryTime bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
+// hurryTimeout bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
 // the second signal.
-const hurryTime = 1500 * time.Millisecond
+const hurryTimeout = 1500 * time.Millisecond
 
 // Attend waits for the result of work. After hurry, which may be nil, it waits a moment more. Then,
 // unless work is already writing its result, it returns a result of its own so the process can exit.
@@ -40,9 +40,9 @@ func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result
 	select {
 	case result := <-done:
 		return result
-	case <-time.After(hurryTime):
+	case <-time.After(hurryTimeout):
 	}
-	if !d.leaves() {
+	if !d.abandon() {
 		return <-done
 	}
 	return d.abandonedResult(ctx)
@@ -63,8 +63,8 @@ func (d *Departure) MayConclude() bool {
 	return d.concluded
 }
 
-// leaves reports that nobody waits any more, unless the run writes its result.
-func (d *Departure) leaves() bool {
+// abandon reports that nobody waits any more, unless the run writes its result.
+func (d *Departure) abandon() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.abandoned = !d.concluded
@@ -78,7 +78,7 @@ func (d *Departure) abandonedResult(ctx context.Context) record.Result {
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
 	errors.As(context.Cause(ctx), &stop)
 	result := record.NewResult("", stop)
-	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.whereWork()
+	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.describeWorkPlace()
 	if d.rec == nil {
 		return result
 	}
@@ -94,8 +94,8 @@ func (d *Departure) abandonedResult(ctx context.Context) record.Result {
 	return result
 }
 
-// whereWork says where unfinished work is.
-func (d *Departure) whereWork() string {
+// describeWorkPlace says where unfinished work is.
+func (d *Departure) describeWorkPlace() string {
 	switch {
 	case d.rec != nil && workspace.LandingInterrupted(d.rec.Directory):
 		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."

@@ -26,7 +26,7 @@ func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *works
 		return workspace.CheckoutFailure(err)
 	}
 	if !published && (resumes || here.Env.InActions() && here.JobFile != "") {
-		return foreign("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
+		return foreignRecordError("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
 	}
 	commit := settings.Commit{}
 	if published {
@@ -37,7 +37,7 @@ func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *works
 		return err
 	}
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
-		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
+		return foreignRecordError("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
 	over := compare.FirstExcess(&h.Job, &set.Job, resumes)
 	if over == nil && resumes {
@@ -52,7 +52,7 @@ func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *works
 	if here.JobFile != "" {
 		allowed += ", with the job " + here.JobFile + ","
 	}
-	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
+	return foreignRecordError("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
 }
 
 // HoldForeignIn refuses to resume a foreign run that may do more than a new one here, in the checkout
@@ -89,6 +89,6 @@ func firstProblem(err error) string {
 	return err.Error()
 }
 
-func foreign(format string, args ...any) error {
+func foreignRecordError(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "foreign_record", "This machine did not record the run: "+format+".", args...)
 }

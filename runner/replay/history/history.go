@@ -33,12 +33,12 @@ type Run struct {
 	hooks          hooks.Answers
 	ListedHooks    transcript.Hooks    // that it had
 	Job            job.Job             // with the limits that it has
-	Limits         job.Limits          // when the run was stopped
+	LimitsAtStop   job.Limits          // when the run was stopped
 	Elapsed        time.Duration       // while the run lived
 	ScriptedTurns  int                 // turns that a scripted session gave
 	TornBytes      int                 // bytes that were cut off the transcript
 	RaisedLimits   []string            // limits that the run is given to go on: KEY=VALUE
-	hasTree        bool                // the run directory has the work tree
+	hasWorkTree    bool                // the run directory has the work tree
 	workOnlyInTree bool                // the run ended, but only its work tree has the work, as after a kill
 	FoundWork      workspace.FoundWork // how the checkout is, once it is opened
 	Foreign        bool                // this machine did not record the run
@@ -46,7 +46,7 @@ type Run struct {
 
 // Read folds the events of a run directory.
 func Read(rec *record.Record) (*Run, error) {
-	h := &Run{workOnlyInTree: workspace.WorkOnlyInTree(rec.Directory), hasTree: confine.HasWorkTree(rec.Directory)}
+	h := &Run{workOnlyInTree: workspace.WorkOnlyInTree(rec.Directory), hasWorkTree: confine.HasWorkTree(rec.Directory)}
 	view, err := rec.FoldEvents(h.applyEvent)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Read(rec *record.Record) (*Run, error) {
 
 // applyEvent adds an event's facts that the view lacks.
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
-	err := h.note(known, e)
+	err := h.storeFacts(known, e)
 	if err == nil {
 		err = h.hooks.Apply(e)
 	}
@@ -77,9 +77,9 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	return nil
 }
 
-// note stores what resuming and replaying need of an event: job and limits, hooks, and the turns of a
+// storeFacts stores what resuming and replaying need of an event: job and limits, hooks, and the turns of a
 // scripted session.
-func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
+func (h *Run) storeFacts(known *transcript.View, e transcript.Event) (err error) {
 	switch e.Type {
 	case transcript.TypeRunStarted:
 		err = json.Unmarshal(known.Started.Job, &h.Job)
@@ -102,18 +102,18 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 	return err
 }
 
-// Worked reports whether the agent had begun.
-func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
+// AgentBegan reports whether the agent had begun.
+func (h *Run) AgentBegan() bool { return h.conversation.Turns() > 0 }
 
-// Assigned returns the run's task without its results.
-func (h *Run) Assigned() intake.Task {
+// RecordedTask returns the run's task without its results.
+func (h *Run) RecordedTask() intake.Task {
 	t := intake.TaskFromTranscript(h.View.Task)
 	t.Key, t.Branch = h.Started.Key, h.Workspace.Branch
 	return t
 }
 
-// onPullHead reports that the run works on the head of a pull request to comment on.
-func (h *Run) onPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
+// worksOnPullHead reports that the run works on the head of a pull request to comment on.
+func (h *Run) worksOnPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
 // RequestedOn returns the issue or pull request of the requesting event, or zero.
 func (h *Run) RequestedOn() form.Issue {
@@ -128,17 +128,17 @@ func (h *Run) RequestedOn() form.Issue {
 	return issue
 }
 
-// ForWorkspace is the run for the workspace.
-func (h *Run) ForWorkspace() workspace.ResumedRun {
+// WorkspaceState is the run for the workspace.
+func (h *Run) WorkspaceState() workspace.ResumedRun {
 	return workspace.ResumedRun{
-		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.Finished != nil && !h.workOnlyInTree, BeganWithPull: h.ContinuesPull(), OnPullHead: h.onPullHead(),
-		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
+		Workspace: h.Workspace, AgentBegan: h.AgentBegan(), Stopped: h.Finished != nil && !h.workOnlyInTree, BeganWithPull: h.ContinuesPull(), OnPullHead: h.worksOnPullHead(),
+		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasWorkTree,
 	}
 }
 
-// WorkTree returns the backing of the work tree with the work, or "".
-func (h *Run) WorkTree() string {
-	if !h.Worked() || h.FoundWork.Place != "" {
+// WorkTreeKind returns the backing of the work tree with the work, or "".
+func (h *Run) WorkTreeKind() string {
+	if !h.AgentBegan() || h.FoundWork.Place != "" {
 		return ""
 	}
 	return h.Policy.WorkTree
@@ -149,8 +149,8 @@ func (h *Run) ForAgent() worker.StoppedAgent {
 	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, FoundWork: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
 }
 
-// Event returns the event of a resume with a work tree.
-func (h *Run) Event(version, workTree string) transcript.RunResumed {
+// ResumeEvent returns the event of a resume with a work tree.
+func (h *Run) ResumeEvent(version, workTree string) transcript.RunResumed {
 	event := transcript.RunResumed{
 		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.FoundWork.Place != "", Limits: h.RaisedLimits, Seconds: h.Elapsed.Seconds(),
 	}
@@ -198,7 +198,7 @@ func (h *Run) HookAnswers() hooks.Answers {
 
 // RequireSameOperatorHooks verifies that a resumed run has the operator's hooks of its start.
 func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
-	if h.ListedHooks.Hooks == nil && !h.Worked() { // it was killed before it had hooks
+	if h.ListedHooks.Hooks == nil && !h.AgentBegan() { // it was killed before it had hooks
 		return nil
 	}
 	if slices.EqualFunc(hooks.OperatorHooks(hooks.FromTranscript(h.ListedHooks)), hooks.OperatorHooks(all), func(a, b hooks.Hook) bool {
@@ -227,21 +227,21 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if h, err = Read(rec); err != nil {
 		return nil, err
 	}
-	h.TornBytes, h.RaisedLimits, h.Limits = torn, set, h.Job.Limits
-	if h.Job.Limits, err = settings.SetLimits(h.Limits, set); err != nil {
+	h.TornBytes, h.RaisedLimits, h.LimitsAtStop = torn, set, h.Job.Limits
+	if h.Job.Limits, err = settings.SetLimits(h.LimitsAtStop, set); err != nil {
 		return h, err
 	}
-	if err := h.mayResumeWithin(workspace.WorkPending(rec.Directory)); err != nil {
+	if err := h.checkResumableWithinLimits(workspace.WorkPending(rec.Directory)); err != nil {
 		return h, err
 	}
 	if err := h.requireSameModelKind(script); err != nil {
 		return h, err
 	}
-	ours := rec.RecordedHere(rec.DigestsFolder)
-	if !ours && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
-		return h, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
+	recordedHere := rec.RecordedHere(rec.DigestsFolder)
+	if !recordedHere && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
+		return h, foreignRecordError("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
 	}
-	h.Foreign = !ours
+	h.Foreign = !recordedHere
 	if err := rec.RequireUnaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
 		if ctx.Err() != nil {
 			return h, err

@@ -158,17 +158,17 @@ func TestRefusesUnresumableRecords(t *testing.T) {
 		"a job with a secret":                   {func(h *Run) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
 		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
 		"a limit that is as it was": {func(h *Run) {
-			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 5, 5
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.LimitsAtStop.Turns = "budget_exceeded", "turns", 5, 5
 		}, false, "limits.turns is used up"},
 		"a limit that was raised": {func(h *Run) {
-			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 6, 5
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.LimitsAtStop.Turns = "budget_exceeded", "turns", 6, 5
 		}, false, ""},
 		"a limit that was taken away": {func(h *Run) {
-			h.Finished.Outcome, h.Finished.Reason, h.Limits.CostUSD = "budget_exceeded", "cost", 5
+			h.Finished.Outcome, h.Finished.Reason, h.LimitsAtStop.CostUSD = "budget_exceeded", "cost", 5
 		}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := begun(c.alter).mayResumeWithin(c.pending)
+			err := begun(c.alter).checkResumableWithinLimits(c.pending)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}

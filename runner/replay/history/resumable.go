@@ -33,9 +33,9 @@ const RedactedMark = "[secret "
 func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
-	there, err := dir.ReadJSON(record.ResultFile, &end)
-	if there && err == nil && !pending && !slices.Contains(StoppedFromOutside, end.Outcome) {
-		return hasEnded() // as most have: nothing of the transcript has to be read
+	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
+	if hasResult && err == nil && !pending && !slices.Contains(StoppedFromOutside, end.Outcome) {
+		return endedError() // as most have: nothing of the transcript has to be read
 	}
 	rec := record.New("", nil)
 	rec.Directory = dir
@@ -46,7 +46,7 @@ func Resumable(dir *record.Directory) error {
 	if h.Finished != nil && !dir.Has(record.ResultFile) {
 		return nil
 	}
-	if err := h.mayResume(pending); err != nil {
+	if err := h.checkResumable(pending); err != nil {
 		return err
 	}
 	return h.requireSameModelKind("")
@@ -58,12 +58,12 @@ func MayResume(rec *record.Record, o outcome.Outcome) bool {
 		return false
 	}
 	h, err := Read(rec)
-	return err == nil && h.mayResume(false) == nil
+	return err == nil && h.checkResumable(false) == nil
 }
 
-// Hint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
+// ResumeHint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
 // script is a scripted session's path or "".
-func Hint(rec *record.Record, o outcome.Outcome, reason, script string) string {
+func ResumeHint(rec *record.Record, o outcome.Outcome, reason, script string) string {
 	if slices.Contains(PointlessToResume[o], reason) {
 		return ""
 	}
@@ -77,27 +77,27 @@ func Hint(rec *record.Record, o outcome.Outcome, reason, script string) string {
 	return "To continue: " + command + "."
 }
 
-// mayResumeWithin decides about a resume with the new limits. pending means that the work was not
+// checkResumableWithinLimits decides about a resume with the new limits. pending means that the work was not
 // in the checkout at the end.
-func (h *Run) mayResumeWithin(pending bool) error {
-	if err := h.mayResume(pending); err != nil {
+func (h *Run) checkResumableWithinLimits(pending bool) error {
+	if err := h.checkResumable(pending); err != nil {
 		return err
 	}
-	return h.withinLimit()
+	return h.checkLimitRaised()
 }
 
-// mayResume is mayResumeWithin for any limits.
-func (h *Run) mayResume(pending bool) error {
+// checkResumable is mayResumeWithin for any limits.
+func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
 	case h.Finished != nil && !pending && !slices.Contains(StoppedFromOutside, outcome.Outcome(h.Finished.Outcome)):
-		return hasEnded()
+		return endedError()
 	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case h.onPullHead() && !h.Worked():
+	case h.worksOnPullHead() && !h.AgentBegan():
 		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
-	case h.ContinuesPull() && !h.Worked():
+	case h.ContinuesPull() && !h.AgentBegan():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.Task.Repair != nil:
 		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
@@ -119,17 +119,17 @@ func (h *Run) requireSameModelKind(script string) error {
 	return nil
 }
 
-func hasEnded() error {
+func endedError() error {
 	return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 }
 
-// withinLimit verifies that the limit which ended the run was raised.
-func (h *Run) withinLimit() error {
+// checkLimitRaised verifies that the limit which ended the run was raised.
+func (h *Run) checkLimitRaised() error {
 	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
 		return nil
 	}
 	key := settings.LimitKey(h.Finished.Reason)
-	if limit, was := settings.LimitValue(h.Job.Limits, key), settings.LimitValue(h.Limits, key); limit > was || limit == 0 {
+	if limit, before := settings.LimitValue(h.Job.Limits, key), settings.LimitValue(h.LimitsAtStop, key); limit > before || limit == 0 {
 		return nil
 	}
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)

@@ -95,7 +95,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	fmt.Fprintf(p.Stderr, "%s to start.\n", transcript.Count(len(wave), "target"))
+	fmt.Fprintf(p.Stderr, "%s to start.\n", transcript.CountNoun(len(wave), "target"))
 	if wait.Why != "" {
 		fmt.Fprintf(p.Stderr, "The rest waits: %s.\n", wait.Words)
 	}
@@ -305,7 +305,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []c
 // readInput reads a file, or standard input if name is -.
 func readInput(ctx context.Context, p cli.Process, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.Stdin), maxKubectlOutput))
+		return io.ReadAll(io.LimitReader(boundedfile.WithContext(ctx, p.Stdin), maxKubectlOutput))
 	}
 	return boundedfile.Read(ctx, name, maxKubectlOutput)
 }

@@ -75,7 +75,7 @@ func replay(flags *cli.FlagSet) cli.RunFunc {
 			fmt.Fprintf(p.Stdout, "ended as:     %s: %s\n", end.Outcome, progress.Printable(end.Message))
 		}
 		for _, d := range replayed.Differences {
-			fmt.Fprintf(p.Stdout, "\n%s\n%s", markdown.Show(d.What), markdown.Show(d.Diff()))
+			fmt.Fprintf(p.Stdout, "\n%s\n%s", markdown.Show(d.Subject), markdown.Show(d.Diff()))
 		}
 		if len(replayed.Differences) > 0 {
 			return cli.ExitFailed

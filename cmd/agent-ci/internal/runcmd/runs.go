@@ -175,7 +175,7 @@ func cutText(text string, maxChars int) string {
 }
 
 // pruneRuns removes runs and prints a line for each. It returns the exit status.
-func pruneRuns(p cli.Process, machine runs.Machine, o runs.Prune) int {
+func pruneRuns(p cli.Process, machine runs.Machine, o runs.PruneOptions) int {
 	list, err := machine.Prune(o)
 	if err != nil {
 		return cli.Fail(p, "runs", err)
@@ -187,8 +187,8 @@ func pruneRuns(p cli.Process, machine runs.Machine, o runs.Prune) int {
 		case r.Err != nil:
 			fmt.Fprintf(p.Stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
 			status = cli.ExitFailed
-		case r.Kept != "":
-			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.Kept)
+		case r.KeptReason != "":
+			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.KeptReason)
 		default:
 			count, bytes = count+1, bytes+r.Bytes
 			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", did, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))

@@ -11,7 +11,7 @@ func stepOf(p cli.Process) *actions.Step {
 	if !inActions {
 		return nil
 	}
-	return &actions.Step{Log: log, Masks: p.Variable(actionVariable) == "true", OutputFile: p.Variable("GITHUB_OUTPUT"), SummaryFile: p.Variable("GITHUB_STEP_SUMMARY")}
+	return &actions.Step{Log: log, MayMask: p.Variable(actionVariable) == "true", OutputFile: p.Variable("GITHUB_OUTPUT"), SummaryFile: p.Variable("GITHUB_STEP_SUMMARY")}
 }
 
 // actionVariable is set by action.yml. Nothing redirects that step's log, so masks in it take effect.
