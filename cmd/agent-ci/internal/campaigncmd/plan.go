@@ -147,7 +147,7 @@ func SampleJob(p cli.Process, c *spec.Campaign, file string) (*job.Job, error) {
 		return nil, err
 	}
 	variables, _ := job.Format().Environment(p.Environ, runcmd.ReservedVariables())
-	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, file), Kind: config.OutputFile, Data: raw}, variables)
+	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, file), Kind: config.FileLayer, Data: raw}, variables)
 }
 
 // refresh records the current states of the campaign's pull requests.

@@ -58,7 +58,7 @@ func diagnose(flags *cli.FlagSet) cli.RunFunc {
 		if err != nil {
 			return cli.Fail(p, "doctor", err)
 		}
-		run, unknown := look.At(ctx, look.Options{Given: settings.Given{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
+		run, unknown := look.At(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		unknown = cmp.Or(unknown, run.HooksUnknown)
 		if asJSON {
 			err = cli.WriteJSON(p.Stdout, withHooks{found, run.Hooks})

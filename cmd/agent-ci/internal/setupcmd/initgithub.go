@@ -118,7 +118,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	naming := intake.Naming{Job: &job.Job{}, Origin: origin, Server: server}
+	naming := intake.RepositorySources{Job: &job.Job{}, Origin: origin, Server: server}
 	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
 	name, wrong := naming.Repository()
 	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {

@@ -138,7 +138,7 @@ func validate(flags *cli.FlagSet) cli.RunFunc {
 // addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
 // ready, requirements missing on this machine are mistakes.
 func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
-	given := settings.Given{JobFile: c.File, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
+	given := settings.Inputs{JobFile: c.File, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
 	}
@@ -213,7 +213,7 @@ func (c *checked) print(p cli.Process) {
 		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(hookLine(h)))
 	}
 	for _, s := range c.Skills {
-		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.Count(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])))
+		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.CountNoun(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])))
 	}
 	for _, problem := range c.SkillProblems {
 		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(problem.String()))
@@ -271,7 +271,7 @@ func inspectServers(ctx context.Context, p cli.Process, file string, show bool) 
 	}
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {
-		stop := outcome.Of(ctx, err)
+		stop := outcome.ForError(ctx, err)
 		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
 		return found, stop.ExitCode()
 	}
