@@ -33,7 +33,8 @@ func lastLines(text string) string {
 	bytes, first := 0, len(all)
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i] = shortenLine(all[i])
-		if bytes += len(all[i]) + 1; bytes > maxShownBytes {
+		bytes += len(all[i]) + 1
+		if bytes > maxShownBytes {
 			break
 		}
 		first = i

@@ -78,7 +78,8 @@ func (w *LogWriter) keep(text string) {
 	n := min(len(text), w.headRoom)
 	w.headRoom -= n
 	_, _ = io.WriteString(w.file, text[:n]) // an unwritable log does not affect the command
-	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.maxTail {
+	w.end = append(w.end, text[n:]...)
+	if len(w.end) > 2*w.maxTail { // not at each write, because dropping copies the rest
 		w.drop(len(w.end) - w.maxTail)
 	}
 }

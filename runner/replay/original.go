@@ -167,9 +167,10 @@ func (o *Original) CheckFrozen(ctx context.Context, to *record.Record, source *w
 		return nil, err
 	}
 	patch, err := o.audit.ComparePatch(ctx)
-	if result.addDifferences(patch); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	result.addDifferences(patch)
 	if change := o.Work.Change; change != nil {
 		changes, err := source.ReadWork(ctx, o.Record.Directory, change)
 		if err != nil {

@@ -17,18 +17,23 @@ import (
 // ForError returns the outcome for an error that ended a run. If ctx has ended, its cause decides: a
 // signal or the deadline. A shortage of the machine, such as a full disk, decides over most others.
 func ForError(ctx context.Context, err error) *Stop {
-	var stop *Stop
-	cause := context.Cause(ctx)
 	shortage := shortageIn(err)
+	own, hasOwn := errors.AsType[*Stop](err)
+	hidesShortage := shortage != nil && shortage.reason != diskFull
+	if hasOwn && own.Outcome != InternalError && !hidesShortage {
+		return own
+	}
+	if ctx.Err() != nil {
+		ofContext, isStop := errors.AsType[*Stop](context.Cause(ctx))
+		if isStop && (ofContext.Outcome != BudgetExceeded || isDeadline(err)) {
+			return ofContext
+		}
+	}
 	switch {
-	case errors.As(err, &stop) && stop.Outcome != InternalError && (shortage == nil || shortage.reason == diskFull):
-		return stop
-	case ctx.Err() != nil && errors.As(cause, &stop) && (stop.Outcome != BudgetExceeded || isDeadline(err)):
-		return stop
 	case shortage != nil:
 		return shortage.stop(err)
-	case errors.As(err, &stop):
-		return stop
+	case hasOwn:
+		return own
 	}
 	return Stopf(InternalError, "unexpected", "%s; see transcript.jsonl.", Sentence(err.Error())).Because(err)
 }

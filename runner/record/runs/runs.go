@@ -137,10 +137,9 @@ func (m Machine) summarize(id, path string) (Run, bool) {
 		r.LastEvent = info.ModTime()
 	}
 	r.readResult(dir)
-	switch {
-	case dir.Locked():
+	if dir.Locked() {
 		r.State = GoingOn
-	default:
+	} else {
 		r.Resumable = m.Resumable(dir) == nil
 	}
 	return r, true
@@ -163,7 +162,8 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	defer f.Close()
 	seen := 0
 	for e, err := range eventlog.Read(io.LimitReader(f, maxBeginning)) {
-		if seen++; err != nil || seen > maxEvents {
+		seen++
+		if err != nil || seen > maxEvents {
 			break
 		}
 		if seen == 1 {

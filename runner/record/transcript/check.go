@@ -36,17 +36,17 @@ func CheckState(runs []CheckRun) string {
 
 // DecidingRun returns the run to judge and show. It is the first run with the state of the check,
 // or for a flaky check the first run, which is red. It is zero without runs.
-func DecidingRun(runs []CheckRun) (run CheckRun) {
+func DecidingRun(runs []CheckRun) CheckRun {
 	state := CheckState(runs)
 	for _, run := range runs {
 		if run.State == state {
 			return run
 		}
 	}
-	if len(runs) > 0 {
-		run = runs[0]
+	if len(runs) == 0 {
+		return CheckRun{}
 	}
-	return run
+	return runs[0]
 }
 
 // DescribeOrigin returns the run that a cached baseline is from, as the end of a sentence about its state.

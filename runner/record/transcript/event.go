@@ -361,7 +361,8 @@ type CallRef struct {
 
 // OfAgent returns the reference for a call of an event's agent.
 func (r CallRef) OfAgent(agent string) CallRef {
-	if r.Agent = agent; agent == MainAgent {
+	r.Agent = agent
+	if agent == MainAgent {
 		r.Agent = ""
 	}
 	return r

@@ -239,7 +239,8 @@ func (f *fold) runResumed(e Event, d RunResumed) {
 // verify sets the last verification table.
 func (f *fold) verify(_ Event, d Verify) {
 	v := f.view
-	if v.Verify = &d; d.Attempt == 0 {
+	v.Verify = &d
+	if d.Attempt == 0 {
 		v.Baseline = &d
 	}
 	if !v.ChangeMoved() {
@@ -251,7 +252,8 @@ func (f *fold) verify(_ Event, d Verify) {
 func (f *fold) change(_ Event, d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.calledTool
-	if v.Change = &d; !v.ChangeMoved() {
+	v.Change = &d
+	if !v.ChangeMoved() {
 		v.Work.Change = &d
 	}
 }
@@ -370,17 +372,21 @@ func (f *fold) modelFallback(e Event, d ModelFallback) {
 // beforeCalls returns the index for a response's message in Entries. It is before the calls of that
 // turn, which may have started earlier.
 func (f *fold) beforeCalls(agent string, turn int) int {
-	at := len(f.view.Entries)
+	index := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
+		if e.Agent != agent {
+			continue
+		}
+		isOfTurn := e.Call != nil && e.Call.Turn == turn
+		ofEarlierScript := e.Call != nil && e.Call.Script != nil && !isOfTurn
 		switch {
-		case e.Agent != agent, e.Call != nil && e.Call.Script != nil && e.Call.Turn != turn:
-		case e.Call != nil && e.Call.Turn == turn:
-			at = i
-		default:
-			return at
+		case isOfTurn:
+			index = i
+		case !ofEarlierScript: // a script of an earlier turn may still call
+			return index
 		}
 	}
-	return at
+	return index
 }
 
 // messageText returns the text of a message item, or "" for another item.
@@ -457,7 +463,8 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 	}
 	f.skillLoaded(d)
 	call := f.openCalls[key][0]
-	if f.openCalls[key] = f.openCalls[key][1:]; len(f.openCalls[key]) == 0 {
+	f.openCalls[key] = f.openCalls[key][1:]
+	if len(f.openCalls[key]) == 0 {
 		delete(f.openCalls, key)
 	}
 	if f.keepEntries {

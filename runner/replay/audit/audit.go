@@ -180,15 +180,15 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 
 // resultFor returns a recorded call's result in the replay.
 func (r *replayOutputs) resultFor(was transcript.CallRef) (transcript.ToolFinished, bool) {
-	ref, is := r.matchingCalls[was]
-	if !is && r.matched[was] {
+	if replayedAs, known := r.matchingCalls[was]; known {
+		result, ran := r.results[replayedAs]
+		return result, ran
+	}
+	if r.matched[was] { // the call with this number is another one in the replay
 		return transcript.ToolFinished{}, false
 	}
-	if !is {
-		ref = was
-	}
-	d, ran := r.results[ref]
-	return d, ran
+	result, ran := r.results[was]
+	return result, ran
 }
 
 // outputTexts returns two outputs for comparison: if one was cut, the whole ones if kept, since variable

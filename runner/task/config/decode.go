@@ -138,11 +138,29 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 		return true
 	}
 	d.places[path] = d.placeOf(node)
-	return [...]func(*Key, string, *yaml.Node, reflect.Value) bool{
-		Group: d.mergeGroup, List: d.replaceList, TextMap: d.mergeNamed, OpenMap: d.mergeOpenMap, GroupMap: d.mergeNamed, Text: d.mergeText,
-		Integer: d.mergeInteger, Decimal: d.mergeDecimal, Boolean: d.mergeBoolean, Duration: d.mergeDuration,
-		Either: d.replaceMultiNotation, Undecoded: d.keepUndecoded,
-	}[k.Shape](k, path, node, into)
+	switch k.Shape {
+	case Group:
+		return d.mergeGroup(k, path, node, into)
+	case List:
+		return d.replaceList(k, path, node, into)
+	case TextMap, GroupMap:
+		return d.mergeNamed(k, path, node, into)
+	case OpenMap:
+		return d.mergeOpenMap(k, path, node, into)
+	case Integer:
+		return d.mergeInteger(k, path, node, into)
+	case Decimal:
+		return d.mergeDecimal(k, path, node, into)
+	case Boolean:
+		return d.mergeBoolean(k, path, node, into)
+	case Duration:
+		return d.mergeDuration(k, path, node, into)
+	case Either:
+		return d.replaceMultiNotation(k, path, node, into)
+	case Undecoded:
+		return d.keepUndecoded(k, path, node, into)
+	}
+	return d.mergeText(k, path, node, into)
 }
 
 // replaceMultiNotation replaces a Several by node, in the notation that the kind of node has.
@@ -152,12 +170,14 @@ func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, int
 		return d.reportWrongType(k, path, node)
 	}
 	into.SetZero()
-	field, before := into, len(d.problems)
+	target := into
 	if notation.Shape != Group {
-		field = into.Field(notation.fieldIndex)
+		target = into.Field(notation.fieldIndex)
 	}
 	d.forgetBelow(path)
-	if d.mergeValue(notation, path, node, field); len(d.problems) == before {
+	before := len(d.problems)
+	d.mergeValue(notation, path, node, target)
+	if len(d.problems) == before {
 		into.Addr().Interface().(MultiNotation).CheckValue(d, path, node)
 	}
 	return len(d.problems) == before
@@ -270,12 +290,17 @@ func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yam
 	return func(yield func(name, value *yaml.Node) bool) {
 		lines := make(map[string]int)
 		for pair := range slices.Chunk(node.Content, 2) {
-			name := pair[0]
+			name, value := pair[0], pair[1]
 			if complaint := forbiddenName(name); complaint != "" {
 				d.ReportAtNode(path, name, complaint)
-			} else if line, twice := lines[name.Value]; twice {
+				continue
+			}
+			if line, twice := lines[name.Value]; twice {
 				d.ReportAtNode(JoinPath(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", line))
-			} else if lines[name.Value] = pair[1].Line; !yield(name, pair[1]) {
+				continue
+			}
+			lines[name.Value] = value.Line
+			if !yield(name, value) {
 				return
 			}
 		}

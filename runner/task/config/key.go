@@ -217,7 +217,8 @@ func (k *Key) addKeys(terms Terms) {
 func (k *Key) addNotations(terms Terms) {
 	k.notations = make(map[yaml.Kind]*Key)
 	mapping := &Key{Suggest: k.Suggest, Shape: Group, goType: k.goType}
-	if mapping.addKeys(terms); len(mapping.Keys) > 0 {
+	mapping.addKeys(terms)
+	if len(mapping.Keys) > 0 {
 		k.notations[yaml.MappingNode] = mapping
 	}
 	for i := range k.goType.NumField() {
@@ -332,7 +333,8 @@ func (k *Key) findPath(path string) (*Key, []string) {
 // Value for an unknown key.
 func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
-		if k = k.Key(name); k == nil {
+		k = k.Key(name)
+		if k == nil {
 			return reflect.Value{}
 		}
 		of = of.Field(k.fieldIndex)

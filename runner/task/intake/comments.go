@@ -84,19 +84,24 @@ const maxRoleLookups = 30
 // isTrustedComment looks up the author's role, like that of a run's requester. A person who names an
 // issue may have no token with that permission: without it, only the repository's owner counts.
 func (s *Source) isTrustedComment(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
-	owns := c.Association == "OWNER" && !c.Author.Bot
-	switch trusted := s.Job.Trust.Comments; {
-	case trusted != "trusted":
-		return trusted == "all", nil
-	case c.Author.Bot:
-	case !s.Event.HasToken:
-		return owns, nil
-	case !slices.Contains(knownAssociations, c.Association) && len(s.Permissions) >= maxRoleLookups:
-		return false, nil
+	if setting := s.Job.Trust.Comments; setting != "trusted" {
+		return setting == "all", nil
+	}
+	byOwner := c.Association == "OWNER" && !c.Author.Bot
+	if !c.Author.Bot { // trust.bots decides on bots, without a look-up
+		isKnown := slices.Contains(knownAssociations, c.Association)
+		switch {
+		case !s.Event.HasToken:
+			return byOwner, nil
+		case !isKnown && len(s.Permissions) >= maxRoleLookups:
+			return false, nil
+		}
 	}
 	why, err := s.distrustReason(ctx, in, c.Author)
-	if kind := forge.KindOf(err); s.Request == nil && (kind == forge.Forbidden || kind == forge.Unauthorized) {
-		return owns, nil
+	kind := forge.KindOf(err)
+	mayNotAsk := kind == forge.Forbidden || kind == forge.Unauthorized
+	if mayNotAsk && s.Request == nil {
+		return byOwner, nil
 	}
 	return why == "" && err == nil, err
 }

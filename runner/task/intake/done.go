@@ -24,7 +24,10 @@ func (t Task) RequireBase(branch, name string) error {
 // for the task, unless somebody asks for more in words; a pull request made from the same input; or
 // a comment that the input led to no change on this base.
 func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string) error {
-	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.Target.Name() == "" || !s.Event.HasToken {
+	makesChange := t.Subject == nil && t.Repair == nil
+	byEvent := s.Request != nil || !t.AskedAt.IsZero()
+	canAskForge := s.Target.Name() != "" && s.Event.HasToken
+	if !makesChange || !byEvent || !canAskForge {
 		return nil
 	}
 	if err := s.checkNotFruitless(ctx, t, baseSHA); err != nil {
@@ -67,8 +70,11 @@ func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) 
 // hand, or on their own machine.
 func (s *Source) IsForced() bool {
 	e := s.Event
-	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
-	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.askedInWords()
+	if !e.InActions || e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch" {
+		return true
+	}
+	byEvent := s.Request != nil || e.Event != nil
+	return byEvent && s.askedInWords()
 }
 
 // askedInWords reports whether somebody asked in words. They may ask for more.

@@ -54,7 +54,8 @@ func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), in.progress
 	text, more := clean.Parts(withoutOwnMarks(in.parts))
 	t.Text = text
-	if removed.Add(more); removed.Any() {
+	removed.Add(more)
+	if removed.Any() {
 		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
 			outcome.CountNoun(removed.Characters, "invisible character"), outcome.CountNoun(removed.Comments, "HTML comment"))
 	}
@@ -106,7 +107,8 @@ func (s *Source) forgeIssue(ctx context.Context, ref form.Issue) (*forge.Issue, 
 func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
 	if earlier := s.issueInEvent(ref); earlier != nil {
-		if title, body = earlier.Title, earlier.Body; title != issue.Title || body != issue.Body {
+		title, body = earlier.Title, earlier.Body
+		if title != issue.Title || body != issue.Body {
 			s.Record.Warn("edited_after_trigger", "%s was edited after the request; the earlier text was used.", ref)
 		}
 	}

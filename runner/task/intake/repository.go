@@ -91,23 +91,34 @@ func RepositoryInURL(origin, server string) string {
 	if err != nil || origin == "" {
 		return ""
 	}
-	path := ""
-	if host, rest, ok := strings.Cut(origin, ":"); ok && !strings.Contains(origin, "://") {
-		if _, after, found := strings.Cut(host, "@"); found {
-			host = after
-		}
-		if strings.EqualFold(host, s.Hostname()) {
-			path = rest
-		}
-	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || explicitPort(u) == explicitPort(s)) {
-		path = u.Path
-	}
+	path := pathOnServer(origin, s)
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 	name := strings.TrimSuffix(strings.Join(parts, "/"), ".git")
 	if form.ValidateRepository(name) != nil {
 		return ""
 	}
 	return name
+}
+
+// pathOnServer returns the path in an origin, or "" for an origin on another server.
+func pathOnServer(origin string, server *url.URL) string {
+	if host, path, isSCP := strings.Cut(origin, ":"); isSCP && !strings.Contains(origin, "://") {
+		if _, afterUser, hasUser := strings.Cut(host, "@"); hasUser {
+			host = afterUser
+		}
+		if !strings.EqualFold(host, server.Hostname()) {
+			return ""
+		}
+		return path
+	}
+	u, err := url.Parse(origin)
+	if err != nil || !strings.EqualFold(u.Hostname(), server.Hostname()) {
+		return ""
+	}
+	if u.Scheme != "ssh" && explicitPort(u) != explicitPort(server) {
+		return ""
+	}
+	return u.Path
 }
 
 // explicitPort returns the port of an address. It is empty for the default port of the scheme.

@@ -129,7 +129,8 @@ func (s *Source) subjectRef() (form.Issue, error) {
 		if err != nil {
 			return ref, err // the job was checked
 		}
-		if ref.Repository = cmp.Or(ref.Repository, s.Target.Name()); ref.Repository == "" {
+		ref.Repository = cmp.Or(ref.Repository, s.Target.Name())
+		if ref.Repository == "" {
 			return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
 				"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
 		}

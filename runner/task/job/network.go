@@ -71,12 +71,18 @@ func (j *Job) AllowedHosts() iter.Seq2[string, AllowedHost] {
 // key.
 func (j *Job) Networks() iter.Seq2[string, Network] {
 	return func(yield func(string, Network) bool) {
-		goesOn := yield("policy.network", j.Policy.Network)
+		if !yield("policy.network", j.Policy.Network) {
+			return
+		}
 		for i, step := range j.Setup {
-			goesOn = goesOn && (step.Network.IsZero() || yield(config.JoinPath("setup", i, "network"), step.Network))
+			if !step.Network.IsZero() && !yield(config.JoinPath("setup", i, "network"), step.Network) {
+				return
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
-			goesOn = goesOn && yield(config.JoinPath("mcp_servers", name, "network"), j.MCPServers[name].Network)
+			if !yield(config.JoinPath("mcp_servers", name, "network"), j.MCPServers[name].Network) {
+				return
+			}
 		}
 	}
 }

@@ -64,7 +64,8 @@ var unquotedWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-
 func formatYAMLList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
-		if all[i] = word; !unquotedWord.MatchString(word) {
+		all[i] = word
+		if !unquotedWord.MatchString(word) {
 			all[i] = strconv.Quote(word)
 		}
 	}

@@ -58,32 +58,36 @@ const openPrefix = "!"
 // completeProtect sets policy.protect to the full list: the default patterns without the opened
 // ones, the folders of skills, and the job's own patterns.
 func (d *validator) completeProtect() {
-	protect, open := protectedByDefault(), map[string]bool{}
+	protect := protectedByDefault()
+	opened := map[string]bool{}
 	add := func(pattern string) {
 		if !slices.Contains(protect, pattern) {
 			protect = append(protect, pattern)
 		}
 	}
 	for i, entry := range d.job.Policy.Protect {
-		pattern, is := strings.CutPrefix(entry, openPrefix)
-		if !is {
+		pattern, opens := strings.CutPrefix(entry, openPrefix)
+		if !opens {
 			add(entry)
 			continue
 		}
-		d.ReportIf(openingMistake(pattern) != "", config.JoinPath("policy.protect", i), openingMistake(pattern))
-		open[pattern] = true
+		mistake := openingMistake(pattern)
+		d.ReportIf(mistake != "", config.JoinPath("policy.protect", i), mistake)
+		opened[pattern] = true
 	}
-	protect = slices.DeleteFunc(protect, func(pattern string) bool { return open[pattern] })
+	protect = slices.DeleteFunc(protect, func(pattern string) bool { return opened[pattern] })
 	for _, folder := range d.job.Skills.Folders { // even if a job opens a pattern around it
-		containsFolder := func(pattern string) bool {
-			around, whole := strings.CutSuffix(strings.TrimPrefix(pattern, "**/"), "**")
-			return whole && strings.HasPrefix(folder+"/", around)
-		}
-		if !slices.ContainsFunc(protect, containsFolder) {
+		if !slices.ContainsFunc(protect, func(pattern string) bool { return protectsFolder(pattern, folder) }) {
 			add(patternEscaper.Replace(folder) + "/**")
 		}
 	}
 	d.job.Policy.Protect = protect
+}
+
+// protectsFolder reports whether a pattern such as **/.agents/** protects all files of a folder.
+func protectsFolder(pattern, folder string) bool {
+	parent, isWholeFolder := strings.CutSuffix(strings.TrimPrefix(pattern, "**/"), "**")
+	return isWholeFolder && strings.HasPrefix(folder+"/", parent)
 }
 
 // openingMistake returns the reason a job cannot open a pattern, or "".

@@ -142,9 +142,11 @@ func proxyLogins(name, address string) []string {
 	}
 	login := beforeHost(address)
 	user, password, _ := strings.Cut(login, ":")
-	minLength, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
+	minLength := secrets.MinLength
+	logins := []string{login, unescaped(user) + ":" + unescaped(password)}
 	if password == "" {
-		minLength, logins = minTokenLength, []string{user, unescaped(user)}
+		minLength = minTokenLength
+		logins = []string{user, unescaped(user)}
 	}
 	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < minLength })
 }

@@ -16,25 +16,47 @@ func (l Line) Envelope() (e Event, ok bool) {
 	if !ok {
 		return Event{}, false
 	}
-	field := func(end string) string {
-		value, after, found := bytes.Cut(rest, []byte(end))
-		rest, ok = after, ok && found && isPlainASCII(value)
-		return string(value)
-	}
-	seq, when := field(`,"time":"`), field(`","agent":"`)
-	e = Event{V: Version, Agent: field(`","type":"`), Type: Type(field(`","data":`))}
-	end := len(rest) - len(`,"prev":""}`) - len(Genesis)
-	if !ok || end < 0 {
+	fields := fieldReader{rest: rest}
+	seq := fields.until(`,"time":"`)
+	when := fields.until(`","agent":"`)
+	e = Event{V: Version, Agent: fields.until(`","type":"`), Type: Type(fields.until(`","data":`))}
+	dataLen := len(fields.rest) - len(`,"prev":""}`) - len(Genesis)
+	if fields.failed || dataLen < 0 {
 		return Event{}, false
 	}
-	prev, opened := bytes.CutPrefix(rest[end:], []byte(`,"prev":"`))
-	prev, closed := bytes.CutSuffix(prev, []byte(`"}`))
-	number, err := strconv.ParseInt(seq, 10, 64)
-	if err != nil || strconv.FormatInt(number, 10) != seq || !opened || !closed || !isPlainASCII(prev) || e.Time.UnmarshalText([]byte(when)) != nil {
+	e.Data = fields.rest[:dataLen:dataLen]
+	fields.rest = fields.rest[dataLen:]
+	isPrev := fields.until(`,"prev":"`) == ""
+	e.Prev = fields.until(`"}`)
+	if e.Seq, ok = parsePlainInt(seq); !ok || !isPrev || fields.failed || len(fields.rest) > 0 {
 		return Event{}, false
 	}
-	e.Seq, e.Data, e.Prev = number, rest[:end:end], string(prev)
+	if e.Time.UnmarshalText([]byte(when)) != nil {
+		return Event{}, false
+	}
 	return e, true
+}
+
+// fieldReader takes the fields of a line one after the other.
+type fieldReader struct {
+	rest   []byte
+	failed bool // a field was missing, or needs escapes
+}
+
+// until returns the text before separator, and continues behind it.
+func (r *fieldReader) until(separator string) string {
+	value, rest, found := bytes.Cut(r.rest, []byte(separator))
+	r.rest = rest
+	if !found || !isPlainASCII(value) {
+		r.failed = true
+	}
+	return string(value)
+}
+
+// parsePlainInt parses a number as Append writes it, without a plus and leading zeros.
+func parsePlainInt(text string) (number int64, ok bool) {
+	number, err := strconv.ParseInt(text, 10, 64)
+	return number, err == nil && strconv.FormatInt(number, 10) == text
 }
 
 // isPlainASCII reports whether a text needs no escapes in a JSON string.

@@ -86,7 +86,8 @@ func jobToolsSection(s *Source) document.Section {
 		if e.Call == nil {
 			continue
 		}
-		if called[e.Call.Tool]++; e.Call.Failed {
+		called[e.Call.Tool]++
+		if e.Call.Failed {
 			failed[e.Call.Tool]++
 		}
 	}

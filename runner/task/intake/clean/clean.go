@@ -75,14 +75,16 @@ const maxRounds = 50
 
 // removeComments repeats the removal, because a removed comment may join two halves of another.
 func removeComments(text string) (string, int) {
-	for removed, round := 0, 1; ; round++ {
-		rest, found := removeHTMLComments(text)
-		rest, definitions := removeLinkComments(rest)
-		found += definitions
-		if text, removed = rest, removed+found; found == 0 {
+	removed := 0
+	for round := 1; ; round++ {
+		var comments, definitions int
+		text, comments = removeHTMLComments(text)
+		text, definitions = removeLinkComments(text)
+		if comments+definitions == 0 {
 			return text, removed
 		}
-		if round == maxRounds { // apart, none of them is left
+		removed += comments + definitions
+		if round == maxRounds { // split, so that no definition is left and the next round is the last
 			text = strings.ReplaceAll(text, "]:", "] :")
 		}
 	}
