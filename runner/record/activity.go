@@ -17,9 +17,9 @@ type StepObserver func(phase Phase, what string) (over func())
 
 // BeginStep shows a step to the user until over is called. The transcript has only the results of
 // steps.
-func (r *Record) BeginStep(phase Phase, what string) (over func()) {
+func (r *Record) BeginStep(phase Phase, description string) (endStep func()) {
 	if r.StepObserver == nil {
 		return func() {}
 	}
-	return r.StepObserver(phase, r.Redact(what))
+	return r.StepObserver(phase, r.Redact(description))
 }

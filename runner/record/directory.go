@@ -300,7 +300,7 @@ func (d *Directory) WriteJSON(name string, value any) error {
 }
 
 // ReadJSON reads a file of WriteJSON into value. there is false if there is no such file.
-func (d *Directory) ReadJSON(name string, value any) (there bool, err error) {
+func (d *Directory) ReadJSON(name string, value any) (exists bool, err error) {
 	raw, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -7,9 +7,9 @@ type MadeTree struct {
 }
 
 // MadeTree returns where the run's complete private work tree is. A missing tree makes is false.
-func (d *Directory) MadeTree() (made MadeTree, is bool) {
-	is, err := d.ReadJSON(MadeTreeFile, &made)
-	return made, is && err == nil
+func (d *Directory) MadeTree() (made MadeTree, exists bool) {
+	exists, err := d.ReadJSON(MadeTreeFile, &made)
+	return made, exists && err == nil
 }
 
 // RecordMadeTree records that a private work tree in folder is complete. seen is its path for

@@ -30,8 +30,8 @@ type Result struct {
 }
 
 func (r *Result) addDifferences(found ...audit.Differences) {
-	for _, each := range found {
-		r.Differences = append(r.Differences, each...)
+	for _, differences := range found {
+		r.Differences = append(r.Differences, differences...)
 	}
 }
 

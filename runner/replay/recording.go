@@ -74,9 +74,9 @@ func (p *reader) read() (*Recording, error) {
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
 	}
 	_, err := p.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
-		of := answers
-		if by := e.OtherAgent(); by != "" {
-			of = answers.agents.forAgent(by)
+		agentAnswers := answers
+		if agent := e.OtherAgent(); agent != "" {
+			agentAnswers = answers.agents.forAgent(agent)
 		}
 		if err := recorded.RecordedOrder.Apply(e); err != nil {
 			return err
@@ -90,12 +90,12 @@ func (p *reader) read() (*Recording, error) {
 			for i := range d.Output {
 				d.Output[i] = []byte(p.pathsInJSON.Replace(string(d.Output[i])))
 			}
-			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+			agentAnswers.answers = append(agentAnswers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
 			var d transcript.ModelFallback
 			err = json.Unmarshal(e.Data, &d)
-			before := len(of.answers)
-			of.failuresBefore[before] = append(of.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
+			before := len(agentAnswers.answers)
+			agentAnswers.failuresBefore[before] = append(agentAnswers.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)

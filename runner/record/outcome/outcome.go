@@ -55,8 +55,8 @@ var outcomeInfo = map[Outcome]struct {
 // ExitCode returns the exit status. Cancelled has 130 (SIGINT, 128+2). A run that SIGTERM ended
 // exits with 143 instead: see Stop.ExitCode.
 func (o Outcome) ExitCode() int {
-	if end, is := outcomeInfo[o]; is {
-		return end.code
+	if info, known := outcomeInfo[o]; known {
+		return info.code
 	}
 	return outcomeInfo[InternalError].code
 }

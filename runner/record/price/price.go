@@ -43,8 +43,8 @@ func CommonPrices(a, b *List) *List {
 	common := *a
 	common.Service = maps.Clone(a.Service)
 	maps.DeleteFunc(common.Service, func(name string, rates Rates) bool {
-		other, has := b.Service[name]
-		return !has || other != rates
+		other, found := b.Service[name]
+		return !found || other != rates
 	})
 	return &common
 }

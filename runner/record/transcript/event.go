@@ -422,9 +422,9 @@ func (p Plan) DoneSteps() (n int) {
 
 // CurrentStep returns the index of the step in progress, and true. Otherwise it returns the index of
 // the first unfinished step, or -1 if all are done, and false.
-func (p Plan) CurrentStep() (at int, begun bool) {
-	if at = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
-		return at, true
+func (p Plan) CurrentStep() (index int, inProgress bool) {
+	if index = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); index >= 0 {
+		return index, true
 	}
 	return slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status != "completed" }), false
 }

@@ -305,7 +305,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	if f.view.Verify != nil {
 		f.view.Work.VerifyAttempts = f.view.Verify.Attempt
 	}
-	at := f.beforeCalls(e.Agent, d.Turn)
+	index := f.beforeCalls(e.Agent, d.Turn)
 	for _, item := range d.Output {
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
@@ -315,8 +315,8 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.keepEntries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Message: f.limits.excerpt(text, f.limits.MessageLines)})
-			at++
+			f.view.Entries = slices.Insert(f.view.Entries, index, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Message: f.limits.excerpt(text, f.limits.MessageLines)})
+			index++
 		}
 	}
 }
@@ -324,8 +324,8 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 // countHosted counts the calls of the run's own agent that the API ran. These calls have no events.
 func (f *fold) countHosted(e Event, output []json.RawMessage) {
 	for _, item := range output {
-		var of ResponseItem
-		if e.Agent == MainAgent && json.Unmarshal(item, &of) == nil && of.IsHosted() {
+		var responseItem ResponseItem
+		if e.Agent == MainAgent && json.Unmarshal(item, &responseItem) == nil && responseItem.IsHosted() {
 			f.view.HostedCalls++
 		}
 	}
@@ -492,8 +492,8 @@ func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 func listsChangedFiles(detail map[string]any) bool {
 	files, _ := detail["files"].([]any)
 	commands, _ := detail["commands"].([]any)
-	return len(files) > 0 || slices.ContainsFunc(commands, func(one any) bool {
-		of, _ := one.(map[string]any)
-		return listsChangedFiles(of)
+	return len(files) > 0 || slices.ContainsFunc(commands, func(command any) bool {
+		commandDetail, _ := command.(map[string]any)
+		return listsChangedFiles(commandDetail)
 	})
 }

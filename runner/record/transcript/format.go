@@ -36,14 +36,14 @@ func FormatSeconds(seconds float64) string {
 	case seconds < 59.5:
 		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
 	}
-	whole := int64(math.Round(min(seconds, math.MaxInt32)))
-	return fmt.Sprintf("%s min %d s", GroupThousands(whole/60), whole%60)
+	wholeSeconds := int64(math.Round(min(seconds, math.MaxInt32)))
+	return fmt.Sprintf("%s min %d s", GroupThousands(wholeSeconds/60), wholeSeconds%60)
 }
 
 // FormatClock returns a duration as 2:03 or 1:02:03.
 func FormatClock(d time.Duration) string {
-	whole := int(max(d, 0) / time.Second)
-	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
+	wholeSeconds := int(max(d, 0) / time.Second)
+	hours, minutes, seconds := wholeSeconds/3600, wholeSeconds/60%60, wholeSeconds%60
 	if hours > 0 {
 		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
 	}

@@ -47,12 +47,12 @@ func (u *HookUse) CountAnswer(d HookAnswer) {
 
 // NewHookUses returns the uses of active hooks. Hooks that were used before a resume keep their
 // counts.
-func NewHookUses(active []ActiveHook, was []HookUse) []HookUse {
+func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {
 		use := HookUse{Name: h.Name, Event: h.Event, SHA256: h.SHA256, Trusted: h.Trusted, MustFire: h.MustFire}
-		if i := slices.IndexFunc(was, func(u HookUse) bool { return u.Name == h.Name }); i >= 0 {
-			use.Calls, use.Denials, use.Errors, use.Longest = was[i].Calls, was[i].Denials, was[i].Errors, was[i].Longest
+		if i := slices.IndexFunc(earlier, func(u HookUse) bool { return u.Name == h.Name }); i >= 0 {
+			use.Calls, use.Denials, use.Errors, use.Longest = earlier[i].Calls, earlier[i].Denials, earlier[i].Errors, earlier[i].Longest
 		}
 		uses = append(uses, use)
 	}

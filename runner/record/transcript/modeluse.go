@@ -30,15 +30,15 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 }
 
 // WithUsage returns models with one more answer counted for the last of them.
-func WithUsage(models []ModelUse, more Usage) []ModelUse {
+func WithUsage(models []ModelUse, added Usage) []ModelUse {
 	if len(models) == 0 {
 		models = []ModelUse{{}}
 	}
 	models = slices.Clone(models) // others may still use the old slice
 	last := &models[len(models)-1]
-	last.Usage = last.Usage.Add(more)
+	last.Usage = last.Usage.Add(added)
 	if last.Price.Known() {
-		last.CostUSD = price.AddCosts(last.CostUSD, more.Cost(last.Price))
+		last.CostUSD = price.AddCosts(last.CostUSD, added.Cost(last.Price))
 	}
 	return models
 }

@@ -72,13 +72,13 @@ func proofRank(class string) int {
 // BestProofs returns the best class of each test file, over all proving checks, sorted by file.
 func (v Verify) BestProofs() []Proof {
 	var all []Proof
-	at := map[string]int{}
+	indexOf := map[string]int{}
 	for _, row := range v.Rows {
 		for _, p := range row.Proof {
-			i, known := at[p.File]
+			i, known := indexOf[p.File]
 			switch {
 			case !known:
-				at[p.File] = len(all)
+				indexOf[p.File] = len(all)
 				all = append(all, p)
 			case proofRank(p.Class) < proofRank(all[i].Class):
 				all[i] = p
@@ -90,11 +90,11 @@ func (v Verify) BestProofs() []Proof {
 }
 
 // UnlistedProofs returns how many test files have no class because there are too many.
-func (v Verify) UnlistedProofs() (more int) {
+func (v Verify) UnlistedProofs() (unlisted int) {
 	for _, row := range v.Rows {
-		more = max(more, row.ProofMore)
+		unlisted = max(unlisted, row.ProofMore)
 	}
-	return more
+	return unlisted
 }
 
 // BrokenOldTests returns the missing or failing tests of the base, over all proving checks.

@@ -64,8 +64,8 @@ func (v *View) markUsesIncomplete() {
 
 // network adds a request that was refused for secrets to these secrets.
 func (f *fold) network(_ Event, d HostRequest) {
-	names, is := strings.CutPrefix(d.Rule, SecretRule)
-	if !is || d.Allowed {
+	names, refusedForSecrets := strings.CutPrefix(d.Rule, SecretRule)
+	if !refusedForSecrets || d.Allowed {
 		return
 	}
 	for name := range strings.SplitSeq(names, ", ") {

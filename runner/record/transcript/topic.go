@@ -120,9 +120,9 @@ func joinFileNames(files []string) string {
 func (f ToolFinished) Files() string {
 	all, _ := f.Detail["files"].([]any)
 	var names []string
-	for _, each := range all {
-		file, _ := each.(map[string]any)
-		if name, is := file["path"].(string); is {
+	for _, entry := range all {
+		file, _ := entry.(map[string]any)
+		if name, hasPath := file["path"].(string); hasPath {
 			names = append(names, name)
 		}
 	}

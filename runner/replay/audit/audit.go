@@ -169,7 +169,7 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 		var d transcript.ToolStarted
 		err := json.Unmarshal(e.Data, &d)
 		d.Agent = e.OtherAgent()
-		if ref, is := r.scriptCalls.TakeEqual(d); is {
+		if ref, found := r.scriptCalls.TakeEqual(d); found {
 			r.matchingCalls[d.Ref()], r.matched[ref] = ref, true
 		}
 		polled[d.Ref()] = polledSession(d)
@@ -179,15 +179,15 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 }
 
 // resultFor returns a recorded call's result in the replay.
-func (r *replayOutputs) resultFor(was transcript.CallRef) (transcript.ToolFinished, bool) {
-	if replayedAs, known := r.matchingCalls[was]; known {
+func (r *replayOutputs) resultFor(recorded transcript.CallRef) (transcript.ToolFinished, bool) {
+	if replayedAs, known := r.matchingCalls[recorded]; known {
 		result, ran := r.results[replayedAs]
 		return result, ran
 	}
-	if r.matched[was] { // the call with this number is another one in the replay
+	if r.matched[recorded] { // the call with this number is another one in the replay
 		return transcript.ToolFinished{}, false
 	}
-	result, ran := r.results[was]
+	result, ran := r.results[recorded]
 	return result, ran
 }
 
@@ -206,7 +206,7 @@ func outputTexts(recordedCall transcript.ToolFinished, before *record.Directory,
 
 // uncutOutput returns a call's output as it was before it was shortened for the model: the header above
 // the warning of the cut, then the recorded file. kept is false if no such file was recorded.
-func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
+func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, available bool) {
 	if !d.Truncated {
 		return removeVolatileHeader(d.Output), true
 	}

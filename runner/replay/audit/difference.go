@@ -21,8 +21,8 @@ type Difference struct {
 
 type Differences []Difference
 
-func (d *Differences) compare(what, recorded, replayed string) {
-	d.addIfDifferent(Difference{Subject: what, Recorded: recorded, Replayed: replayed})
+func (d *Differences) compare(subject, recorded, replayed string) {
+	d.addIfDifferent(Difference{Subject: subject, Recorded: recorded, Replayed: replayed})
 }
 
 func (d *Differences) addIfDifferent(found Difference) {
@@ -65,10 +65,10 @@ func (d Difference) Diff() string {
 	s.WriteString("--- recorded\n+++ replayed\n")
 	lines := d.diffLines()
 	shown := isNearDifference(lines)
-	var old, now, written int
+	var oldLine, newLine, written int
 	for i, l := range lines {
 		if shown[i] && (i == 0 || !shown[i-1]) {
-			fmt.Fprintf(&s, "@@ -%d +%d @@\n", old+1, now+1)
+			fmt.Fprintf(&s, "@@ -%d +%d @@\n", oldLine+1, newLine+1)
 		}
 		if shown[i] && written < shownLines {
 			fmt.Fprintf(&s, "%c%s\n", l.sign, clip.Bytes(l.text, shownLineBytes))
@@ -77,10 +77,10 @@ func (d Difference) Diff() string {
 			written++
 		}
 		if l.sign != '+' {
-			old++
+			oldLine++
 		}
 		if l.sign != '-' {
-			now++
+			newLine++
 		}
 	}
 	if written > shownLines {
@@ -137,8 +137,8 @@ func isNearDifference(lines []diffLine) []bool {
 		if l.sign == ' ' {
 			continue
 		}
-		for at := max(i-contextLines, 0); at <= min(i+contextLines, len(lines)-1); at++ {
-			shown[at] = true
+		for neighbour := max(i-contextLines, 0); neighbour <= min(i+contextLines, len(lines)-1); neighbour++ {
+			shown[neighbour] = true
 		}
 	}
 	return shown

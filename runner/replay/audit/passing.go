@@ -73,16 +73,16 @@ var compiledMasks = sync.OnceValue(func() volatileMasks {
 // maskLine removes times, ids, addresses and temporary folders from a line, with the alignment around
 // them.
 func maskLine(line string) string {
-	was, by := line, compiledMasks()
-	for _, m := range by.masks {
+	original, compiled := line, compiledMasks()
+	for _, m := range compiled.masks {
 		line = m.pattern.ReplaceAllString(line, m.replacement)
 	}
-	line = by.hexadecimal.ReplaceAllStringFunc(line, maskID)
-	if line == was {
+	line = compiled.hexadecimal.ReplaceAllStringFunc(line, maskID)
+	if line == original {
 		return line
 	}
-	line = by.blanks.ReplaceAllString(line, " ")
-	return strings.TrimSpace(by.rulers.ReplaceAllStringFunc(line, func(ruler string) string { return string([]rune(ruler)[:3]) }))
+	line = compiled.blanks.ReplaceAllString(line, " ")
+	return strings.TrimSpace(compiled.rulers.ReplaceAllStringFunc(line, func(ruler string) string { return string([]rune(ruler)[:3]) }))
 }
 
 // maskID masks text with digits and letters, but no numbers and words.

@@ -51,7 +51,7 @@ func polledSession(d transcript.ToolStarted) (id float64) {
 
 // prependEarlier prepends earlier calls' outputs of the session. more reports later calls, where the
 // comparison happens.
-func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (more bool) {
+func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (continues bool) {
 	key, known := s.sessionOf[ref]
 	if !known {
 		return false

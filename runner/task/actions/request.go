@@ -212,5 +212,5 @@ func wordsAfterCommand(body, name string) (words string, asked bool) {
 
 // containsFold compares as GitHub does with labels and logins: in any case.
 func containsFold(list []string, name string) bool {
-	return slices.ContainsFunc(list, func(each string) bool { return strings.EqualFold(each, name) })
+	return slices.ContainsFunc(list, func(entry string) bool { return strings.EqualFold(entry, name) })
 }

@@ -85,7 +85,7 @@ var bounds = []bound{
 // atMostWord allows the words up to the allowed one, in the order given.
 func atMostWord(words ...string) func(made, allowed any) []string {
 	return func(made, allowed any) []string {
-		if is := slices.Index(words, made.(string)); is >= 0 && is <= slices.Index(words, allowed.(string)) {
+		if index := slices.Index(words, made.(string)); index >= 0 && index <= slices.Index(words, allowed.(string)) {
 			return nil
 		}
 		return []string{made.(string)}

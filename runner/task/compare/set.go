@@ -31,12 +31,12 @@ func nonDefaultKeys(j *job.Job) (json.RawMessage, error) {
 }
 
 // RecordJob returns a job as a run records it: whole, and its keys that differ from the defaults.
-func RecordJob(j *job.Job) (whole, set json.RawMessage, err error) {
-	if whole, err = json.Marshal(j); err != nil {
+func RecordJob(j *job.Job) (job, nonDefault json.RawMessage, err error) {
+	if job, err = json.Marshal(j); err != nil {
 		return nil, nil, fmt.Errorf("encode job: %w", err)
 	}
-	set, err = nonDefaultKeys(j)
-	return whole, set, err
+	nonDefault, err = nonDefaultKeys(j)
+	return job, nonDefault, err
 }
 
 func asObject(j *job.Job) (map[string]any, error) {
@@ -62,8 +62,8 @@ func changedParts(value, fallback any) any {
 	}
 	built, _ := fallback.(map[string]any)
 	changed := map[string]any{}
-	for key, each := range object {
-		if part := changedParts(each, built[key]); part != nil {
+	for key, entry := range object {
+		if part := changedParts(entry, built[key]); part != nil {
 			changed[key] = part
 		}
 	}
@@ -84,9 +84,9 @@ func withoutEmpty(value any) any {
 		return entries
 	case map[string]any:
 		filled := map[string]any{}
-		for key, each := range v {
-			if !isEmpty(each) {
-				filled[key] = withoutEmpty(each)
+		for key, part := range v {
+			if !isEmpty(part) {
+				filled[key] = withoutEmpty(part)
 			}
 		}
 		return filled

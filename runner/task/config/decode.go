@@ -72,8 +72,8 @@ func (d *Decoder) ReportAtNode(path string, node *yaml.Node, message string, mea
 	return false
 }
 
-func (d *Decoder) reportAt(at place, path, message string, meant ...string) {
-	d.add(at.layer, Problem{File: at.name, Line: at.line, Column: at.column, Key: path, Message: message, Suggestion: strings.Join(meant, "")})
+func (d *Decoder) reportAt(position place, path, message string, meant ...string) {
+	d.add(position.layer, Problem{File: position.name, Line: position.line, Column: position.column, Key: path, Message: message, Suggestion: strings.Join(meant, "")})
 }
 
 // Report reports a mistake in the value at path after all layers are merged. Its position is that of
@@ -83,22 +83,22 @@ func (d *Decoder) Report(path, message string) {
 	if d.HasProblemBelow(path) {
 		return
 	}
-	at, set := d.places[path]
-	for above := path; !set && above != ""; at, set = d.places[above] {
+	position, set := d.places[path]
+	for above := path; !set && above != ""; position, set = d.places[above] {
 		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
 	}
-	d.reportAt(at, path, message)
+	d.reportAt(position, path, message)
 }
 
 // ReportMissing reports a key missing in all layers, at the start of the topmost file.
 func (d *Decoder) ReportMissing(path, message string) {
-	at := place{layer: len(d.layers)}
+	position := place{layer: len(d.layers)}
 	for i, layer := range d.layers {
 		if layer.Kind == FileLayer {
-			at = place{i, layer.Name, 1, 1}
+			position = place{i, layer.Name, 1, 1}
 		}
 	}
-	d.reportAt(at, path, message)
+	d.reportAt(position, path, message)
 }
 
 // ReportIf calls Wrong if the condition is true.
@@ -116,8 +116,8 @@ func (d *Decoder) IsSet(path string) bool {
 
 // IsSetByCurrentLayer reports whether the current layer sets a key.
 func (d *Decoder) IsSetByCurrentLayer(path string) bool {
-	at, set := d.places[path]
-	return set && at.layer == d.layerNumber()
+	position, set := d.places[path]
+	return set && position.layer == d.layerNumber()
 }
 
 // KindOf returns the kind of the layer with the key's value.
@@ -193,8 +193,8 @@ func (d *Decoder) keepUndecoded(k *Key, path string, node *yaml.Node, into refle
 
 // forgetBelow removes the positions of values below path, which a later layer replaces.
 func (d *Decoder) forgetBelow(path string) {
-	maps.DeleteFunc(d.places, func(at string, _ place) bool {
-		return strings.HasPrefix(at, path+"[") || strings.HasPrefix(at, path+".")
+	maps.DeleteFunc(d.places, func(valuePath string, _ place) bool {
+		return strings.HasPrefix(valuePath, path+"[") || strings.HasPrefix(valuePath, path+".")
 	})
 }
 

@@ -23,9 +23,9 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil
 	}
-	for _, at := range jsonEscape().FindAllIndex(data, -1) {
-		if bytes.ContainsRune(yamlEscape(data[at[0]:at[1]]), utf8.RuneError) {
-			return nil, problemAt(data, at[0], "holds half of a pair of surrogates; write both, or the character itself")
+	for _, span := range jsonEscape().FindAllIndex(data, -1) {
+		if bytes.ContainsRune(yamlEscape(data[span[0]:span[1]]), utf8.RuneError) {
+			return nil, problemAt(data, span[0], "holds half of a pair of surrogates; write both, or the character itself")
 		}
 	}
 	return jsonStringLiteral().ReplaceAllFunc(data, func(text []byte) []byte {

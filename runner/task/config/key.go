@@ -147,9 +147,9 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 	k.Form, k.Names = term[*form.Form](terms, tag.Get("form")), term[*form.Form](terms, tag.Get("names"))
 	k.Foreign, k.Suggest = term[*Foreign](terms, tag.Get("foreign")), term[func(string) string](terms, tag.Get("suggest"))
 	k.maxEntries = term[int](terms, tag.Get("most"))
-	if word, is := strings.CutPrefix(tag.Get("values"), "$"); is {
+	if word, isTerm := strings.CutPrefix(tag.Get("values"), "$"); isTerm {
 		k.Values = term[[]string](terms, word)
-	} else if values, has := tag.Lookup("values"); has {
+	} else if values, listed := tag.Lookup("values"); listed {
 		k.Values = strings.Split(values, "|")
 	}
 	if span := tag.Get("span"); span != "" {
@@ -168,13 +168,13 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 
 // readSpan reads "MIN..MAX" or "MIN..". It panics on anything else.
 func readSpan(text string) *Span {
-	least, most, is := strings.Cut(text, "..")
+	minText, maxText, hasDots := strings.Cut(text, "..")
 	s := &Span{Max: Unlimited}
 	var err error
-	if s.Min, err = strconv.ParseInt(least, 10, 64); err == nil && most != "" {
-		s.Max, err = strconv.ParseInt(most, 10, 64)
+	if s.Min, err = strconv.ParseInt(minText, 10, 64); err == nil && maxText != "" {
+		s.Max, err = strconv.ParseInt(maxText, 10, 64)
 	}
-	if err != nil || !is {
+	if err != nil || !hasDots {
 		panic("a span tag is MIN..MAX or MIN..: " + text)
 	}
 	return s
@@ -182,7 +182,7 @@ func readSpan(text string) *Span {
 
 // setDefault sets the default of k: YAML as in a file, or a term after $.
 func (k *Key) setDefault(text string, terms Terms) {
-	if word, is := strings.CutPrefix(text, "$"); is {
+	if word, isTerm := strings.CutPrefix(text, "$"); isTerm {
 		k.initialValue = reflect.ValueOf(terms[word]).Convert(k.goType)
 		return
 	}
@@ -194,12 +194,12 @@ func (k *Key) setDefault(text string, terms Terms) {
 }
 
 // fieldKey describes the key or the notation in the field number i.
-func fieldKey(of reflect.Type, i int, path string, terms Terms) *Key {
-	field := of.Field(i)
+func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
+	field := structType.Field(i)
 	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
 	k.readTag(field.Tag, terms)
 	k.deriveFromType(terms)
-	if text, has := field.Tag.Lookup("default"); has {
+	if text, hasDefault := field.Tag.Lookup("default"); hasDefault {
 		k.setDefault(text, terms)
 	}
 	return k
@@ -331,15 +331,15 @@ func (k *Key) findPath(path string) (*Key, []string) {
 
 // Value returns the value of the key at path, which leads through groups, in the value of k. It is the zero
 // Value for an unknown key.
-func (k *Key) Value(of reflect.Value, path string) reflect.Value {
+func (k *Key) Value(value reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		k = k.Key(name)
 		if k == nil {
 			return reflect.Value{}
 		}
-		of = of.Field(k.fieldIndex)
+		value = value.Field(k.fieldIndex)
 	}
-	return of
+	return value
 }
 
 // HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.

@@ -49,8 +49,8 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 	for _, a := range values {
 		d.currentName = a.Origin
 		k, parts := d.format.Root.findPath(a.Key)
-		if whole := d.format.wholeKeyAbove(a.Key); whole != nil {
-			d.ReportAtNode(a.Key, &yaml.Node{}, "cannot be set alone: "+whole.Path+" must be set as a whole, as in "+whole.Path+"="+whole.Example)
+		if wholeKey := d.format.wholeKeyAbove(a.Key); wholeKey != nil {
+			d.ReportAtNode(a.Key, &yaml.Node{}, "cannot be set alone: "+wholeKey.Path+" must be set as a whole, as in "+wholeKey.Path+"="+wholeKey.Example)
 			continue
 		}
 		node, err := a.node(k)

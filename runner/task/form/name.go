@@ -82,8 +82,8 @@ var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileW
 
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
-	if at := issueAddressPattern().FindStringSubmatch(s); at != nil {
-		s = at[2] + "#" + at[3]
+	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
+		s = address[2] + "#" + address[3]
 	}
 	repository, digits, marked := strings.Cut(s, "#")
 	if !marked {
@@ -104,11 +104,11 @@ func ParseIssue(s string) (Issue, error) {
 // IssueServer returns the root URL of the server of an issue given by its address, and "" for other
 // references.
 func IssueServer(s string) string {
-	if at := issueAddressPattern().FindStringSubmatch(s); at != nil {
-		if strings.Contains(at[1], "://") {
-			return at[1]
+	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
+		if strings.Contains(address[1], "://") {
+			return address[1]
 		}
-		return "https://" + at[1]
+		return "https://" + address[1]
 	}
 	return ""
 }

@@ -60,9 +60,9 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
 }
 
-func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
-	if more > 0 {
-		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(more, "comment"), ref, forge.MaxComments)
+func (s *Source) warnOfComments(ref form.Issue, unread, untrusted, late int) {
+	if unread > 0 {
+		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(unread, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
 		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.CountNoun(untrusted, "comment"), ref)
@@ -83,7 +83,7 @@ const maxRoleLookups = 30
 
 // isTrustedComment looks up the author's role, like that of a run's requester. A person who names an
 // issue may have no token with that permission: without it, only the repository's owner counts.
-func (s *Source) isTrustedComment(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
+func (s *Source) isTrustedComment(ctx context.Context, repository forge.Repository, c forge.Comment) (bool, error) {
 	if setting := s.Job.Trust.Comments; setting != "trusted" {
 		return setting == "all", nil
 	}
@@ -97,7 +97,7 @@ func (s *Source) isTrustedComment(ctx context.Context, in forge.Repository, c fo
 			return false, nil
 		}
 	}
-	why, err := s.distrustReason(ctx, in, c.Author)
+	why, err := s.distrustReason(ctx, repository, c.Author)
 	kind := forge.KindOf(err)
 	mayNotAsk := kind == forge.Forbidden || kind == forge.Unauthorized
 	if mayNotAsk && s.Request == nil {
@@ -113,8 +113,8 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
-	own := IsByTokenAccount(ctx, s.Forge)
-	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && own(c) }
+	isOwn := IsByTokenAccount(ctx, s.Forge)
+	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && isOwn(c) }
 }
 
 // IsByTokenAccount returns a function that recognises comments of the token's account, App or not.
@@ -124,12 +124,12 @@ func IsByTokenAccount(ctx context.Context, client forge.Forge) func(forge.Commen
 
 // IsByAppOrTokenAccount returns a function that recognises comments of any App and of the token's own
 // account. It asks for the account once. An App's token belongs to no account.
-func IsByAppOrTokenAccount(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
-	own := byAccount(func() (string, error) {
-		viewer, err := on.Viewer(ctx)
+func IsByAppOrTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
+	isOwn := byAccount(func() (string, error) {
+		viewer, err := client.Viewer(ctx)
 		return viewer.Login, err
 	})
-	return func(c forge.Comment) bool { return c.Author.Bot || own(c) }
+	return func(c forge.Comment) bool { return c.Author.Bot || isOwn(c) }
 }
 
 // byAccount returns a function that recognises comments of the account returned by ask. It calls
@@ -144,10 +144,10 @@ func byAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 
 // OwnProgress returns the progress comment of an earlier run: the last one by an App or the token's
 // own account, or nil. It ignores similar comments of people.
-func OwnProgress(ctx context.Context, on forge.Forge, all []forge.Comment) *forge.Comment {
-	own := IsByAppOrTokenAccount(ctx, on)
+func OwnProgress(ctx context.Context, client forge.Forge, all []forge.Comment) *forge.Comment {
+	isOwn := IsByAppOrTokenAccount(ctx, client)
 	for i, c := range slices.Backward(all) {
-		if IsProgress(c) && own(c) {
+		if IsProgress(c) && isOwn(c) {
 			return &all[i]
 		}
 	}

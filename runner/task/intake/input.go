@@ -42,21 +42,21 @@ func (i *input) digest() (string, error) {
 
 // addInput returns the task with the cleaned texts of an input. It warns about removed hidden
 // text.
-func (s *Source) addInput(t Task, in input, where string) (Task, error) {
+func (s *Source) addInput(t Task, texts input, place string) (Task, error) {
 	var err error
-	if t.InputDigest, err = in.digest(); err != nil {
+	if t.InputDigest, err = texts.digest(); err != nil {
 		return t, err
 	}
-	if in.issue != nil {
-		t.Issue, t.Author = &in.ref, &in.issue.Author
+	if texts.issue != nil {
+		t.Issue, t.Author = &texts.ref, &texts.issue.Author
 	}
-	title, removed := clean.Text(in.title)
-	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), in.progress
-	text, more := clean.Parts(withoutOwnMarks(in.parts))
+	title, removed := clean.Text(texts.title)
+	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), texts.progress
+	text, removedInParts := clean.Parts(withoutOwnMarks(texts.parts))
 	t.Text = text
-	removed.Add(more)
+	removed.Add(removedInParts)
 	if removed.Any() {
-		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
+		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", place,
 			outcome.CountNoun(removed.Characters, "invisible character"), outcome.CountNoun(removed.Comments, "HTML comment"))
 	}
 	return t, nil
@@ -74,7 +74,7 @@ func withoutOwnMarks(parts []clean.Part) []clean.Part {
 }
 
 // readIssue reads an open issue, its trusted comments, and the parts in more.
-func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...clean.Part) (Task, error) {
+func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestParts ...clean.Part) (Task, error) {
 	issue, err := s.forgeIssue(ctx, ref)
 	switch {
 	case err != nil:
@@ -84,13 +84,13 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...
 	case issue.State != "open":
 		return t, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it if you want agent-ci to work on it: %s.", ref, issue.URL)
 	}
-	in, err := s.issueInput(ctx, ref, issue, t.AskedAt)
+	texts, err := s.issueInput(ctx, ref, issue, t.AskedAt)
 	if err != nil {
 		return t, err
 	}
-	in.parts = append(in.parts, more...)
+	texts.parts = append(texts.parts, requestParts...)
 	t.Name, t.URL = "issue "+ref.String(), issue.URL
-	return s.addInput(t, in, ref.String())
+	return s.addInput(t, texts, ref.String())
 }
 
 // forgeIssue reads an issue, or a pull request as one.

@@ -66,7 +66,7 @@ func FeedbackMark(key, input, run string) string {
 }
 
 // FeedbackOf reports whether text is feedback of the task, and returns the marked input and run.
-func FeedbackOf(text, key string) (input, run string, is bool) {
+func FeedbackOf(text, key string) (input, run string, found bool) {
 	first, _, _ := strings.Cut(text, "\n")
 	first = strings.TrimSpace(first)
 	fields := strings.Fields(strings.TrimSuffix(first, "-->"))

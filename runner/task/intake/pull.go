@@ -19,11 +19,11 @@ import (
 func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t := s.taskOfRequest()
 	t.Name, t.URL = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
-	read := s.continueInput
+	readTexts := s.continueInput
 	if ModeOf(pull) == Join {
-		read = s.joinInput
+		readTexts = s.joinInput
 	}
-	in, err := read(ctx, pull)
+	texts, err := readTexts(ctx, pull)
 	if err != nil {
 		return t, err
 	}
@@ -38,8 +38,8 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if ModeOf(pull) == Continue {
 		t.RequestText = requestTexts(words)
 	}
-	in.parts, in.progress = slices.Concat(in.parts, comments, words, s.FailedChecks), progress
-	return s.addInput(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
+	texts.parts, texts.progress = slices.Concat(texts.parts, comments, words, s.FailedChecks), progress
+	return s.addInput(t, texts, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
 // requestTexts returns the cleaned text of all parts of kind request.
@@ -56,17 +56,17 @@ func requestTexts(parts []clean.Part) string {
 
 // continueInput returns the input for continuing a run's pull request.
 func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (input, error) {
-	var in input
+	var texts input
 	if number := IssueOfBranch(pull.Head); number != 0 {
 		var err error
-		if in, err = s.issueOfRunBranch(ctx, number); err != nil {
+		if texts, err = s.issueOfRunBranch(ctx, number); err != nil {
 			return input{}, err
 		}
 	}
-	in.title, _ = s.pullTextsInEvent(pull)
-	in.parts = append(in.parts, clean.Part{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+	texts.title, _ = s.pullTextsInEvent(pull)
+	texts.parts = append(texts.parts, clean.Part{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
 		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)})
-	return in, nil
+	return texts, nil
 }
 
 // joinInput returns the input for joining a person's pull request, as of the time of the request.
@@ -160,8 +160,8 @@ func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 		}
 	}
 	words := q.Words
-	if on := q.LineComment; on != nil {
-		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, markdown.FileName(on.Path), on.DiffHunk, words)
+	if comment := q.LineComment; comment != nil {
+		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", comment.Line, markdown.FileName(comment.Path), comment.DiffHunk, words)
 	}
 	if strings.TrimSpace(words) != "" {
 		earlier = append(earlier, clean.Part{Kind: "request", Author: q.Actor.Login, Text: words})

@@ -61,8 +61,8 @@ func FormatDollars(amount float64) string { return strconv.FormatFloat(amount, '
 
 // ParseTrailers returns the number and cost of repair attempts from a commit's trailers. An unreadable
 // value counts as more than any limit.
-func ParseTrailers(of *forge.Commit) (attempts int, spent float64) {
-	return ReadAttempts(of.Trailer(repairTrailer)), ReadDollars(of.Trailer(spentTrailer))
+func ParseTrailers(commit *forge.Commit) (attempts int, spent float64) {
+	return ReadAttempts(commit.Trailer(repairTrailer)), ReadDollars(commit.Trailer(spentTrailer))
 }
 
 // ReadAttempts reads a count of attempts; "" is none.
@@ -204,13 +204,13 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	if !tip.Ours() {
 		return refusePull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
 	}
-	by, account, own, err := Pusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
+	pusher, account, own, err := Pusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
 		return err
 	}
 	if !own {
 		return refusePull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
-			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
+			gitops.Short(tip.SHA), cmp.Or(pusher.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
 	s.repairHead = tip
 	s.Request.RequestedAt = tip.Committed // nobody asks after that
@@ -218,14 +218,14 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 }
 
 // Pusher returns who moved a branch to a commit, the account of the token, and whether they are the same.
-func Pusher(ctx context.Context, on forge.Forge, in forge.Repository, branch, sha string) (by forge.User, account string, own bool, err error) {
-	if account, err = on.ActingAs(ctx); err != nil {
-		return by, account, false, ForgeFailure("The account of the token cannot be asked for", err)
+func Pusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, own bool, err error) {
+	if account, err = client.ActingAs(ctx); err != nil {
+		return pusher, account, false, ForgeFailure("The account of the token cannot be asked for", err)
 	}
-	if by, err = in.PushedBy(ctx, branch, sha); err != nil {
-		return by, account, false, ForgeFailure("Who pushed to "+branch+" cannot be asked for", err)
+	if pusher, err = repository.PushedBy(ctx, branch, sha); err != nil {
+		return pusher, account, false, ForgeFailure("Who pushed to "+branch+" cannot be asked for", err)
 	}
-	return by, account, account != "" && strings.EqualFold(by.Login, account), nil
+	return pusher, account, account != "" && strings.EqualFold(pusher.Login, account), nil
 }
 
 // Head returns the commit under repair. It is nil for another task.

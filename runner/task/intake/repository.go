@@ -130,31 +130,31 @@ func explicitPort(u *url.URL) string {
 }
 
 // DefaultBranch returns the default branch of a repository.
-func DefaultBranch(ctx context.Context, of forge.Repository) (string, error) {
-	branch, err := of.DefaultBranch(ctx)
-	return branch, ForgeFailure("The default branch of "+of.Name()+" cannot be asked for", err)
+func DefaultBranch(ctx context.Context, repository forge.Repository) (string, error) {
+	branch, err := repository.DefaultBranch(ctx)
+	return branch, ForgeFailure("The default branch of "+repository.Name()+" cannot be asked for", err)
 }
 
 // LookUpBranch returns the last commit of a branch. It is nil for a missing branch.
-func LookUpBranch(ctx context.Context, in forge.Repository, branch string) (*forge.Commit, error) {
-	commit, err := in.Branch(ctx, branch)
+func LookUpBranch(ctx context.Context, repository forge.Repository, branch string) (*forge.Commit, error) {
+	commit, err := repository.Branch(ctx, branch)
 	return commit, ForgeFailure("The branch "+branch+" cannot be looked up", err)
 }
 
 // FindPullRequest returns the pull request of a task's branch: the open one, even with another base
 // by now, else the newest. It is nil without any.
-func FindPullRequest(ctx context.Context, in forge.Repository, branch, base string) (*forge.PullRequest, error) {
-	pull, err := in.FindPullRequest(ctx, branch, base)
-	return pull, ForgeFailure("The pull requests of "+in.Name()+" cannot be listed", err)
+func FindPullRequest(ctx context.Context, repository forge.Repository, branch, base string) (*forge.PullRequest, error) {
+	pull, err := repository.FindPullRequest(ctx, branch, base)
+	return pull, ForgeFailure("The pull requests of "+repository.Name()+" cannot be listed", err)
 }
 
-func ReadPullRequest(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, error) {
-	pull, err := in.PullRequest(ctx, number)
+func ReadPullRequest(ctx context.Context, repository forge.Repository, number int) (*forge.PullRequest, error) {
+	pull, err := repository.PullRequest(ctx, number)
 	return pull, ForgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)
 }
 
 // ForgeFailure converts an error of a forge into an outcome. It is nil without an error.
-func ForgeFailure(what string, err error) error {
+func ForgeFailure(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -169,5 +169,5 @@ func ForgeFailure(what string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, message).Because(err)
+	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", operation, message).Because(err)
 }

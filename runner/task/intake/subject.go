@@ -87,33 +87,33 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 		reason := map[bool]string{false: "issue_closed", true: "pull_request_closed"}[issue.PullRequest]
 		return t, &outcome.Stop{Outcome: outcome.Skipped, Reason: reason, Message: fmt.Sprintf("%s is closed; reopen it to have something said on it: %s.", t.Subject.Name(), issue.URL)}
 	}
-	read := s.issueSubjectInput
+	readTexts := s.issueSubjectInput
 	if issue.PullRequest {
-		read = s.pullSubjectInput
+		readTexts = s.pullSubjectInput
 	}
-	in, err := read(ctx, &t, ref, issue)
+	texts, err := readTexts(ctx, &t, ref, issue)
 	if err != nil {
 		return t, err
 	}
-	return s.addSubjectInput(ctx, t, instructions, in)
+	return s.addSubjectInput(ctx, t, instructions, texts)
 }
 
 // addSubjectInput returns the task with the job's instructions outside all marks, followed by the
 // marked texts on the subject.
-func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, in input) (Task, error) {
+func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, texts input) (Task, error) {
 	words, err := s.requesterParts(ctx, t.Subject)
 	if err != nil {
 		return t, err
 	}
 	note := clean.Part{Kind: "note", Author: "agent-ci", Text: s.feedbackInstructions(t.Subject)}
-	in.parts = slices.Concat([]clean.Part{note}, in.parts, words)
-	in.title = ""
-	if t, err = s.addInput(t, in, t.Subject.Name()); err != nil {
+	texts.parts = slices.Concat([]clean.Part{note}, texts.parts, words)
+	texts.title = ""
+	if t, err = s.addInput(t, texts, t.Subject.Name()); err != nil {
 		return t, err
 	}
-	whole := in
-	whole.parts = append([]clean.Part{{Kind: "job", Text: instructions}}, in.parts...)
-	if t.InputDigest, err = whole.digest(); err != nil {
+	withInstructions := texts
+	withInstructions.parts = append([]clean.Part{{Kind: "job", Text: instructions}}, texts.parts...)
+	if t.InputDigest, err = withInstructions.digest(); err != nil {
 		return t, err
 	}
 	t.Title, t.ProgressLike, t.Text = s.feedbackTitle(t.Subject), nil, strings.TrimSpace(instructions+"\n\n"+t.Text)
@@ -181,12 +181,12 @@ func (s *Source) issueSubjectInput(ctx context.Context, _ *Task, ref form.Issue,
 	if s.Job.Publish.As == job.AsReview {
 		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
 	}
-	in, err := s.issueInput(ctx, ref, issue, s.subjectRequestTime(ref))
+	texts, err := s.issueInput(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
-		return in, err
+		return texts, err
 	}
-	in.parts[0].Text = in.title + "\n\n" + in.parts[0].Text
-	return in, nil
+	texts.parts[0].Text = texts.title + "\n\n" + texts.parts[0].Text
+	return texts, nil
 }
 
 // pullSubjectInput returns a pull request with its diff and its trusted comments. It rejects every
@@ -250,11 +250,11 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 }
 
 // requesterParts are the words of who asked for the run, beside the command.
-func (s *Source) requesterParts(ctx context.Context, on *Subject) ([]clean.Part, error) {
+func (s *Source) requesterParts(ctx context.Context, subject *Subject) ([]clean.Part, error) {
 	switch q := s.Request; {
 	case q == nil:
 		return nil, nil
-	case on.OnPull && q.LineComment != nil:
+	case subject.OnPull && q.LineComment != nil:
 		return s.pullRequestParts(ctx)
 	case q.Words != "":
 		return []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}, nil
@@ -263,19 +263,19 @@ func (s *Source) requesterParts(ctx context.Context, on *Subject) ([]clean.Part,
 }
 
 // feedbackTitle returns a title in the runner's own words, because a stranger's belong between marks.
-func (s *Source) feedbackTitle(on *Subject) string {
+func (s *Source) feedbackTitle(subject *Subject) string {
 	to := map[string]string{job.AsReview: "Review of", job.AsLabels: "Labels for", job.AsComment: "Comment on"}[s.Job.Publish.As]
-	name := on.Name()
+	name := subject.Name()
 	return to + " " + strings.ToLower(name[:1]) + name[1:]
 }
 
 // feedbackInstructions explains to the agent how its work is published.
-func (s *Source) feedbackInstructions(on *Subject) string {
+func (s *Source) feedbackInstructions(subject *Subject) string {
 	words := "Change no file: the runner publishes no change of this task, and refuses one. "
-	if on.OnPull {
-		words += fmt.Sprintf("The checkout holds the head of the pull request, commit %s; its diff is below, with the numbers of the new lines. ", on.HeadSHA)
+	if subject.OnPull {
+		words += fmt.Sprintf("The checkout holds the head of the pull request, commit %s; its diff is below, with the numbers of the new lines. ", subject.HeadSHA)
 	}
-	name := on.Name()
+	name := subject.Name()
 	switch s.Job.Publish.As {
 	case job.AsReview:
 		return words + "Review the pull request. When you are done you are asked for the review as a JSON object, which the runner publishes: a summary, and findings, each on lines of the new side of the diff. " +

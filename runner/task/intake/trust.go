@@ -106,11 +106,11 @@ func (s *Source) refuseForkEvent(ctx context.Context) error {
 	if s.Job.Trust.Forks {
 		return nil
 	}
-	head, what, err := s.eventHead(ctx)
-	if err != nil || what == "" || strings.EqualFold(head, s.Event.Repository) {
+	head, name, err := s.eventHead(ctx)
+	if err != nil || name == "" || strings.EqualFold(head, s.Event.Repository) {
 		return err
 	}
-	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
+	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", name)
 }
 
 // eventHead returns the repository of the event's branch, "" for a deleted one, and the name of its
@@ -133,31 +133,31 @@ func (s *Source) eventHead(ctx context.Context) (repository, name string, err er
 }
 
 // DistrustReason returns the reason not to trust an account's texts in a repository, or "".
-func DistrustReason(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
+func DistrustReason(ctx context.Context, j *job.Job, repository forge.Repository, account forge.User) (why string, err error) {
 	s := &Source{Job: j, Permissions: PermissionCache{}}
-	return s.distrustReason(ctx, in, who)
+	return s.distrustReason(ctx, repository, account)
 }
 
 // distrustReason returns the reason not to trust an account's texts in a repository, or "".
-func (s *Source) distrustReason(ctx context.Context, in forge.Repository, who forge.User) (why string, err error) {
+func (s *Source) distrustReason(ctx context.Context, repository forge.Repository, account forge.User) (why string, err error) {
 	trust := s.Job.Trust
-	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
-		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
+	if account.Bot || strings.HasSuffix(account.Login, "[bot]") {
+		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, account.Login) }) {
 			return "", nil
 		}
-		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
+		return fmt.Sprintf("the bot %s is not in trust.bots", account.Login), nil
 	}
-	permission, err := s.Permissions.lookUp(ctx, in, who.Login)
+	permission, err := s.Permissions.lookUp(ctx, repository, account.Login)
 	switch {
 	case forge.KindOf(err) == forge.Invalid: // a deleted account has no name
-		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
+		return fmt.Sprintf("the account %q cannot be asked about", account.Login), nil
 	case err != nil:
-		return "", ForgeFailure("The role of "+who.Login+" cannot be asked for", err)
+		return "", ForgeFailure("The role of "+account.Login+" cannot be asked for", err)
 	case reachesTrustedRole(permission, trust.Roles):
 		return "", nil
 	}
 	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
-		who.Login, cmp.Or(permission.Role, permission.Level), in.Name(), strings.Join(trust.Roles, ", ")), nil
+		account.Login, cmp.Or(permission.Role, permission.Level), repository.Name(), strings.Join(trust.Roles, ", ")), nil
 }
 
 // roleRanks orders GitHub's repository roles.
@@ -173,14 +173,14 @@ func reachesTrustedRole(permission forge.Permission, trusted []string) bool {
 // PermissionCache caches the permissions of accounts. Each account is looked up once per repository.
 type PermissionCache map[string]forge.Permission
 
-func (a PermissionCache) lookUp(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
-	key := strings.ToLower(in.Name() + " " + login)
-	if known, asked := a[key]; asked {
+func (cache PermissionCache) lookUp(ctx context.Context, repository forge.Repository, login string) (forge.Permission, error) {
+	key := strings.ToLower(repository.Name() + " " + login)
+	if known, asked := cache[key]; asked {
 		return known, nil
 	}
-	p, err := in.Permission(ctx, login)
+	p, err := repository.Permission(ctx, login)
 	if err == nil {
-		a[key] = p
+		cache[key] = p
 	}
 	return p, err
 }

@@ -31,7 +31,7 @@ func fitsMatcher(matcher, name string) bool {
 		expression, err := regexp.Compile(matcher)
 		return err != nil || expression.MatchString(name) // one that can't be read is refused before
 	}
-	return slices.ContainsFunc(strings.Split(matcher, "|"), func(one string) bool { return strings.TrimSpace(one) == name })
+	return slices.ContainsFunc(strings.Split(matcher, "|"), func(entry string) bool { return strings.TrimSpace(entry) == name })
 }
 
 // matcherMistake returns a message for a wrong matcher, or "". own holds the names of the job's own

@@ -117,7 +117,7 @@ func (a AllowedHost) reachList() (reach.List, error) {
 
 // EntryWithCA returns the entry and its CA file. It is false without a CA, and for entries that are not
 // a single valid host.
-func (a AllowedHost) EntryWithCA() (of reach.Entry, file string, ok bool) {
+func (a AllowedHost) EntryWithCA() (entry reach.Entry, file string, ok bool) {
 	list, err := a.reachList()
 	if err != nil || a.CA == "" || len(list) != 1 {
 		return reach.Entry{}, "", false
@@ -145,17 +145,17 @@ func (a AllowedHost) String() string {
 	if a.Preset != "" {
 		return "preset " + a.Preset
 	}
-	var more []string
+	var remarks []string
 	if a.Private {
-		more = append(more, "private")
+		remarks = append(remarks, "private")
 	}
 	if a.CA != "" {
-		more = append(more, "ca "+a.CA)
+		remarks = append(remarks, "ca "+a.CA)
 	}
-	if len(more) == 0 {
+	if len(remarks) == 0 {
 		return a.Host
 	}
-	return a.Host + " (" + strings.Join(more, ", ") + ")"
+	return a.Host + " (" + strings.Join(remarks, ", ") + ")"
 }
 
 // networkMapping is a network written as a mapping.

@@ -48,7 +48,7 @@ func programMistake(argv []string, format func(words []string) string) string {
 	if words := splitProgram(program); words != nil && !strings.Contains(words[0], "/") {
 		return "has a program and its arguments in one word, which no shell takes apart; write " + format(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
 	}
-	if rest, is := strings.CutPrefix(program, "$HOME/"); is {
+	if rest, beginsWithHome := strings.CutPrefix(program, "$HOME/"); beginsWithHome {
 		return "begins with $HOME, and no shell fills that in; write " + format(append([]string{"~/" + rest}, argv[1:]...))
 	}
 	if strings.HasPrefix(program, "~") && !strings.HasPrefix(program, "~/") {

@@ -98,9 +98,9 @@ func (d *validator) checkRelations(needsTask bool) {
 
 // nameCommands names commands without a name after themselves.
 func (d *validator) nameCommands() {
-	nameAfter := func(of *string, run string) {
+	nameAfter := func(target *string, run string) {
 		const longest = 80
-		*of = cmp.Or(*of, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
+		*target = cmp.Or(*target, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
 	}
 	for i := range d.job.Setup {
 		nameAfter(&d.job.Setup[i].Name, d.job.Setup[i].Run)

@@ -132,15 +132,15 @@ func (d *validator) checkSecrets() {
 	}
 	d.reportEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
 	for i := range all {
-		d.fitSecret(config.JoinPath("policy.secrets", i), &all[i], all[:i])
+		d.checkSecret(config.JoinPath("policy.secrets", i), &all[i], all[:i])
 	}
 	for i := range all {
 		d.checkFilePlaces(i)
 	}
 }
 
-// fitSecret checks one secret. before holds the secrets listed before it.
-func (d *validator) fitSecret(place string, s *Secret, before []Secret) {
+// checkSecret checks one secret. before holds the secrets listed before it.
+func (d *validator) checkSecret(place string, s *Secret, before []Secret) {
 	s.From = cmp.Or(s.From, s.Name)
 	d.checkSecretName(place, *s, before)
 	for _, entry := range s.AllowedHosts() {

@@ -110,9 +110,9 @@ var credentialVariables = []string{
 
 // Secrets returns the values to remove from all output: every value of the known names and of more,
 // other values of variables named like a credential, and the logins of the machine's proxies.
-func (e Environment) Secrets(more ...string) []secrets.Value {
+func (e Environment) Secrets(extraNames ...string) []secrets.Value {
 	var values []secrets.Value
-	known := slices.Concat(credentialVariables, more)
+	known := slices.Concat(credentialVariables, extraNames)
 	for _, name := range known {
 		if value := e.Get(name); value != "" {
 			values = append(values, secrets.Value{Name: name, Secret: value})

@@ -44,5 +44,5 @@ func leadsInto(name, folder string) bool {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		candidates = append(candidates, real)
 	}
-	return slices.ContainsFunc(candidates, func(way string) bool { return pathname.IsInAny(way, folder) })
+	return slices.ContainsFunc(candidates, func(candidate string) bool { return pathname.IsInAny(candidate, folder) })
 }

@@ -340,7 +340,7 @@ func (c Commit) locate(name string) (File, error) {
 		candidates = append(candidates, resolved)
 	}
 	for _, candidate := range candidates { // a link may lead into the checkout, or out of it
-		if rel, is := pathname.Below(c.Root(), candidate); is {
+		if rel, inCheckout := pathname.Below(c.Root(), candidate); inCheckout {
 			file.pathInCheckout = filepath.ToSlash(rel)
 			break
 		}

@@ -68,21 +68,21 @@ type doubt struct{ before, line position }
 // A wrong digest only raises a doubt, which the next line decides.
 func (c *chain) checkNext(l Line) error {
 	e, err := l.Event()
-	here := position{l.number, e.Seq, e.Type}
+	current := position{l.number, e.Seq, e.Type}
 	switch want := c.last.Seq + 1; {
 	case err != nil:
-		return cmp.Or(c.unresolvedError(), here.alteredError(err))
+		return cmp.Or(c.unresolvedError(), current.alteredError(err))
 	case c.doubt != nil && e.Prev == c.head: // the digest of the doubtful line is right, so the line before it was altered
 		return c.unresolvedError()
 	case c.doubt != nil:
 		return c.doubt.line.alteredError(errors.New("the digest that it states is not that of the line before"))
 	case e.Seq != want:
-		return here.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
+		return current.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
 	}
 	if e.Prev != c.head {
-		c.doubt = &doubt{before: c.last, line: here}
+		c.doubt = &doubt{before: c.last, line: current}
 	}
-	c.head, c.last = l.Digest(), here
+	c.head, c.last = l.Digest(), current
 	return nil
 }
 

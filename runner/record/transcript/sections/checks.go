@@ -104,8 +104,8 @@ func testsFold(row transcript.VerifyRow) document.Fold {
 	for _, t := range listed {
 		add(failingTestText(t))
 	}
-	if more := len(row.Failing) - len(listed) + row.FailingMore; more > 0 {
-		add(document.Words(transcript.CountNoun(more, "more failure") + " not listed"))
+	if unlisted := len(row.Failing) - len(listed) + row.FailingMore; unlisted > 0 {
+		add(document.Words(transcript.CountNoun(unlisted, "more failure") + " not listed"))
 	}
 	for _, name := range row.Fixed {
 		add(document.Join("", document.Words("fixed: "), document.Mono(name)))
@@ -146,8 +146,8 @@ func redProofSection(s *Source) document.Section {
 		return document.Section{}
 	}
 	proofs := s.View.Verify.BestProofs()
-	if more := s.View.Verify.UnlistedProofs(); more > 0 {
-		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.CountNoun(more, "more file")})
+	if unlisted := s.View.Verify.UnlistedProofs(); unlisted > 0 {
+		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.CountNoun(unlisted, "more file")})
 	}
 	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
 		var notes []string

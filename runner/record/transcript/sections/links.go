@@ -77,20 +77,20 @@ func (l Links) Sentence(s string) document.Text {
 var linkableNames = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 
 // linkNames makes links of the known names in a sentence.
-func linkNames(s string, known map[string]document.Span) (text document.Text) {
-	done := 0
-	add := func(end int) {
-		if done < end {
-			text = append(text, document.Span{Text: s[done:end], IsSentence: true})
+func linkNames(s string, links map[string]document.Span) (text document.Text) {
+	copied := 0
+	addTextUntil := func(end int) {
+		if copied < end {
+			text = append(text, document.Span{Text: s[copied:end], IsSentence: true})
 		}
 	}
-	for _, at := range linkableNames().FindAllStringIndex(s, -1) {
-		if span, is := known[s[at[0]:at[1]]]; is {
-			add(at[0])
-			text, done = append(text, span), at[1]
+	for _, match := range linkableNames().FindAllStringIndex(s, -1) {
+		if span, known := links[s[match[0]:match[1]]]; known {
+			addTextUntil(match[0])
+			text, copied = append(text, span), match[1]
 		}
 	}
-	add(len(s))
+	addTextUntil(len(s))
 	return text
 }
 

@@ -36,11 +36,11 @@ func earlierRequestsSection(s *Source) document.Section {
 }
 
 func (l Links) earlierRequestFold(r Request) document.Fold {
-	by := ""
+	byActor := ""
 	if r.Actor != "" {
-		by = ", by " + r.Actor
+		byActor = ", by " + r.Actor
 	}
-	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), MaxUnits: 5_000, Blocks: []document.Block{
+	return document.Fold{Title: document.Words("Asked for" + byActor + ": " + r.Asked), MaxUnits: 5_000, Blocks: []document.Block{
 		document.Paragraph{Text: document.Join("", document.Words("Run "), l.runLink(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
 	}}
 }

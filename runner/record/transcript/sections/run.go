@@ -171,9 +171,9 @@ func settingsSection(s *Source) document.Section {
 }
 
 // addSettings adds the values of nested settings. path is the prefix of their names.
-func (f *facts) addSettings(path string, of map[string]any) {
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		switch value := of[key].(type) {
+func (f *facts) addSettings(path string, values map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch value := values[key].(type) {
 		case map[string]any:
 			f.addSettings(path+key+".", value)
 		default:
@@ -192,12 +192,12 @@ func settingText(value any) string {
 		return "none"
 	}
 	var parts []string
-	for _, each := range list {
-		if text, isText := each.(string); isText {
+	for _, entry := range list {
+		if text, isText := entry.(string); isText {
 			parts = append(parts, text)
 			continue
 		}
-		raw, _ := json.Marshal(each) // cannot fail: the value was parsed from JSON
+		raw, _ := json.Marshal(entry) // cannot fail: the value was parsed from JSON
 		parts = append(parts, string(raw))
 	}
 	return strings.Join(parts, ", ")

@@ -135,8 +135,8 @@ func paragraph(text string) document.Block { return document.Paragraph{Text: doc
 // tableOf returns a table with a row for each element, or nil if there are none.
 func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Row) document.Block {
 	t := document.Table{Limit: limit, Columns: columns}
-	for _, one := range all {
-		t.Rows = append(t.Rows, line(one))
+	for _, element := range all {
+		t.Rows = append(t.Rows, line(element))
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -147,8 +147,8 @@ func tableOf[T any](limit document.Limit, columns []document.Column, all []T, li
 // listOf returns a list with an item for each element, or nil if there are none.
 func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.Block {
 	l := document.List{Limit: limit}
-	for _, one := range all {
-		l.Items = append(l.Items, document.Item{Text: item(one)})
+	for _, element := range all {
+		l.Items = append(l.Items, document.Item{Text: item(element)})
 	}
 	if len(l.Items) == 0 {
 		return nil

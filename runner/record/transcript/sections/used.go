@@ -14,8 +14,8 @@ import (
 // requests come last, because commands decide how many there are.
 func secretsSection(s *Source) document.Section {
 	type use struct {
-		name, by, target string
-		what             document.Text
+		name, sandbox, target string
+		result                document.Text
 	}
 	var all []use
 	for _, secret := range s.View.Secrets {
@@ -25,15 +25,15 @@ func secretsSection(s *Source) document.Section {
 	}
 	for _, secret := range s.View.Secrets {
 		for _, n := range secret.Refused {
-			what := document.Text{{Text: "refused", Style: document.Result, Tone: document.Bad}, {Text: ": " + n.Reason}}
+			result := document.Text{{Text: "refused", Style: document.Result, Tone: document.Bad}, {Text: ": " + n.Reason}}
 			if n.Request != "" {
-				what = document.Join(" For example ", what, document.Mono(n.Request))
+				result = document.Join(" For example ", result, document.Mono(n.Request))
 			}
-			all = append(all, use{secret.Name, n.Sandbox, n.Target, what})
+			all = append(all, use{secret.Name, n.Sandbox, n.Target, result})
 		}
 	}
 	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Row {
-		return document.Row{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
+		return document.Row{document.Mono(u.name), document.Words(u.sandbox), document.Mono(u.target), u.result}
 	})
 	return sectionWithIntro("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
 }
@@ -43,14 +43,14 @@ func serversSection(s *Source) document.Section {
 	table := document.Table{Limit: document.Limit{Noun: "tool", MaxRows: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
 	for _, server := range s.View.MCPServers {
 		name := document.Mono(server.Name)
-		what := []document.Text{document.Mono(cmp.Or(server.Command, server.Host)), document.Words(strings.TrimSpace(server.Server + " " + server.Version))}
+		parts := []document.Text{document.Mono(cmp.Or(server.Command, server.Host)), document.Words(strings.TrimSpace(server.Server + " " + server.Version))}
 		if server.Revision != "" {
-			what = append(what, document.Join("", document.Words("protocol "), document.Mono(server.Revision)))
+			parts = append(parts, document.Join("", document.Words("protocol "), document.Mono(server.Revision)))
 		}
 		if server.State != transcript.MCPReady {
-			what = append(what, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Reason}})
+			parts = append(parts, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Reason}})
 		}
-		program := document.Join(", ", what...)
+		program := document.Join(", ", parts...)
 		for _, tool := range server.Tools {
 			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.ServerName), digest(tool.SHA256)})
 			name, program = nil, nil
@@ -146,14 +146,14 @@ func refusalsSection(s *Source) document.Section {
 	if t == nil || t.RefusedCalls+t.RefusedHosts == 0 {
 		return document.Section{}
 	}
-	var what []string
+	var counts []string
 	if t.RefusedCalls > 0 {
-		what = append(what, transcript.CountNoun(t.RefusedCalls, "call"))
+		counts = append(counts, transcript.CountNoun(t.RefusedCalls, "call"))
 	}
 	if t.RefusedHosts > 0 {
-		what = append(what, transcript.CountNoun(t.RefusedHosts, "host"))
+		counts = append(counts, transcript.CountNoun(t.RefusedHosts, "host"))
 	}
-	words := "The policy refused " + strings.Join(what, " and ")
+	words := "The policy refused " + strings.Join(counts, " and ")
 	if len(t.Refusals) < t.RefusedCalls+t.RefusedHosts {
 		words += fmt.Sprintf(", of which the first %d are shown", len(t.Refusals))
 	}

@@ -37,7 +37,7 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	if table.Attempt == 0 {
 		return document.Doubtful, document.Words("the checks did not run on the change")
 	}
-	var red, before []string
+	var red, failedBefore []string
 	passed := 0
 	for _, row := range table.Rows {
 		switch {
@@ -47,7 +47,7 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 		case transcript.CountsAsGreen(row.After, row.Flaky):
 			passed++
 		default:
-			before = append(before, row.Name)
+			failedBefore = append(failedBefore, row.Name)
 		}
 	}
 	if len(red) > 0 {
@@ -55,13 +55,13 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	}
 	var parts []document.Text
 	tone := document.Good
-	add := func(when bool, is document.Tone, part document.Text) {
-		if when {
-			parts, tone = append(parts, part), max(tone, is)
+	add := func(condition bool, partTone document.Tone, part document.Text) {
+		if condition {
+			parts, tone = append(parts, part), max(tone, partTone)
 		}
 	}
 	add(passed > 0, document.Good, document.Words(transcript.CountNoun(passed, "check")+" "+verbForm(passed, "pass")))
-	add(len(before) > 0, document.Doubtful, namesWithResult(before, verbForm(len(before), "fail")+" as before"))
+	add(len(failedBefore) > 0, document.Doubtful, namesWithResult(failedBefore, verbForm(len(failedBefore), "fail")+" as before"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
 	proven, doubtful := proofCounts(table)
 	add(proven > 0, document.Good, document.Words(transcript.CountNoun(proven, "test")+" proven"))
@@ -87,9 +87,9 @@ func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 
 // namesWithResult returns the names of the first few checks, with their result.
 func namesWithResult(checks []string, became string) document.Text {
-	const most, width = 5, 60
+	const maxNames, width = 5, 60
 	var names []document.Text
-	for _, name := range checks[:min(len(checks), most)] {
+	for _, name := range checks[:min(len(checks), maxNames)] {
 		names = append(names, document.Mono(markdown.Cut(name, width)))
 	}
 	words := "check "
@@ -97,7 +97,7 @@ func namesWithResult(checks []string, became string) document.Text {
 		words = "checks "
 	}
 	rest := ""
-	if n := len(checks) - most; n > 0 {
+	if n := len(checks) - maxNames; n > 0 {
 		rest = fmt.Sprintf(" and %d more", n)
 	}
 	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))

@@ -85,9 +85,9 @@ func summarySection(s *Source) document.Section {
 
 // untitledSummarySection returns the summary without a heading, for the place below the verdict.
 func untitledSummarySection(s *Source) document.Section {
-	said := summarySection(s)
-	said.Title = ""
-	return said
+	section := summarySection(s)
+	section.Title = ""
+	return section
 }
 
 // taskSection returns the task with its title and origin.

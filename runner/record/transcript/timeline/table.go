@@ -199,10 +199,10 @@ func listLessons(all []transcript.Lesson) string {
 // describePlan describes a plan: how many steps are done, and the current step.
 func describePlan(d transcript.Plan) Entry {
 	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.DoneSteps(), len(d.Steps))), PartOfNeighbours: true}
-	if at, begun := d.CurrentStep(); begun {
-		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
-	} else if at >= 0 {
-		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[at].Step})
+	if index, inProgress := d.CurrentStep(); inProgress {
+		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[index].Step})
+	} else if index >= 0 {
+		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[index].Step})
 	}
 	e.Texts = []LongText{{"Why", d.Explanation}, {"Steps", document.PlainText(sections.Steps(d))}}
 	return e

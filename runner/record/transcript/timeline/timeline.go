@@ -67,9 +67,9 @@ func outputsOf(name, end, tail string) []Output {
 // sentence returns a sentence whose beginning is bold.
 func sentence(begin string, rest ...string) document.Text {
 	text := document.Text{{Text: begin, Style: document.Strong}}
-	for _, each := range rest {
-		if each != "" {
-			text = append(text, document.Span{Text: each})
+	for _, part := range rest {
+		if part != "" {
+			text = append(text, document.Span{Text: part})
 		}
 	}
 	return text

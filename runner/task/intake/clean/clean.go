@@ -18,9 +18,9 @@ type Removed struct {
 	Comments   int // of HTML, and link definitions used as comments
 }
 
-func (r *Removed) Add(more Removed) {
-	r.Characters += more.Characters
-	r.Comments += more.Comments
+func (r *Removed) Add(other Removed) {
+	r.Characters += other.Characters
+	r.Comments += other.Comments
 }
 
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
@@ -93,24 +93,24 @@ func removeComments(text string) (string, int) {
 // removeHTMLComments removes comments in one pass. It rechecks the joined text at once, because a
 // text may contain thousands of nested comments.
 func removeHTMLComments(text string) (string, int) {
-	kept := make([]byte, 0, len(text))
+	visible := make([]byte, 0, len(text))
 	removed := 0
 	for i := 0; i < len(text); {
-		kept = append(kept, text[i])
+		visible = append(visible, text[i])
 		i++
-		if !bytes.HasSuffix(kept, []byte(commentOpen)) {
+		if !bytes.HasSuffix(visible, []byte(commentOpen)) {
 			continue
 		}
-		kept = kept[:len(kept)-len(commentOpen)]
+		visible = visible[:len(visible)-len(commentOpen)]
 		end := commentEnd(text[i:])
 		if end < 0 {
-			rest, more := removeOpenComment(string(kept) + commentOpen + text[i:])
-			return rest, removed + more
+			rest, removedAtEnd := removeOpenComment(string(visible) + commentOpen + text[i:])
+			return rest, removed + removedAtEnd
 		}
 		i += end
 		removed++
 	}
-	return string(kept), removed
+	return string(visible), removed
 }
 
 const commentOpen = "<!--"
@@ -150,7 +150,7 @@ var linkComment = regexp.MustCompile(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*
 // removeLinkComments removes such definitions. A remark may span many lines. Without its closing
 // delimiter the text is no definition.
 func removeLinkComments(text string) (string, int) {
-	var kept strings.Builder
+	var visible strings.Builder
 	copied, removed := 0, 0
 	ends := remarkEnds{text: text, known: map[byte]int{}}
 	for _, head := range linkComment.FindAllStringIndex(text, -1) {
@@ -165,11 +165,11 @@ func removeLinkComments(text string) (string, int) {
 		if rest != "" && rest[0] != '\n' {
 			continue
 		}
-		kept.WriteString(text[copied:head[0]])
+		visible.WriteString(text[copied:head[0]])
 		copied, removed = len(text)-len(rest), removed+1
 	}
-	kept.WriteString(text[copied:])
-	return kept.String(), removed
+	visible.WriteString(text[copied:])
+	return visible.String(), removed
 }
 
 var closingDelimiter = map[byte]byte{'(': ')', '"': '"', '\'': '\''}
@@ -209,23 +209,23 @@ type Part struct {
 // Parts returns the visible text of all parts, each between marks. A single issue has no marks,
 // unless its text contains a similar one.
 func Parts(parts []Part) (string, Removed) {
-	var shown []Part
+	var visible []Part
 	var removed Removed
 	for _, p := range parts {
 		text := p.Text
 		if !p.Shown {
-			var more Removed
-			text, more = Text(p.Text)
-			removed.Add(more)
+			var removedHere Removed
+			text, removedHere = Text(p.Text)
+			removed.Add(removedHere)
 		}
 		if text != "" {
-			shown = append(shown, Part{Kind: p.Kind, Author: p.Author, Text: text})
+			visible = append(visible, Part{Kind: p.Kind, Author: p.Author, Text: text})
 		}
 	}
-	if len(shown) == 1 && shown[0].Kind == "issue" && !partMark.MatchString(shown[0].Text) {
-		return shown[0].Text, removed
+	if len(visible) == 1 && visible[0].Kind == "issue" && !partMark.MatchString(visible[0].Text) {
+		return visible[0].Text, removed
 	}
-	return wrapParts(shown), removed
+	return wrapParts(visible), removed
 }
 
 var partMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
