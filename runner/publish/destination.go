@@ -50,7 +50,7 @@ type Publisher struct {
 	Workspace *workspace.Workspace // nil without a checkout
 	Env       settings.Environment
 
-	subject string // transcript.OfLessons for lessons; "" for the run's change
+	subject string // transcript.AboutLessons for lessons; "" for the run's change
 }
 
 func (m Publisher) publisher() Publisher { return m }

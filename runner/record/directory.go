@@ -189,7 +189,7 @@ func (d *Directory) CheckWritable() error {
 }
 
 // reserveFile occupies disk space, so that the result and the last events fit even on a full disk.
-// It is removed, like other working files, before they are written. reservePlace occupies an inode
+// It is removed, like other working files, before they are written. reserveInodeFile occupies an inode
 // for the same reason.
 const (
 	reserveFile      = StateFolder + "/reserve"

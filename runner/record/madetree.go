@@ -6,7 +6,7 @@ type MadeTree struct {
 	SandboxPath string `json:"seen"`             // the path for commands, which may have stored it in files
 }
 
-// MadeTree returns where the run's complete private work tree is. A missing tree makes is false.
+// MadeTree returns where the run's complete private work tree is. exists is false without such a tree.
 func (d *Directory) MadeTree() (made MadeTree, exists bool) {
 	exists, err := d.ReadJSON(MadeTreeFile, &made)
 	return made, exists && err == nil

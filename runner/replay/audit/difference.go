@@ -46,7 +46,7 @@ func (d Difference) textForComparison(text string) string {
 const (
 	contextLines = 3
 	diffTimeout  = 5 * time.Second
-	// shownLines and shownLine are how many lines of a difference are shown, and
+	// shownLines and shownLineBytes are how many lines of a difference are shown, and
 	// bytes of one.
 	shownLines     = 200
 	shownLineBytes = 2000

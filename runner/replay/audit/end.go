@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// noWorkReasons lists no_changes reasons of work that left nothing, publishedBefore those of an
+// noWorkReasons lists no_changes reasons of work that left nothing, existingChangeReasons those of an
 // existing change.
 var (
 	noWorkReasons         = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}

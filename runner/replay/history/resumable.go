@@ -86,7 +86,7 @@ func (h *Run) checkResumableWithinLimits(pending bool) error {
 	return h.checkLimitRaised()
 }
 
-// checkResumable is mayResumeWithin for any limits.
+// checkResumable is checkResumableWithinLimits for any limits.
 func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():

@@ -101,7 +101,7 @@ func (d *Decoder) ReportMissing(path, message string) {
 	d.reportAt(position, path, message)
 }
 
-// ReportIf calls Wrong if the condition is true.
+// ReportIf calls Report if the condition is true.
 func (d *Decoder) ReportIf(condition bool, path, message string) {
 	if condition {
 		d.Report(path, message)
@@ -163,7 +163,7 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	return d.mergeText(k, path, node, into)
 }
 
-// replaceMultiNotation replaces a Several by node, in the notation that the kind of node has.
+// replaceMultiNotation replaces a MultiNotation by node, in the notation that the kind of node has.
 func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	notation := k.notations[node.Kind]
 	if notation == nil {

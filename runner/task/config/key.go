@@ -53,7 +53,7 @@ const (
 	Decimal
 	Boolean
 	Duration  // of time
-	Either    // a Several
+	Either    // a MultiNotation
 	Undecoded // a Raw
 )
 
@@ -103,7 +103,7 @@ type Key struct {
 	Shape        Shape
 	Keys         []*Key             // of a group
 	Elem         *Key               // of a list or a mapping
-	notations    map[yaml.Kind]*Key // notations of a Several
+	notations    map[yaml.Kind]*Key // notations of a MultiNotation
 	initialValue reflect.Value      // default:"YAML" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
 	fieldIndex   int                // of a key in a group: index of the struct's field
 	goType       reflect.Type
@@ -213,7 +213,7 @@ func (k *Key) addKeys(terms Terms) {
 	}
 }
 
-// addNotations adds a key for each notation of a Several.
+// addNotations adds a key for each notation of a MultiNotation.
 func (k *Key) addNotations(terms Terms) {
 	k.notations = make(map[yaml.Kind]*Key)
 	mapping := &Key{Suggest: k.Suggest, Shape: Group, goType: k.goType}

@@ -73,7 +73,7 @@ func (d *Decoder) HasProblemBelow(name string) bool {
 	})
 }
 
-// HasProblemAt is like HasProblem, but for problems of the key itself.
+// HasProblemAt is like HasProblemBelow, but for problems of the key itself.
 func (d *Decoder) HasProblemAt(name string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == name })
 }

@@ -79,7 +79,7 @@ func schemaOf(k *Key) map[string]any {
 	return schema
 }
 
-// notationSchemas returns a schema for each notation of a Several, and for each key of a mapping that stands alone.
+// notationSchemas returns a schema for each notation of a MultiNotation, and for each key of a mapping that stands alone.
 func (k *Key) notationSchemas() (all []any) {
 	for _, kind := range []yaml.Kind{yaml.ScalarNode, yaml.SequenceNode} {
 		if k.notations[kind] != nil {

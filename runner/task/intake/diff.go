@@ -61,7 +61,7 @@ func diffPart(pull *forge.PullRequest, files []forge.PullFile) clean.Part {
 	return clean.Part{Kind: "diff", Author: pull.Author.Login, Text: b.String(), Shown: true}
 }
 
-// fileDiff returns a file's diff with the numbers of new lines, cut at maxFileDiff.
+// fileDiff returns a file's diff with the numbers of new lines, cut at maxFileDiffBytes.
 func fileDiff(file forge.PullFile) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s (%s)", markdown.FileName(file.Path), file.Status)

@@ -55,12 +55,12 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-// DescribeNotations implements config.Several.
+// DescribeNotations implements config.MultiNotation.
 func (*Command) DescribeNotations() string {
 	return "a script as text, or a program with its arguments as a list"
 }
 
-// CheckValue implements config.Several.
+// CheckValue implements config.MultiNotation.
 func (c *Command) CheckValue(d *config.Decoder, path string, _ *yaml.Node) {
 	if len(c.Argv) == 0 {
 		return

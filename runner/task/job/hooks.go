@@ -55,7 +55,7 @@ func hookKey(name string) string {
 	return map[string]string{"matcher": "tools", "command": "run", "event": "on"}[name]
 }
 
-// eventsWithTools lists the events with a tools matcher, matchArgv those with an argv matcher.
+// eventsWithTools lists the events with a tools matcher, eventsWithArgv those with an argv matcher.
 var (
 	eventsWithTools = []string{OnToolDefinition, OnPreToolUse, OnPostToolUse}
 	eventsWithArgv  = []string{OnPreToolUse, OnPostToolUse}

@@ -211,10 +211,10 @@ const (
 	maxHosts = 1000
 )
 
-// DescribeNotations implements config.Several.
+// DescribeNotations implements config.MultiNotation.
 func (*Network) DescribeNotations() string { return "one of its words, or a list of hosts" }
 
-// CheckValue implements config.Several.
+// CheckValue implements config.MultiNotation.
 func (n *Network) CheckValue(d *config.Decoder, path string, node *yaml.Node) {
 	n.setModeForProxy()
 	if node.Kind == yaml.MappingNode && !n.HasList() && !n.UsesMachineProxy() {
@@ -227,12 +227,12 @@ func (n *Network) CheckValue(d *config.Decoder, path string, node *yaml.Node) {
 	d.ReportIf(hosts > maxHosts, config.JoinPath(path, allowKey), fmt.Sprintf("names more than %d hosts", maxHosts))
 }
 
-// DescribeNotations implements config.Several.
+// DescribeNotations implements config.MultiNotation.
 func (*AllowedHost) DescribeNotations() string {
 	return "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"
 }
 
-// CheckValue implements config.Several.
+// CheckValue implements config.MultiNotation.
 func (a *AllowedHost) CheckValue(d *config.Decoder, path string, _ *yaml.Node) {
 	if _, err := a.reachList(); err != nil {
 		d.Report(config.JoinPath(path, "host"), err.Error())

@@ -73,7 +73,7 @@ type Inputs struct {
 	Stdin      io.Reader
 }
 
-// Source reads settings from Given and the base commit of a checkout. It is not safe for concurrent
+// Source reads settings from Inputs and the base commit of a checkout. It is not safe for concurrent
 // use.
 type Source struct {
 	Inputs
