@@ -182,13 +182,14 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		unlisted[file.Path] = file
 	}
 	published := d.Has(PublishFile)
+	mayDiffer := func(path string) bool { return published && slices.Contains(recreatedFiles, path) }
 	var missing []string
 	for _, recorded := range view.Finished.Files {
 		current, exists := unlisted[recorded.Path]
 		delete(unlisted, recorded.Path)
 		switch {
 		case exists && current == recorded:
-		case published && slices.Contains(recreatedFiles, recorded.Path):
+		case mayDiffer(recorded.Path):
 			checked.Notes = append(checked.Notes, recorded.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
 		case !exists:
 			missing = append(missing, recorded.Path)
@@ -196,7 +197,8 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 			checked.Wrong = append(checked.Wrong, recorded.Path+" was altered")
 		}
 	}
-	if len(missing) > 0 && len(missing) == len(view.Finished.Files) && view.Started.RunPage != "" {
+	allMissing := len(missing) > 0 && len(missing) == len(view.Finished.Files)
+	if allMissing && view.Started.RunPage != "" {
 		checked.Notes = append(checked.Notes, fmt.Sprintf("%s of the run were not uploaded by its workflow, and cannot be checked here: %s", transcript.CountNoun(len(missing), "other file"), markdown.SomeFiles(missing)))
 		missing = nil
 	}
@@ -204,10 +206,9 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		checked.Wrong = append(checked.Wrong, name+" is missing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(unlisted)) {
-		if published && slices.Contains(recreatedFiles, name) {
-			continue
+		if !mayDiffer(name) {
+			checked.Wrong = append(checked.Wrong, name+" was added")
 		}
-		checked.Wrong = append(checked.Wrong, name+" was added")
 	}
 	return nil
 }

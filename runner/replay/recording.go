@@ -59,67 +59,75 @@ type reader struct {
 }
 
 // read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
-func (p *reader) read() (*Recording, error) {
-	answers := &Answers{
-		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&p.run.Job, p.run.Warnings), prices: p.run.Prices(),
-		agents: byAgent{}, scripted: p.run.Started.Scripted != "",
-	}
-	for _, a := range p.run.Agents {
-		answers.agents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
-	}
-	recorded := &Recording{Answers: answers, RecordedOrder: team.NewOrder()}
-	if len(p.run.ListedHooks.Hooks) > 0 {
-		recordedAnswers := p.run.HookAnswers()
-		recordedAnswers.ReplaceQuestions, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
-		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
-	}
-	_, err := p.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
-		agentAnswers := answers
-		if agent := e.OtherAgent(); agent != "" {
-			agentAnswers = answers.agents.forAgent(agent)
-		}
-		if err := recorded.RecordedOrder.Apply(e); err != nil {
-			return err
-		}
-		switch e.Type {
-		case transcript.TypeModelResponse:
-			var d transcript.ModelResponse
-			if err = json.Unmarshal(e.Data, &d); err != nil || d.Internal {
-				return err
-			}
-			for i := range d.Output {
-				d.Output[i] = []byte(p.pathsInJSON.Replace(string(d.Output[i])))
-			}
-			agentAnswers.answers = append(agentAnswers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
-		case transcript.TypeModelFallback:
-			var d transcript.ModelFallback
-			err = json.Unmarshal(e.Data, &d)
-			before := len(agentAnswers.answers)
-			agentAnswers.failuresBefore[before] = append(agentAnswers.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
-		case transcript.TypeToolStarted:
-			var d transcript.ToolStarted
-			err = json.Unmarshal(e.Data, &d)
-			d.Input, d.Agent = p.pathsInText.Replace(d.Input), e.OtherAgent()
-			recorded.scriptCalls.Add(d)
-		case transcript.TypeToolFinished:
-			var d transcript.ToolFinished
-			err = json.Unmarshal(e.Data, &d)
-			d.Agent = e.OtherAgent()
-			recorded.Outputs = append(recorded.Outputs, d)
-		}
-		return err
-	})
-	all := recorded.RecordedCalls()
-	recorded.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // how fast this machine is makes no difference then
-		answer, _ := all.Answer(ctx, call)
+func (r *reader) read() (*Recording, error) {
+	recording := &Recording{Answers: r.emptyAnswers(), RecordedOrder: team.NewOrder()}
+	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })
+	calls := recording.RecordedCalls()
+	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // the speed of this machine makes no difference then
+		answer, _ := calls.Answer(ctx, call)
 		_, ended := answer.Detail["exit_code"]
 		session, _ := answer.Detail["session_id"].(float64)
 		return command.RecordedReturn{Ended: ended, Session: int(session)}
 	}
 	if err == nil {
-		recorded.Servers, err = p.servers(recorded)
+		recording.Servers, err = r.servers(recording)
 	}
-	return recorded, err
+	return recording, err
+}
+
+// emptyAnswers returns the run's model, agents and hooks, without answers of the model.
+func (r *reader) emptyAnswers() *Answers {
+	answers := &Answers{
+		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&r.run.Job, r.run.Warnings), prices: r.run.Prices(),
+		agents: byAgent{}, scripted: r.run.Started.Scripted != "",
+	}
+	for _, a := range r.run.Agents {
+		answers.agents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
+	}
+	if len(r.run.ListedHooks.Hooks) > 0 {
+		hookAnswers := r.run.HookAnswers()
+		hookAnswers.ReplaceQuestions, hookAnswers.StopRounds, hookAnswers.PendingRequest, hookAnswers.Uses = true, 0, "", nil
+		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(r.run.ListedHooks), Record: r.to, Answers: hookAnswers}
+	}
+	return answers
+}
+
+// addEvent adds the answer or call of an event. An error ends the reading.
+func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) {
+	answers := recording.Answers
+	if agent := e.OtherAgent(); agent != "" {
+		answers = answers.agents.forAgent(agent)
+	}
+	if err := recording.RecordedOrder.Apply(e); err != nil {
+		return err
+	}
+	switch e.Type {
+	case transcript.TypeModelResponse:
+		var d transcript.ModelResponse
+		if err := json.Unmarshal(e.Data, &d); err != nil || d.Internal {
+			return err
+		}
+		for i := range d.Output {
+			d.Output[i] = []byte(r.pathsInJSON.Replace(string(d.Output[i])))
+		}
+		answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+	case transcript.TypeModelFallback:
+		var d transcript.ModelFallback
+		err = json.Unmarshal(e.Data, &d)
+		before := len(answers.answers)
+		answers.failuresBefore[before] = append(answers.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
+	case transcript.TypeToolStarted:
+		var d transcript.ToolStarted
+		err = json.Unmarshal(e.Data, &d)
+		d.Input, d.Agent = r.pathsInText.Replace(d.Input), e.OtherAgent()
+		recording.scriptCalls.Add(d)
+	case transcript.TypeToolFinished:
+		var d transcript.ToolFinished
+		err = json.Unmarshal(e.Data, &d)
+		d.Agent = e.OtherAgent()
+		recording.Outputs = append(recording.Outputs, d)
+	}
+	return err
 }
 
 // RecordedCalls returns the recorded calls.
@@ -133,25 +141,25 @@ func (r *Recording) RecordedCalls() *extensions.Recorded {
 
 // servers returns the recorded MCP servers, which answer from the record. Answers name the fresh tree in
 // place of the run's checkout.
-func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
-	if len(p.run.Job.MCPServers) == 0 {
+func (r *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
+	if len(r.run.Job.MCPServers) == 0 {
 		return nil, nil
 	}
 	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.scriptCalls}
-	for _, server := range p.run.MCPServers {
+	for _, server := range r.run.MCPServers {
 		if server.File == "" {
 			continue
 		}
-		list, err := extensions.ReadList(p.run.Record.Directory, server)
+		list, err := extensions.ReadList(r.run.Record.Directory, server)
 		if err != nil {
 			return nil, err
 		}
 		servers.Lists = append(servers.Lists, list)
 	}
 	for _, output := range recorded.Outputs {
-		output.Output = p.pathsInText.Replace(output.Output)
+		output.Output = r.pathsInText.Replace(output.Output)
 		var err error
-		if output.ScriptValue, err = p.replacePathsInJSON(output.ScriptValue); err != nil {
+		if output.ScriptValue, err = r.replacePathsInJSON(output.ScriptValue); err != nil {
 			return nil, err
 		}
 		servers.Answers[output.Ref()] = output
@@ -160,13 +168,13 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 }
 
 // replacePathsInJSON replaces the run's checkout by the fresh tree in a JSON value.
-func (p *reader) replacePathsInJSON(value any) (named any, err error) {
+func (r *reader) replacePathsInJSON(value any) (named any, err error) {
 	if value == nil {
 		return nil, nil
 	}
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw = []byte(p.pathsInJSON.Replace(string(raw)))
+		raw = []byte(r.pathsInJSON.Replace(string(raw)))
 		err = json.Unmarshal(raw, &named)
 	}
 	return named, err

@@ -38,51 +38,59 @@ type Replay struct {
 
 // CompareRequests rebuilds each request from the events and compares its digest. number counts the requests.
 func (r Record) CompareRequests() (found Differences, number int, err error) {
-	all := map[string]*model.RequestRebuilder{} // by agent
+	rebuilders := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		var d struct {
-			Turn                 int
-			SHA256               string
-			Settings             json.RawMessage
-			Input, Output, Items []json.RawMessage
-			ID, Status           string
-			LeftOut              []int `json:"left_out"`
-		}
 		switch e.Type {
 		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeModelFallback, transcript.TypeCompaction:
 		default:
 			return nil
 		}
+		var d conversationEvent
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
 		}
-		if all[e.Agent] == nil {
-			all[e.Agent] = new(model.RequestRebuilder)
-			if r.Job.Model.Wire == "chat" && r.Started.Scripted == "" {
-				all[e.Agent].Body = chat.Body
-			}
+		if rebuilders[e.Agent] == nil {
+			rebuilders[e.Agent] = r.newRebuilder()
 		}
-		rebuilt := all[e.Agent]
+		rebuilder := rebuilders[e.Agent]
 		switch e.Type {
 		case transcript.TypeModelRequest:
-			digest, err := rebuilt.Request(d.Settings, d.Input)
+			digest, err := rebuilder.Request(d.Settings, d.Input)
 			if err != nil {
 				return err
 			}
 			number++
-			if digest != d.SHA256 && !rebuilt.LacksImages() {
+			if !rebuilder.LacksImages() {
 				found.compare(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
-			rebuilt.Response(d.Output)
+			rebuilder.Response(d.Output)
 		case transcript.TypeModelFallback:
-			rebuilt.Fallback(d.LeftOut)
+			rebuilder.Fallback(d.OmittedItems)
 		case transcript.TypeCompaction:
-			rebuilt.Compaction(d.Items)
+			rebuilder.Compaction(d.Items)
 		}
 		return nil
 	})
 	return found, number, err
+}
+
+// conversationEvent has the fields of all events that change the next request.
+type conversationEvent struct {
+	Turn                 int
+	SHA256               string
+	Settings             json.RawMessage
+	Input, Output, Items []json.RawMessage
+	OmittedItems         []int `json:"left_out"`
+}
+
+// newRebuilder returns a rebuilder for requests to the API of the job.
+func (r Record) newRebuilder() *model.RequestRebuilder {
+	rebuilder := new(model.RequestRebuilder)
+	if r.Job.Model.Wire == "chat" && r.Started.Scripted == "" {
+		rebuilder.Body = chat.Body
+	}
+	return rebuilder
 }
 
 // CompareOutputs compares calls' outputs with a replay's directory, ignoring the work's folder and
@@ -93,11 +101,7 @@ func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *recor
 	if err != nil {
 		return nil, err
 	}
-	pairs := []string{treePath, r.Workspace.Root, replay.Path(), r.Directory.Path()}
-	if seen := view.Policy.SandboxPath; seen != "" { // ends in an id of the run
-		pairs = append([]string{seen, cmp.Or(r.Policy.SandboxPath, r.Workspace.Root)}, pairs...)
-	}
-	places := strings.NewReplacer(pairs...)
+	places := r.replayedToRecordedPaths(view, replay, treePath)
 	replayed, err := outputsIn(replay, places)
 	if err != nil {
 		return nil, err
@@ -110,22 +114,33 @@ func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *recor
 	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
 	commands := sessionsOf(recorded, polled)
 	for _, recordedCall := range recorded {
-		d := Difference{Subject: fmt.Sprintf("call %s (%s)", recordedCall.Ref(), recordedCall.Tool), ignoreVolatile: dialect.Is(recordedCall.Tool, dialect.Commands)}
+		difference := Difference{Subject: fmt.Sprintf("call %s (%s)", recordedCall.Ref(), recordedCall.Tool), ignoreVolatile: dialect.Is(recordedCall.Tool, dialect.Commands)}
 		replayedCall, ran := replayed.resultFor(recordedCall.Ref())
 		if !ran {
 			replayedCall.Output, replayedCall.Failed = "(not called)", recordedCall.Failed
 		}
-		d.Recorded, d.Replayed = outputTexts(recordedCall, r.Directory, replayedCall, replay)
-		d.Replayed = places.Replace(d.Replayed)
-		if ran && commands.prependEarlier(recordedCall.Ref(), &d) {
+		difference.Recorded, difference.Replayed = outputTexts(recordedCall, r.Directory, replayedCall, replay)
+		difference.Replayed = places.Replace(difference.Replayed)
+		if ran && commands.prependEarlier(recordedCall.Ref(), &difference) {
 			continue
 		}
-		found.addIfDifferent(d)
-		if recordedCall.Failed != replayedCall.Failed && d.textForComparison(d.Recorded) == d.textForComparison(d.Replayed) {
-			found.compare(d.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
+		found.addIfDifferent(difference)
+		sameOutput := difference.textForComparison(difference.Recorded) == difference.textForComparison(difference.Replayed)
+		if sameOutput {
+			found.compare(difference.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
 		}
 	}
 	return found, err
+}
+
+// replayedToRecordedPaths replaces the paths of a replay by those of the run.
+func (r Record) replayedToRecordedPaths(view *transcript.View, replay *record.Directory, treePath string) *strings.Replacer {
+	var pairs []string
+	if path := view.Policy.SandboxPath; path != "" { // ends in an id of the replay
+		pairs = append(pairs, path, cmp.Or(r.Policy.SandboxPath, r.Workspace.Root))
+	}
+	pairs = append(pairs, treePath, r.Workspace.Root, replay.Path(), r.Directory.Path())
+	return strings.NewReplacer(pairs...)
 }
 
 type replayOutputs struct {

@@ -53,6 +53,12 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	if len(red) > 0 {
 		return document.Bad, namesWithResult(red, verbForm(len(red), "fail"))
 	}
+	return verdictWithoutFailures(table, passed, failedBefore)
+}
+
+// verdictWithoutFailures returns the tone and words if no check fails because of the change. passed
+// counts the green checks, and failedBefore names those that failed before, too.
+func verdictWithoutFailures(table *transcript.Verify, passed int, failedBefore []string) (document.Tone, document.Text) {
 	var parts []document.Text
 	tone := document.Good
 	add := func(condition bool, partTone document.Tone, part document.Text) {
