@@ -102,9 +102,9 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		return "Warnings", texts[0] + ": " + prose(1)
 	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
 		return "Refusals", prose(0)
-	case slices.Contains([]string{"New", "Errorf", "Complain", "complain", "suggest", "wrong", "Wrong", "problem"}, name) && slices.Contains(configuration, folder) && strings.Contains(prose(0), " "):
+	case slices.Contains([]string{"New", "Errorf", "ReportAtNode", "complain", "suggest", "wrong", "Report", "problem"}, name) && slices.Contains(configuration, folder) && strings.Contains(prose(0), " "):
 		return "Mistakes of a job", prose(0)
-	case name == "WrongIf" && strings.Contains(prose(2), " "):
+	case name == "ReportIf" && strings.Contains(prose(2), " "):
 		return "Mistakes of a job", prose(2)
 	case name == "fault" && strings.Contains(prose(1), " "):
 		return "Problems that doctor finds", prose(1)
