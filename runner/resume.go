@@ -107,7 +107,7 @@ func (r *runner) adoptTranscript(h *history.Run, req *request) assignment {
 func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err error) {
 	h := a.resumedRun
 	if h.Foreign {
-		if err := h.HoldForeignIn(ctx, r.source, r.rec, r.checkoutOptions(a.dir)); err != nil {
+		if err := h.RefuseForeignExcess(ctx, r.source, r.rec, r.checkoutOptions(a.dir)); err != nil {
 			return nil, err
 		}
 	}

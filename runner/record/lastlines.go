@@ -23,11 +23,11 @@ func (d *Directory) LastLines(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return lastLines(strings.TrimPrefix(tail, "[…]\n")), nil
+	return lastLinesOf(strings.TrimPrefix(tail, "[…]\n")), nil
 }
 
-// lastLines returns the last lines of a text, within the limits of LastLines.
-func lastLines(text string) string {
+// lastLinesOf returns the last lines of a text, within the limits of LastLines.
+func lastLinesOf(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
 	all = all[max(0, len(all)-maxShownLines):]
 	bytes, first := 0, len(all)

@@ -115,9 +115,9 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	return strings.ToValidUTF8(text, "�"), nil
 }
 
-// Ends returns a log. A long one is shortened to its head and tail, with the size of the gap. The
+// HeadAndTail returns a log. A long one is shortened to its head and tail, with the size of the gap. The
 // first error of a compiler is in the head, test results are in the tail.
-func (d *Directory) Ends(name string, head, tail int64) (string, error) {
+func (d *Directory) HeadAndTail(name string, head, tail int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {
 		return "", err

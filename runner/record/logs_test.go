@@ -99,7 +99,7 @@ func TestEndsCountOmittedBytes(t *testing.T) {
 		put(t, d.Join("log"), log)
 		for head := range len(log) + 2 {
 			for tail := range len(log) + 2 {
-				got, err := d.Ends("log", int64(head), int64(tail))
+				got, err := d.HeadAndTail("log", int64(head), int64(tail))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -124,7 +124,7 @@ func TestEndsCountOmittedBytes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.Ends("none", 1, 1); err == nil {
+	if _, err := d.HeadAndTail("none", 1, 1); err == nil {
 		t.Error("a log that is not there has ends")
 	}
 }

@@ -63,7 +63,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
-		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: unconfined(),
+		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: noConfinement(),
 	}
 }
 
@@ -163,8 +163,10 @@ type Confinement struct {
 	WorkTree string   `json:"work_tree"` // the tree that commands worked in: overlay, private
 }
 
-// unconfined returns the confinement of a run without a sandbox, or without commands.
-func unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
+// noConfinement returns the confinement of a run without a sandbox, or without commands.
+func noConfinement() Confinement {
+	return Confinement{string(sandbox.LevelNone), []string{}, "checkout"}
+}
 
 // ChangeSummary has the size of the change.
 type ChangeSummary struct {

@@ -259,7 +259,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if ran.Color() == "green" {
 		return nil
 	}
-	output, err := c.Record.Ends(script.Log, maxTestFileBytes, maxTestFileBytes)
+	output, err := c.Record.HeadAndTail(script.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
 		return fmt.Errorf("read log of %s: %w", name, err)
 	}

@@ -308,7 +308,7 @@ func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.T
 	}
 	result := treeResult{state: r.state, log: transcript.DecidingRun(r.runs).Log}
 	for _, run := range r.runs {
-		output, err := p.Record.Ends(run.Log, maxTestFileBytes, maxTestFileBytes)
+		output, err := p.Record.HeadAndTail(run.Log, maxTestFileBytes, maxTestFileBytes)
 		if err != nil {
 			return result, err
 		}

@@ -83,7 +83,7 @@ func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool
 	if namesLoadError || was.Log == "" || was.Before == "timeout" {
 		return false, nil
 	}
-	output, err := c.Record.Ends(was.Log, maxTestFileBytes, maxTestFileBytes)
+	output, err := c.Record.HeadAndTail(was.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", was.Log, err)
 	}
@@ -116,7 +116,7 @@ func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int,
 		return nil, err
 	}
 	if state == "red" {
-		if reported.output, err = c.Record.Ends(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
+		if reported.output, err = c.Record.HeadAndTail(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
 			return nil, fmt.Errorf("read %s: %w", row.Log, err)
 		}
 	}

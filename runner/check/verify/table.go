@@ -127,7 +127,7 @@ func (c Checks) DescribeRed(table transcript.Verify, remark string) (string, err
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%s",
 			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row))
 		for _, log := range logsToAgent(row) {
-			shown, err := c.Record.Ends(log, headToAgent, tailToAgent)
+			shown, err := c.Record.HeadAndTail(log, headToAgent, tailToAgent)
 			if err != nil {
 				return "", fmt.Errorf("read log of %s: %w", row.Name, err)
 			}

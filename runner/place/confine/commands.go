@@ -121,7 +121,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 		fmt.Fprintf(log, "\nagent-ci: exit status %d: a command wrote into a pipe whose reader had ended, as head and grep -q do. "+
 			"Checks run with pipefail; if that is no failure, begin the check with `set +o pipefail`\n", brokenPipe)
 	case err == nil && ran.ExitCode != 0 && script.Hint != nil:
-		output, failed := s.Record.Ends(script.Log, 0, hintBytes)
+		output, failed := s.Record.HeadAndTail(script.Log, 0, hintBytes)
 		if words := script.Hint(output); failed == nil && words != "" {
 			fmt.Fprintf(log, "\nagent-ci: %s\n", words)
 		}

@@ -63,7 +63,7 @@ func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
 		case run.hasOnlyCopy && !o.Unpublished:
 			p.KeptReason = keptOnlyCopy
 		default:
-			p.Bytes = sizeOf(run.Directory)
+			p.Bytes = directorySize(run.Directory)
 			if !o.DryRun {
 				p.remove(record.DigestsPath(m.Get))
 			}
@@ -104,8 +104,8 @@ func (m Machine) forgetGone(o PruneOptions) {
 	}
 }
 
-// sizeOf returns the size of the files in a directory in bytes.
-func sizeOf(path string) (bytes int64) {
+// directorySize returns the size of the files in a directory in bytes.
+func directorySize(path string) (bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // unreadable files do not count

@@ -292,7 +292,7 @@ func (r Record) checkRows(found *Differences) {
 			if check.Flaky == "accept" {
 				expected.Flaky = check.Flaky
 			}
-			if row.NotRun == transcript.NotConcerned && r.concerns(check) {
+			if row.NotRun == transcript.NotConcerned && r.appliesToChange(check) {
 				expected.NotRun = ""
 			}
 		}
@@ -304,8 +304,8 @@ func (r Record) checkRows(found *Differences) {
 	found.compare("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
 }
 
-// concerns reports whether a check is for the recorded change. An unreadable pattern matches any.
-func (r Record) concerns(check job.VerifyCheck) bool {
+// appliesToChange reports whether a check is for the recorded change. An unreadable pattern matches any.
+func (r Record) appliesToChange(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
 	}

@@ -19,46 +19,46 @@ import (
 // RefuseExcess refuses a foreign record whose job permits more than the local job file, base commit
 // and environment: its author chose settings and base commit. ws is on the recorded base, which
 // counts once origin has it.
-func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *workspace.Workspace, resumes bool) error {
+func (h *Run) RefuseExcess(ctx context.Context, source *settings.Source, ws *workspace.Workspace, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	if !published && (resumes || here.Env.InActions() && here.JobFile != "") {
+	if !published && (resumes || source.Env.InActions() && source.JobFile != "") {
 		return foreignRecordError("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
 	}
 	commit := settings.Commit{}
 	if published {
 		commit = ws.Commit()
 	}
-	set, err := here.LoadTemplate(ctx, commit)
+	set, err := source.LoadTemplate(ctx, commit)
 	if err != nil {
 		return err
 	}
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
 		return foreignRecordError("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
-	over := compare.FirstExcess(&h.Job, &set.Job, resumes)
-	if over == nil && resumes {
-		if over, err = h.elsewhere(&set.Job, here.Env, ws); err != nil {
+	excess := compare.FirstExcess(&h.Job, &set.Job, resumes)
+	if excess == nil && resumes {
+		if excess, err = h.branchOrRepositoryExcess(&set.Job, source.Env, ws); err != nil {
 			return err
 		}
 	}
-	if over == nil {
+	if excess == nil {
 		return nil
 	}
 	allowed := "the base commit and the settings here"
-	if here.JobFile != "" {
-		allowed += ", with the job " + here.JobFile + ","
+	if source.JobFile != "" {
+		allowed += ", with the job " + source.JobFile + ","
 	}
-	return foreignRecordError("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
+	return foreignRecordError("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", excess.Key, excess.Value, allowed)
 }
 
-// HoldForeignIn refuses to resume a foreign run that may do more than a new one here, in the checkout
+// RefuseForeignExcess refuses to resume a foreign run that may do more than a new one here, in the checkout
 // that o names.
-func (h *Run) HoldForeignIn(ctx context.Context, here *settings.Source, rec *record.Record, o workspace.Options) error {
-	ws, err := workspace.Open(ctx, rec, o)
+func (h *Run) RefuseForeignExcess(ctx context.Context, source *settings.Source, rec *record.Record, options workspace.Options) error {
+	ws, err := workspace.Open(ctx, rec, options)
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
@@ -66,11 +66,11 @@ func (h *Run) HoldForeignIn(ctx context.Context, here *settings.Source, rec *rec
 	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	return h.RefuseExcess(ctx, here, ws, true)
+	return h.RefuseExcess(ctx, source, ws, true)
 }
 
-// elsewhere returns the run's branch or repository outside the local job, or nil.
-func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
+// branchOrRepositoryExcess returns the run's branch or repository outside the local job, or nil.
+func (h *Run) branchOrRepositoryExcess(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
 	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil
 	}
@@ -83,7 +83,7 @@ func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Work
 }
 
 func firstProblem(err error) string {
-	if problems, is := errors.AsType[config.Problems](err); is {
+	if problems, areProblems := errors.AsType[config.Problems](err); areProblems {
 		return problems[0].String()
 	}
 	return err.Error()

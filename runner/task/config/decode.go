@@ -226,7 +226,7 @@ func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.
 		return d.reportWrongType(k, path, node)
 	}
 	present := make(map[string]bool)
-	for name, value := range d.pairs(path, node) {
+	for name, value := range d.namedValues(path, node) {
 		if !isNull(value) {
 			present[name.Value] = true
 		}
@@ -285,8 +285,8 @@ func (d *Decoder) mergeEntry(k *Key, path string, name, node *yaml.Node, into re
 	d.mergeValue(below, inner, node, into.Field(below.fieldIndex))
 }
 
-// pairs yields the names of a mapping with their values. It reports names that are invalid or repeated.
-func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+// namedValues yields the names of a mapping with their values. It reports names that are invalid or repeated.
+func (d *Decoder) namedValues(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
 		lines := make(map[string]int)
 		for pair := range slices.Chunk(node.Content, 2) {
@@ -339,7 +339,7 @@ func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.
 	if node.Kind != yaml.MappingNode {
 		return d.reportWrongType(k, path, node)
 	}
-	for name, node := range d.pairs(path, node) {
+	for name, node := range d.namedValues(path, node) {
 		inner := JoinPath(path, name.Value)
 		if err := k.Names.Check(name.Value); err != nil {
 			d.ReportAtNode(inner, name, "this name "+err.Error())
@@ -386,7 +386,7 @@ func (d *Decoder) toJSON(path string, node *yaml.Node) (value any) {
 		return list
 	case node.Kind == yaml.MappingNode:
 		mapping := make(map[string]any)
-		for name, node := range d.pairs(path, node) {
+		for name, node := range d.namedValues(path, node) {
 			mapping[name.Value] = d.toJSON(JoinPath(path, name.Value), node)
 		}
 		return mapping

@@ -188,7 +188,7 @@ func (k *Key) setDefault(text string, terms Terms) {
 	}
 	k.initialValue = reflect.New(k.goType).Elem()
 	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: ValuesLayer}}}
-	if node, err := (Assignment{Value: text}).node(k); err != nil || !d.mergeValue(k, "", node, k.initialValue) {
+	if node, err := (Assignment{Value: text}).valueNode(k); err != nil || !d.mergeValue(k, "", node, k.initialValue) {
 		panic(k.Path + ": wrong default " + text)
 	}
 }

@@ -53,7 +53,7 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 			d.ReportAtNode(a.Key, &yaml.Node{}, "cannot be set alone: "+wholeKey.Path+" must be set as a whole, as in "+wholeKey.Path+"="+wholeKey.Example)
 			continue
 		}
-		node, err := a.node(k)
+		node, err := a.valueNode(k)
 		if err != nil {
 			d.ReportAtNode(a.Key, &yaml.Node{}, err.Error())
 			continue
@@ -73,8 +73,8 @@ func (f *Format) wholeKeyAbove(path string) *Key {
 	return nil
 }
 
-// node returns the value of a for the key k. k is nil for an unknown key.
-func (a Assignment) node(k *Key) (*yaml.Node, error) {
+// valueNode returns the value of a for the key k. k is nil for an unknown key.
+func (a Assignment) valueNode(k *Key) (*yaml.Node, error) {
 	if k == nil || k.Shape == Text {
 		return TextNode(a.Value), nil
 	}

@@ -96,11 +96,11 @@ func (k *Key) choiceProblem(s string) (complaint, meant string) {
 	if len(k.Values) == 1 {
 		return given + " is not allowed; it must be " + k.Values[0], ""
 	}
-	return given + " is not one of " + k.choices(), Nearest(strings.ToLower(s), k.Values)
+	return given + " is not one of " + k.listValues(), Nearest(strings.ToLower(s), k.Values)
 }
 
-// choices lists the allowed values for a sentence.
-func (k *Key) choices() string {
+// listValues lists the allowed values for a sentence.
+func (k *Key) listValues() string {
 	shown := slices.Clone(k.Values)
 	for i, value := range shown {
 		if value == "" {

@@ -29,7 +29,7 @@ func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *for
 		case isAfter(askedAt, c.CreatedAt, c.UpdatedAt):
 			late++
 		case isQuestion(c):
-			parts = append(parts, commentPart("question", c))
+			parts = append(parts, partOfComment("question", c))
 		default:
 			trusted, err := s.isTrustedComment(ctx, repository, c)
 			if err != nil {
@@ -39,14 +39,14 @@ func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *for
 				untrusted++
 				continue
 			}
-			parts = append(parts, commentPart("comment", c))
+			parts = append(parts, partOfComment("comment", c))
 		}
 	}
 	s.warnOfComments(ref, issue.MoreComments, untrusted, late)
 	return parts, progress, nil
 }
 
-func commentPart(kind string, c forge.Comment) clean.Part {
+func partOfComment(kind string, c forge.Comment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, QuestionsMark)}
 }
 

@@ -42,9 +42,9 @@ func ReadDiff(ctx context.Context, repository forge.Repository, number int) (*fo
 		"Pull request #%d got new commits each time its diff was read; run again later.", number)
 }
 
-// diffPart formats the diff for an agent: the hunks of each file with new line numbers, and hidden
+// partOfDiff formats the diff for an agent: the hunks of each file with new line numbers, and hidden
 // characters made visible.
-func diffPart(pull *forge.PullRequest, files []forge.PullFile) clean.Part {
+func partOfDiff(pull *forge.PullRequest, files []forge.PullFile) clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files changed.\n", len(files))
 	for _, file := range files {

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// input holds the texts written for a task, as of the time of the request.
-type input struct {
+// taskInput holds the texts written for a task, as of the time of the request.
+type taskInput struct {
 	title    string
 	parts    []clean.Part    // as written
 	progress []forge.Comment // of runs, as it seems, among the comments
@@ -28,7 +28,7 @@ type input struct {
 }
 
 // digest names the input: the same words of the same people have the same.
-func (i *input) digest() (string, error) {
+func (i *taskInput) digest() (string, error) {
 	raw, err := json.Marshal(struct {
 		Title string
 		Parts []clean.Part
@@ -42,7 +42,7 @@ func (i *input) digest() (string, error) {
 
 // addInput returns the task with the cleaned texts of an input. It warns about removed hidden
 // text.
-func (s *Source) addInput(t Task, texts input, place string) (Task, error) {
+func (s *Source) addInput(t Task, texts taskInput, place string) (Task, error) {
 	var err error
 	if t.InputDigest, err = texts.digest(); err != nil {
 		return t, err
@@ -104,7 +104,7 @@ func (s *Source) forgeIssue(ctx context.Context, ref form.Issue) (*forge.Issue, 
 }
 
 // issueInput returns an issue and its trusted comments, as of the time of the request.
-func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
+func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (taskInput, error) {
 	title, body := issue.Title, issue.Body
 	if earlier := s.issueInEvent(ref); earlier != nil {
 		title, body = earlier.Title, earlier.Body
@@ -113,7 +113,7 @@ func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Is
 		}
 	}
 	comments, progress, err := s.trustedComments(ctx, ref, issue, askedAt)
-	return input{
+	return taskInput{
 		title: title, ref: ref, issue: issue, progress: progress,
 		parts: append([]clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}, comments...),
 	}, err

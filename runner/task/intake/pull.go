@@ -55,12 +55,12 @@ func requestTexts(parts []clean.Part) string {
 }
 
 // continueInput returns the input for continuing a run's pull request.
-func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (input, error) {
-	var texts input
+func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (taskInput, error) {
+	var texts taskInput
 	if number := IssueOfBranch(pull.Head); number != 0 {
 		var err error
 		if texts, err = s.issueOfRunBranch(ctx, number); err != nil {
-			return input{}, err
+			return taskInput{}, err
 		}
 	}
 	texts.title, _ = s.pullTextsInEvent(pull)
@@ -72,13 +72,13 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 // joinInput returns the input for joining a person's pull request, as of the time of the request.
 // The title is the first line of the request, because it becomes the commit's title. The pull
 // request keeps its own.
-func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
+func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (taskInput, error) {
 	title, described := s.pullTextsInEvent(pull)
 	described = title + "\n\n" + described
 	if asked, _, _ := strings.Cut(s.Request.Words, "\n"); strings.TrimSpace(asked) != "" {
 		title = asked
 	}
-	return input{title: title, parts: []clean.Part{
+	return taskInput{title: title, parts: []clean.Part{
 		{Kind: "pull_request", Author: pull.Author.Login, Text: described},
 		{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf(
 			"The checkout holds the branch of this pull request with its commits; it goes to %s. Your change becomes one commit on top of them. Add what is asked for below, and leave the rest as its author made it.", pull.Base)},
@@ -108,22 +108,22 @@ func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]c
 
 // issueOfRunBranch reads the issue of a run's branch. A deleted or closed issue is no error. The event
 // does not contain the issue's earlier text, so an issue edited after the request is left out.
-func (s *Source) issueOfRunBranch(ctx context.Context, number int) (input, error) {
+func (s *Source) issueOfRunBranch(ctx context.Context, number int) (taskInput, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: number}
 	issue, err := s.forgeIssue(ctx, ref)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:
-		return input{}, nil
+		return taskInput{}, nil
 	case err != nil:
-		return input{}, err
+		return taskInput{}, err
 	case issue.PullRequest:
-		return input{}, nil
+		return taskInput{}, nil
 	}
 	askedAt := s.Request.RequestedAt
 	if s.Request.Repair { // a run's own comment on the issue is later than its commit
 		why, err := s.distrustReason(ctx, s.eventRepository(), issue.Author)
 		if err != nil {
-			return input{}, err
+			return taskInput{}, err
 		}
 		if why == "" {
 			askedAt = time.Time{}
@@ -131,7 +131,7 @@ func (s *Source) issueOfRunBranch(ctx context.Context, number int) (input, error
 	}
 	if isAfter(askedAt, issue.UpdatedAt) {
 		s.Record.Warn("edited_after_trigger", "%s was changed after the request on the pull request; its text was not read.", ref)
-		return input{ref: ref, issue: issue}, nil
+		return taskInput{ref: ref, issue: issue}, nil
 	}
 	return s.issueInput(ctx, ref, issue, askedAt)
 }
@@ -148,14 +148,14 @@ func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 	for _, c := range comments {
 		switch {
 		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
-			reviewParts = append(reviewParts, linePart("request", c))
+			reviewParts = append(reviewParts, partOfLineComment("request", c))
 		case c.ID != q.WordsID && !isAfter(q.RequestedAt, c.CreatedAt, c.UpdatedAt):
 			trusted, err := s.isTrustedComment(ctx, s.eventRepository(), forge.Comment{Author: c.Author})
 			if err != nil {
 				return nil, err
 			}
 			if trusted {
-				earlier = append(earlier, linePart("comment", c))
+				earlier = append(earlier, partOfLineComment("comment", c))
 			}
 		}
 	}
@@ -169,9 +169,9 @@ func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 	return append(earlier, reviewParts...), nil
 }
 
-// linePart formats a comment on a line of the diff. It omits the line number: the number changes
+// partOfLineComment formats a comment on a line of the diff. It omits the line number: the number changes
 // with the branch, and the same input would get another digest.
-func linePart(kind string, c forge.ReviewComment) clean.Part {
+func partOfLineComment(kind string, c forge.ReviewComment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: fmt.Sprintf(
 		"On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
 }

@@ -43,7 +43,7 @@ func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(
 
 // Read reads the task. pull is the pull request returned by Admit.
 func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
-	t, err := s.read(ctx, pull)
+	t, err := s.readTask(ctx, pull)
 	if err != nil {
 		return Task{}, err
 	}
@@ -63,8 +63,8 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 	return t, nil
 }
 
-// read reads the task: the subject of feedback, an event's pull request or request, a named issue, or the prompt.
-func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
+// readTask reads the task: the subject of feedback, an event's pull request or request, a named issue, or the prompt.
+func (s *Source) readTask(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	switch {
 	case s.Job.Publish.IsFeedback():
 		return s.readSubject(ctx)
@@ -111,7 +111,7 @@ func (s *Source) taskOfRequest() Task {
 func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	t, q := s.taskOfRequest(), s.Request
 	if q.Prompt != "" {
-		return s.addInput(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
+		return s.addInput(t, taskInput{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
 	var words []clean.Part
 	if q.Words != "" {

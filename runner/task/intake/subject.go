@@ -100,7 +100,7 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 
 // addSubjectInput returns the task with the job's instructions outside all marks, followed by the
 // marked texts on the subject.
-func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, texts input) (Task, error) {
+func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, texts taskInput) (Task, error) {
 	words, err := s.requesterParts(ctx, t.Subject)
 	if err != nil {
 		return t, err
@@ -177,9 +177,9 @@ func (s *Source) subjectRequestTime(ref form.Issue) time.Time {
 }
 
 // issueSubjectInput returns an issue and its trusted comments.
-func (s *Source) issueSubjectInput(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
+func (s *Source) issueSubjectInput(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (taskInput, error) {
 	if s.Job.Publish.As == job.AsReview {
-		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
+		return taskInput{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
 	}
 	texts, err := s.issueInput(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
@@ -191,30 +191,30 @@ func (s *Source) issueSubjectInput(ctx context.Context, _ *Task, ref form.Issue,
 
 // pullSubjectInput returns a pull request with its diff and its trusted comments. It rejects every
 // fork, because the fork's content would be in the agent's checkout.
-func (s *Source) pullSubjectInput(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
+func (s *Source) pullSubjectInput(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (taskInput, error) {
 	if err := requireJobRepository(s.Job, ref.Repository); err != nil {
-		return input{}, err
+		return taskInput{}, err
 	}
 	to := s.Forge.Repository(ref.Repository)
 	pull, files, err := ReadDiff(ctx, to, ref.Number)
 	if err != nil {
-		return input{}, err
+		return taskInput{}, err
 	}
 	if !strings.EqualFold(pull.HeadRepository, ref.Repository) {
-		return input{}, outcome.Stopf(outcome.Skipped, "fork",
+		return taskInput{}, outcome.Stopf(outcome.Skipped, "fork",
 			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
 	}
 	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
 	comments, _, err := s.trustedComments(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
-		return input{}, err
+		return taskInput{}, err
 	}
 	onLines, err := s.lineComments(ctx, to, ref.Number)
 	if err != nil {
-		return input{}, err
+		return taskInput{}, err
 	}
-	parts := []clean.Part{{Kind: "pull_request", Author: pull.Author.Login, Text: pull.Title + "\n\n" + pull.Body}, diffPart(pull, files)}
-	return input{ref: ref, parts: slices.Concat(parts, comments, onLines)}, nil
+	parts := []clean.Part{{Kind: "pull_request", Author: pull.Author.Login, Text: pull.Title + "\n\n" + pull.Body}, partOfDiff(pull, files)}
+	return taskInput{ref: ref, parts: slices.Concat(parts, comments, onLines)}, nil
 }
 
 // lineComments returns the comments on the diff by trusted authors, and the findings of earlier runs. The agent must
@@ -233,7 +233,7 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 		comment := forge.Comment{Author: c.Author}
 		if strings.HasPrefix(c.Body, FindingMark) && own(comment) {
 			c.Body = strings.TrimPrefix(c.Body, FindingMark)
-			found := linePart("comment", c)
+			found := partOfLineComment("comment", c)
 			found.Text = "Found by an earlier run, and said there already: do not say it again.\n\n" + found.Text
 			parts = append(parts, found)
 			continue
@@ -243,7 +243,7 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 			return nil, err
 		}
 		if trusted {
-			parts = append(parts, linePart("comment", c))
+			parts = append(parts, partOfLineComment("comment", c))
 		}
 	}
 	return parts, nil

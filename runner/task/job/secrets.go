@@ -145,15 +145,15 @@ func (d *validator) checkSecret(place string, s *Secret, before []Secret) {
 	d.checkSecretName(place, *s, before)
 	for _, entry := range s.AllowedHosts() {
 		_, err := entry.reachList()
-		if _, private := reach.ParsePrivate(entry.Host); private == nil && err != nil {
+		_, errPrivate := reach.ParsePrivate(entry.Host)
+		if err != nil && errPrivate == nil {
 			err = errors.New("is a private address; give the secret private: true")
 		}
 		d.reportEach(place, mistake{err != nil, "hosts", fmt.Sprintf("has %s, which %v", entry.Host, err)})
 	}
-	switch user, is := presetUsers[s.Preset]; {
-	case is:
+	if user, isPreset := presetUsers[s.Preset]; isPreset {
 		d.checkPreset(place, s, user)
-	case !d.HasProblemBelow(config.JoinPath(place, "preset")): // otherwise its allowed keys are unknown
+	} else if !d.HasProblemBelow(config.JoinPath(place, "preset")) { // otherwise its allowed keys are unknown
 		d.checkRequestPlace(place, s)
 	}
 	d.reportEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})

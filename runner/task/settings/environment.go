@@ -143,10 +143,10 @@ func proxyLogins(name, address string) []string {
 	login := beforeHost(address)
 	user, password, _ := strings.Cut(login, ":")
 	minLength := secrets.MinLength
-	logins := []string{login, unescaped(user) + ":" + unescaped(password)}
+	logins := []string{login, unescapeURL(user) + ":" + unescapeURL(password)}
 	if password == "" {
 		minLength = minTokenLength
-		logins = []string{user, unescaped(user)}
+		logins = []string{user, unescapeURL(user)}
 	}
 	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < minLength })
 }
@@ -163,7 +163,7 @@ func beforeHost(address string) string {
 	return authority[:max(strings.LastIndexByte(authority, '@'), 0)]
 }
 
-func unescaped(text string) string {
+func unescapeURL(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
 	}
