@@ -299,7 +299,7 @@ func (d *Directory) WriteJSON(name string, value any) error {
 	return d.Write(name, append(raw, '\n'))
 }
 
-// ReadJSON reads a file of WriteJSON into value. there is false if there is no such file.
+// ReadJSON reads a file of WriteJSON into value. exists is false for a missing file.
 func (d *Directory) ReadJSON(name string, value any) (exists bool, err error) {
 	raw, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -115,7 +115,7 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	return strings.ToValidUTF8(text, "�"), nil
 }
 
-// HeadAndTail returns a log. A long one is shortened to its head and tail, with the size of the gap. The
+// HeadAndTail returns a log. It shortens a long log to head and tail, and shows the size of the gap. The
 // first error of a compiler is in the head, test results are in the tail.
 func (d *Directory) HeadAndTail(name string, head, tail int64) (string, error) {
 	f, err := d.Open(name)

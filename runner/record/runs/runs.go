@@ -59,7 +59,7 @@ type Machine struct {
 	Resumable func(*record.Directory) error
 }
 
-// List returns the runs, the newest first. It skips anything that is no run directory.
+// List returns the runs, the newest first. It skips other folders.
 func (m Machine) List() ([]Run, error) {
 	var all []Run
 	folder, entries, err := m.entries()
@@ -119,8 +119,8 @@ func (m Machine) Find(name string) string {
 	return cmp.Or(record.RunsElsewhere(m.Get)[name], name)
 }
 
-// summarize returns the summary of the run in a directory. It returns false if there is no run with this
-// id.
+// summarize returns the summary of the run in a directory. It returns false for a
+// missing run, and for a run with another id.
 func (m Machine) summarize(id, path string) (Run, bool) {
 	dir, err := record.OpenDirectory(path)
 	if err != nil {

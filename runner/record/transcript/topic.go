@@ -31,7 +31,7 @@ var topicKeys = sync.OnceValue(func() []string {
 })
 
 // Topic returns the subject of a call in one line: the command, the path, or the files of a patch.
-// It has at most 100 UTF-16 units. It comes from the model, so it is hostile.
+// It has at most 100 UTF-16 units. Its text is the model's, so treat it as hostile.
 func Topic(input string) string {
 	text := input
 	var args map[string]json.RawMessage

@@ -84,21 +84,6 @@ func TestParsesTypedIssues(t *testing.T) {
 	}
 }
 
-func TestReportsUnusableEvents(t *testing.T) {
-	for name, c := range map[string]struct {
-		event intake.Event
-		want  string
-	}{
-		"none":   {eventOf(t, "", ""), ""},
-		"whole":  {eventOf(t, "push", `{}`), ""},
-		"broken": {eventOf(t, "push", `[`), "invalid_input/event"},
-	} {
-		if err := c.event.UnusableError(); reasonOf(err) != c.want {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestBaseIgnoresPullRequestHead takes care that the head of a pull request, which anybody may write,
 // configures nothing.
 func TestBaseIgnoresPullRequestHead(t *testing.T) {

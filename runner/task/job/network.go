@@ -19,7 +19,7 @@ import (
 // Network is the network access of commands: a word, or a list of hosts. In YAML and JSON it is the
 // word, or {allow: [...]}. The zero value is "".
 type Network struct {
-	// Mode is none, loopback or full; empty where there is a list.
+	// Mode is none, loopback or full; empty beside a list.
 	Mode  string        `json:"-" config:"text"`
 	Allow []AllowedHost `json:"allow,omitempty" config:"nonempty" form:"host" most:"max_hosts" example:"[api.example.com, \"*.example.org\"]" instead:"for no network at all write loopback or none"`
 	// Proxy is for a list, or with loopback for the hosts of secrets.

