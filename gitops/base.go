@@ -13,7 +13,7 @@ import (
 )
 
 // CheckedOut reports whether a branch was checked out when the checkout was opened.
-func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.opened.branch }
+func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.start.branch }
 
 // currentBase returns the commit that the work tree's files are compared with: the base in a layer,
 // the start commit in the checkout.
@@ -29,7 +29,7 @@ func (c *Checkout) currentBase() Base {
 // before.
 func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
 	in := c.InLayer(l)
-	based, err := in.writeBase(ctx, c.opened.tree, snap)
+	based, err := in.writeBase(ctx, c.start.tree, snap)
 	if err != nil {
 		return nil, fmt.Errorf("put the base into the work tree: %w", err)
 	}
@@ -53,7 +53,7 @@ func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snap
 	c.work = c.work.ScanningAll() // the base may have other ignore rules, so the layer's changes are not enough
 	based, err := c.snapshot(ctx, ix)
 	if err == nil {
-		based.elsewhere = c.submodulesElsewhere(changes)
+		based.movedSubmodules = c.submodulesElsewhere(changes)
 	}
 	return based, err
 }

@@ -92,7 +92,7 @@ func (c *changeCollector) addFound(f scan.Found) {
 	case scan.Unreadable:
 		c.problem(ProblemUnreadable, f.Path, "the folder may not be read")
 	default:
-		if !c.landed[f.Path] && !c.snap.covers(f.Path) {
+		if !c.landed[f.Path] && !c.snap.wasUntracked(f.Path) {
 			c.addUntracked(f)
 		}
 	}

@@ -61,13 +61,13 @@ type Checkout struct {
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
 	filters worktree.Filters
-	opened  openedState
+	start   startState
 
 	switched bool // this process moved the checkout to another commit or branch
 }
 
-// openedState is the state of a checkout before any change.
-type openedState struct {
+// startState is the state of a checkout before any change.
+type startState struct {
 	head   string // the content of HEAD
 	branch string // short name; "" when detached
 	commit plumbing.Hash
@@ -82,7 +82,7 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err != nil {
 		return nil, err
 	}
-	repo.Mark = cmp.Or(o.LockMark, repository.DefaultMark)
+	repo.LockMark = cmp.Or(o.LockMark, repository.DefaultMark)
 	c := &Checkout{repo: repo}
 	if err := c.open(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -92,11 +92,11 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 
 // open opens the objects and the work tree, checks out HEAD if asked to, and reads the position.
 func (c *Checkout) open(ctx context.Context, o Options) (err error) {
-	c.objects = objects.Open(c.repo.Private, c.repo.Folders...)
+	c.objects = objects.Open(c.repo.PrivateDir, c.repo.ObjectFolders...)
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
-	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{OwnFolder: o.LFS, Shared: lfs.ObjectFolders(c.repo.Folders)}}
+	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{OwnFolder: o.LFS, Shared: lfs.ObjectFolders(c.repo.ObjectFolders)}}
 	c.work.SetFilters(c.filters)
 	if o.CheckOutHead {
 		if err := c.checkOutHead(ctx); err != nil {
@@ -105,14 +105,14 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	}
 	opened, err := c.readPosition(ctx)
 	if err == nil {
-		c.setOpened(opened)
+		c.setStart(opened)
 	}
 	return err
 }
 
-// setOpened sets the state on which the checkout was opened. The base becomes its commit.
-func (c *Checkout) setOpened(s openedState) {
-	c.opened = s
+// setStart sets the state on which the checkout was opened. The base becomes its commit.
+func (c *Checkout) setStart(s startState) {
+	c.start = s
 	start := Base{Branch: s.branch, SHA: s.commit.String(), Tree: trees.IDOf(s.tree)}
 	c.Store = trees.Open(c.repo, c.objects, c.work, start)
 }
@@ -131,8 +131,8 @@ func (c *Checkout) checkOutHead(ctx context.Context) error {
 }
 
 // readPosition reads HEAD, its commit and the index. It returns ErrNoCommit for a branch without commits.
-func (c *Checkout) readPosition(ctx context.Context) (openedState, error) {
-	p := openedState{}
+func (c *Checkout) readPosition(ctx context.Context) (startState, error) {
+	p := startState{}
 	var err error
 	p.head, p.commit, err = c.repo.Head()
 	switch {
@@ -166,7 +166,7 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now.head != c.opened.head || now.commit != c.opened.commit || !now.index.SameEntries(c.opened.index), nil
+	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
 }
 
 // MovedExcept reports whether HEAD or the index moved since the checkout was opened, except by a finished
@@ -186,7 +186,7 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 		done = trees.IDOf(id.TreeHash)
 	}
 	switched := commit != "" && now.commit.String() == commit && now.head == headContent(branch, commit)
-	if !switched && (now.head != c.opened.head || now.commit != c.opened.commit) {
+	if !switched && (now.head != c.start.head || now.commit != c.start.commit) {
 		return true, nil
 	}
 	for _, tree := range []Tree{start.Tree, done} {
@@ -236,7 +236,7 @@ func (c *Checkout) Claim() error { return c.repo.Claim() }
 
 // ClaimWithRetry is Claim for use after a killed process: it waits up to a second for that
 // process's children to exit.
-func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
+func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.ClaimWithRetry(ctx) }
 
 // Share lets other processes share the work tree, such as those in a layer above it, and excludes
 // claims. It replaces a claim of this process. It returns an *InUseError if another process holds a
@@ -247,7 +247,7 @@ func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 // is called. It waits up to a second for a running git, then returns an *InUseError. If this
 // Checkout already holds the lock, the inner release does nothing.
 func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err error) {
-	if c.repo.Holds() {
+	if c.repo.HoldsIndex() {
 		return func() error { return nil }, nil
 	}
 	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx)
@@ -263,7 +263,7 @@ func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwrita
 
 // RequireIdle returns an *InUseError if a git process works in the checkout for more than a second,
 // or left a lock. Call it before the work: otherwise a lock is only found afterwards.
-func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.Idle(ctx) }
+func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.RequireIdle(ctx) }
 
 // Hide excludes paths, with everything below, from snapshots, changes and copies. It neither
 // restores nor removes them. The base commit must not contain them.

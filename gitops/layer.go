@@ -144,7 +144,7 @@ type GitFolder struct {
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
 	if err == nil && o.CopySettingsFrom != "" {
-		err = takeOverSettings(ctx, o.CopySettingsFrom, o.Dir)
+		err = copySettings(ctx, o.CopySettingsFrom, o.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
@@ -152,9 +152,9 @@ func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	return nil
 }
 
-// takeOverSettings copies the configuration, hooks and submodule repositories of the git folder
+// copySettings copies the configuration, hooks and submodule repositories of the git folder
 // like to dir. Commands may have written that folder. It ignores a missing folder.
-func takeOverSettings(ctx context.Context, like, dir string) error {
+func copySettings(ctx context.Context, like, dir string) error {
 	from, err := os.OpenRoot(like)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -203,7 +203,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 		seen[f.Path] = true
 		if stat, noted := snap.stats[f.Path]; noted {
 			changed[f.Path] = stat != f.Stat()
-		} else if !snap.covers(f.Path) {
+		} else if !snap.wasUntracked(f.Path) {
 			changed[f.Path] = true
 		}
 	})

@@ -91,9 +91,9 @@ func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, files []changeset.
 	return list, nil
 }
 
-// adoptLFS copies the contents of a change's Git LFS files, if they are available, to the
+// copyLFSToRepository copies the contents of a change's Git LFS files, if they are available, to the
 // repository's own store, where git-lfs finds them.
-func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
+func (c *Checkout) copyLFSToRepository(ctx context.Context, cs *ChangeSet) error {
 	files, err := c.LFSFiles(ctx, cs)
 	if err != nil {
 		return err
@@ -101,9 +101,9 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	return copyLFSContents(ctx, c.repo.CommonDir, files)
 }
 
-// addLFS copies new contents of a tree's Git LFS files to a git folder for commands. git-lfs finds
+// copyLFSForCommands copies new contents of a tree's Git LFS files to a git folder for commands. git-lfs finds
 // the base's contents through the borrowed objects.
-func (c *Checkout) addLFS(ctx context.Context, gitDir string, s TreeForCommands) error {
+func (c *Checkout) copyLFSForCommands(ctx context.Context, gitDir string, s TreeForCommands) error {
 	if !c.usesLFS() {
 		return nil
 	}
@@ -244,6 +244,6 @@ func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference)
 	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
 		return err
 	}
-	c.opened, err = c.readPosition(ctx)
+	c.start, err = c.readPosition(ctx)
 	return err
 }

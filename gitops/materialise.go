@@ -51,7 +51,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	if o.Untracked == "" {
 		return nil
 	}
-	if err := takeOverSettings(ctx, filepath.Join(o.Untracked, ".git"), gitDir); err != nil {
+	if err := copySettings(ctx, filepath.Join(o.Untracked, ".git"), gitDir); err != nil {
 		return err
 	}
 	if err := copytree.Into(ctx, root, o.Untracked); err != nil {

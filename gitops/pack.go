@@ -17,7 +17,7 @@ func (c *Checkout) Shallow() bool {
 // and the object folders that it borrows. Call ReloadObjects after adding objects.
 func (c *Checkout) Private() (dir string, borrowed []string, err error) {
 	_, err = c.repo.PrivateGit()
-	return c.repo.Private, c.repo.Folders, err
+	return c.repo.PrivateDir, c.repo.ObjectFolders, err
 }
 
 // ReloadObjects makes objects visible that git added to the private folder.
@@ -25,7 +25,7 @@ func (c *Checkout) ReloadObjects() { c.objects.Reindex() }
 
 // copyFetchedPacks copies fetched packs to another git folder, where checks may write.
 func (c *Checkout) copyFetchedPacks(gitDir string) error {
-	packs, err := filepath.Glob(filepath.Join(c.repo.Private, "objects", "pack", "pack-*"))
+	packs, err := filepath.Glob(filepath.Join(c.repo.PrivateDir, "objects", "pack", "pack-*"))
 	if err != nil {
 		return err
 	}
@@ -38,5 +38,5 @@ func (c *Checkout) copyFetchedPacks(gitDir string) error {
 	if len(packs) == 0 {
 		return nil
 	}
-	return regularfile.CopyIfThere(filepath.Join(c.repo.Private, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
+	return regularfile.CopyIfThere(filepath.Join(c.repo.PrivateDir, "shallow"), filepath.Join(gitDir, "shallow"), regularfile.Small)
 }

@@ -15,21 +15,21 @@ import (
 
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
 
-// mark is the state that a later process needs to resume in a checkout.
-type mark struct {
-	Version   int         `json:"version"`
-	Root      string      `json:"root"`
-	Device    uint32      `json:"device"`
-	Inode     uint32      `json:"inode"`
-	Head      string      `json:"head"` // the content of HEAD when it was opened
-	Branch    string      `json:"branch"`
-	Commit    string      `json:"commit"`
-	Base      Base        `json:"base"`
-	Untracked []untracked `json:"untracked"` // in the checkout, before the agent's first turn
-	InTree    []untracked `json:"in_tree"`   // in the work tree, if it is on another commit than the checkout
+// resumeState is the state that a later process needs to resume in a checkout.
+type resumeState struct {
+	Version   int              `json:"version"`
+	Root      string           `json:"root"`
+	Device    uint32           `json:"device"`
+	Inode     uint32           `json:"inode"`
+	Head      string           `json:"head"` // the content of HEAD when it was opened
+	Branch    string           `json:"branch"`
+	Commit    string           `json:"commit"`
+	Base      Base             `json:"base"`
+	Untracked []untrackedEntry `json:"untracked"` // in the checkout, before the agent's first turn
+	InTree    []untrackedEntry `json:"in_tree"`   // in the work tree, if it is on another commit than the checkout
 }
 
-type untracked struct {
+type untrackedEntry struct {
 	Path []byte      `json:"path"` // base64 in JSON, because a path need not be valid Unicode
 	Dir  bool        `json:"dir,omitempty"`
 	Seen bool        `json:"seen,omitempty"` // git does not ignore it, and it existed before the setup commands
@@ -40,13 +40,13 @@ type untracked struct {
 // the untracked files of two snapshots. snap is the snapshot of the checkout, inTree the one of the
 // work tree.
 func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
-	device, inode, err := identity(c.repo.Root)
+	device, inode, err := fileIdentity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
-	m := mark{
+	m := resumeState{
 		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.Base(),
-		Head: c.opened.head, Branch: c.opened.branch, Commit: c.opened.commit.String(),
+		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
 	m.Untracked = snap.untrackedList()
 	if c.Base().Tree != c.StartCommit().Tree {
@@ -60,21 +60,21 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 }
 
 // untrackedList returns the untracked files and folders, sorted by path.
-func (s *Snapshot) untrackedList() (all []untracked) {
+func (s *Snapshot) untrackedList() (all []untrackedEntry) {
 	for path, dir := range s.untracked {
 		_, seen := slices.BinarySearch(s.visibleBeforeSetup, path)
-		one := untracked{Path: []byte(path), Dir: dir, Seen: seen}
+		one := untrackedEntry{Path: []byte(path), Dir: dir, Seen: seen}
 		if stat, noted := s.stats[path]; noted {
 			one.Stat = &stat
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b untracked) int { return slices.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b untrackedEntry) int { return slices.Compare(a.Path, b.Path) })
 	return all
 }
 
 // withUntracked returns a snapshot with the index of s and the untracked files of a mark.
-func (s *Snapshot) withUntracked(all []untracked) *Snapshot {
+func (s *Snapshot) withUntracked(all []untrackedEntry) *Snapshot {
 	was := &Snapshot{index: s.index, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	for _, u := range all {
 		was.untracked[string(u.Path)] = u.Dir
@@ -103,11 +103,11 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 // given to [Checkout.Mark], with the current index. If the base has the same tree as the start
 // commit, both are the same snapshot.
 func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
-	var m mark
+	var m resumeState
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, nil, err
 	}
-	device, inode, err := identity(c.repo.Root)
+	device, inode, err := fileIdentity(c.repo.Root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +118,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	c.setOpened(openedState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash})
+	c.setStart(startState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash})
 	base, err := c.SetBase(BaseSpec{Branch: m.Base.Branch, SHA: m.Base.SHA})
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +127,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	c.opened.index = now.index
+	c.start.index = now.index
 	snap = now.withUntracked(m.Untracked)
 	if base.Tree == c.StartCommit().Tree {
 		return snap, snap, nil
@@ -135,8 +135,8 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	return snap, now.withUntracked(m.InTree), nil
 }
 
-// identity returns the numbers that identify a folder on this machine.
-func identity(root string) (device, inode uint32, err error) {
+// fileIdentity returns the numbers that identify a folder on this machine.
+func fileIdentity(root string) (device, inode uint32, err error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return 0, 0, err

@@ -22,7 +22,7 @@ type Snapshot struct {
 	untracked          map[string]bool       // by path; true for a folder, which covers everything below it
 	stats              map[string]index.Stat // of untracked files and links in the checkout
 	visibleBeforeSetup []string              // untracked paths that git did not ignore before the setup commands
-	elsewhere          []string              // submodules that are on another commit than in the base
+	movedSubmodules    []string              // submodules that are on another commit than in the base
 	dirty              map[string]bool       // tracked paths that differ from the commit that the work tree is based on
 }
 
@@ -39,7 +39,7 @@ func (c *Checkout) DropHidden(s *Snapshot) {
 
 // SubmodulesElsewhere lists the submodules that are on another commit than in the base. Only a
 // snapshot of WriteBase has any.
-func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
+func (s *Snapshot) SubmodulesElsewhere() []string { return s.movedSubmodules }
 
 // Submodules lists the paths of the submodules that were tracked when the snapshot was made.
 func (s *Snapshot) Submodules() []string {
@@ -87,8 +87,8 @@ func (s *Snapshot) excluded() []string {
 	return all
 }
 
-// covers reports whether path, or a folder above it, was untracked in the snapshot.
-func (s *Snapshot) covers(path string) bool {
+// wasUntracked reports whether path, or a folder above it, was untracked in the snapshot.
+func (s *Snapshot) wasUntracked(path string) bool {
 	if _, there := s.untracked[path]; there || len(s.untracked) == 0 {
 		return there
 	}
@@ -162,7 +162,7 @@ func (s *Snapshot) addUntracked(f scan.Found) (is bool) {
 // fileSystemTime returns the current time of the file system, which is coarser than the system
 // clock. No later write gets an earlier time.
 func (c *Checkout) fileSystemTime() (time.Time, error) {
-	path := filepath.Join(c.repo.Private, "clock")
+	path := filepath.Join(c.repo.PrivateDir, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return time.Time{}, err
 	}
@@ -216,7 +216,7 @@ func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *scan.Sca
 // updatedIndex returns ix with updates and the given modification time. It writes a private index
 // file and reads that.
 func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
-	path := filepath.Join(c.repo.Private, "base-index")
+	path := filepath.Join(c.repo.PrivateDir, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	if err != nil {
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
-	if branch == c.opened.branch || head == "ref: refs/heads/"+branch {
+	if branch == c.start.branch || head == "ref: refs/heads/"+branch {
 		return &InUseError{Root: c.Root(), Remedy: branch + " is checked out there, which is to move; switch to another branch"}
 	}
 	id := plumbing.NewHash(sha)
@@ -71,7 +71,7 @@ func (c *Checkout) prepareBranchMove(ctx context.Context, branch string, id plum
 	if err != nil && !errors.Is(err, repository.ErrNoRef) {
 		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
-	if err := c.mayMove(ctx, branch, id, cs); err != nil {
+	if err := c.requireMovable(ctx, branch, id, cs); err != nil {
 		return from, err
 	}
 	if err := c.copyCommitObjects(ctx, id, cs); err != nil {
@@ -90,7 +90,7 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
-	return c.repo.MoveHead(c.opened.head, headContent(branch, ""), id.String(), branch)
+	return c.repo.MoveHead(c.start.head, headContent(branch, ""), id.String(), branch)
 }
 
 // moveBranch moves a branch from one commit to another. It returns a *ForeignCommitError if
@@ -111,9 +111,9 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 	return err
 }
 
-// mayMove returns a *ForeignCommitError if moving the branch to the commit id would lose somebody's
+// requireMovable returns a *ForeignCommitError if moving the branch to the commit id would lose somebody's
 // commit. A tip that agent-ci made, or that is in the history of the base, may be left.
-func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
+func (c *Checkout) requireMovable(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.Tip(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
 		return err
@@ -133,7 +133,7 @@ func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *
 	if err != nil {
 		return err
 	}
-	if err := c.adoptLFS(ctx, cs); err != nil {
+	if err := c.copyLFSToRepository(ctx, cs); err != nil {
 		return err
 	}
 	repository := objects.Open(c.repo.CommonDir)
@@ -149,11 +149,11 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	changes, err := c.objects.Differences(ctx, c.opened.tree, cs.Tree.Hash())
+	changes, err := c.objects.Differences(ctx, c.start.tree, cs.Tree.Hash())
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, c.opened.tree, cs.Tree.Hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, c.start.tree, cs.Tree.Hash(), changes)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeF
 	if err := c.copyFetchedPacks(gitDir); err != nil {
 		return err
 	}
-	if err := c.addLFS(ctx, gitDir, s); err != nil {
+	if err := c.copyLFSForCommands(ctx, gitDir, s); err != nil {
 		return err
 	}
 	own := objects.Open(gitDir)
@@ -133,25 +133,25 @@ func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
 
 // objectLender is a git folder that lends objects to commands: the checkout's own or a submodule's.
 type objectLender struct {
-	module repository.Module // its Name is empty for the checkout's own
-	places []string          // empty folders in the borrowing git folder, one for each of the module's Folders
-	lfs    bool              // also lends Git LFS objects
+	module      repository.Module // its Name is empty for the checkout's own
+	mountPoints []string          // empty folders in the borrowing git folder, one for each of the module's Folders
+	lfs         bool              // also lends Git LFS objects
 }
 
-// lfsAt returns the folder in which git-lfs looks for borrowed contents, beside the object folder
+// lfsMountPoint returns the folder in which git-lfs looks for borrowed contents, beside the object folder
 // place.
-func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
+func lfsMountPoint(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
 // lenders lists the git folders that lend objects: first the checkout's own, then those of its submodules.
 func (c *Checkout) lenders() []objectLender {
-	all := []objectLender{{module: repository.Module{Folders: c.repo.Folders}, lfs: c.usesLFS()}}
+	all := []objectLender{{module: repository.Module{ObjectFolders: c.repo.ObjectFolders}, lfs: c.usesLFS()}}
 	for _, m := range c.repo.Modules() {
 		all = append(all, objectLender{module: m})
 	}
 	n := 0
 	for i := range all {
-		for range all[i].module.Folders {
-			all[i].places = append(all[i].places, filepath.Join("lent", strconv.Itoa(n), "objects"))
+		for range all[i].module.ObjectFolders {
+			all[i].mountPoints = append(all[i].mountPoints, filepath.Join("lent", strconv.Itoa(n), "objects"))
 			n++
 		}
 	}
@@ -164,7 +164,7 @@ func (c *Checkout) lenders() []objectLender {
 func (l objectLender) borrow(gitDir, seenAt string) error {
 	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
 	var alternates strings.Builder
-	for _, below := range l.places {
+	for _, below := range l.mountPoints {
 		place := filepath.Join(gitDir, below)
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return err
@@ -177,12 +177,12 @@ func (l objectLender) borrow(gitDir, seenAt string) error {
 		if !l.lfs {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Join(gitDir, lfsAt(below)), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(gitDir, lfsMountPoint(below)), 0o700); err != nil {
 			return err
 		}
 		fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(seenAt, below)))
 	}
-	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(l.module.Folders[0], "objects")))
+	fmt.Fprintln(&alternates, repository.QuoteAlternate(filepath.Join(l.module.ObjectFolders[0], "objects")))
 	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
@@ -191,10 +191,10 @@ func (l objectLender) borrow(gitDir, seenAt string) error {
 func (c *Checkout) LentObjects(dir string) map[string]string {
 	lent := map[string]string{}
 	for _, l := range c.lenders() {
-		for i, place := range l.places {
-			lent[filepath.Join(dir, ".git", place)] = filepath.Join(l.module.Folders[i], "objects")
+		for i, place := range l.mountPoints {
+			lent[filepath.Join(dir, ".git", place)] = filepath.Join(l.module.ObjectFolders[i], "objects")
 			if l.lfs {
-				lent[filepath.Join(dir, ".git", lfsAt(place))] = filepath.Join(l.module.Folders[i], "lfs", "objects")
+				lent[filepath.Join(dir, ".git", lfsMountPoint(place))] = filepath.Join(l.module.ObjectFolders[i], "lfs", "objects")
 			}
 		}
 	}

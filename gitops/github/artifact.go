@@ -42,9 +42,9 @@ const readActions = "actions: read"
 // Artifacts lists the artifacts of a workflow run in repository OWNER/NAME, newest first.
 func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64) ([]Artifact, error) {
 	r := c.repository(repositoryName)
-	what := call{doing: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
+	what := call{action: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
 	var all []Artifact
-	err := r.do(ctx, what, func() error {
+	err := r.run(ctx, what, func() error {
 		for page := 1; len(all) < maxArtifacts; page++ {
 			var reply struct{ Artifacts []Artifact }
 			path := fmt.Sprintf("repos/%s/actions/runs/%d/artifacts?per_page=%d&page=%d", r.fullName, run, pageSize, page)
@@ -66,23 +66,23 @@ func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64
 // Options.UserAgent. A wrong digest is an error, but is only detected after writing.
 func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
 	r := c.repository(repositoryName)
-	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
+	what := call{action: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
 	const expired = "it is not kept any more: artifacts are for as many days as retention-days of the workflow says"
-	place, err := r.placeOf(ctx, what, fmt.Sprintf("artifacts/%d/zip", a.ID), expired)
+	place, err := r.storageURL(ctx, what, fmt.Sprintf("artifacts/%d/zip", a.ID), expired)
 	if err != nil {
 		return err
 	}
 	if err := c.fetchArchive(ctx, place, a.Digest, to, most); err != nil {
-		return c.storeFailure(ctx, what, place, err)
+		return c.downloadError(ctx, what, place, err)
 	}
 	return nil
 }
 
-// placeOf asks the API for the URL of an archive or log. path is relative to the repository's
+// storageURL asks the API for the URL of an archive or log. path is relative to the repository's
 // actions. expired is the advice in the error if GitHub has deleted the content.
-func (r *repository) placeOf(ctx context.Context, what call, path, expired string) (place *url.URL, err error) {
-	err = r.do(ctx, what, func() (err error) {
-		place, err = r.redirectOf(ctx, "repos/"+r.fullName+"/actions/"+path)
+func (r *repository) storageURL(ctx context.Context, what call, path, expired string) (place *url.URL, err error) {
+	err = r.run(ctx, what, func() (err error) {
+		place, err = r.redirectTarget(ctx, "repos/"+r.fullName+"/actions/"+path)
 		return err
 	})
 	if e, ok := errors.AsType[*forge.Error](err); ok && e.Status == http.StatusGone {
@@ -91,8 +91,8 @@ func (r *repository) placeOf(ctx context.Context, what call, path, expired strin
 	return place, err
 }
 
-// redirectOf returns the URL that the API redirects a request to. Any other reply is an error.
-func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, error) {
+// redirectTarget returns the URL that the API redirects a request to. Any other reply is an error.
+func (r *repository) redirectTarget(ctx context.Context, path string) (*url.URL, error) {
 	request, err := r.rest.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, err
 	return place, nil
 }
 
-// fetchFrom requests a URL that the API has named.
-func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response, error) {
-	if err := c.mayStore(ctx, place); err != nil {
+// openStorage requests a URL that the API has named.
+func (c *Client) openStorage(ctx context.Context, place *url.URL) (*http.Response, error) {
+	if err := c.checkStorageURL(ctx, place); err != nil {
 		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
@@ -132,7 +132,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response,
 		return nil, withoutAddress(err)
 	}
 	request.Header.Set("User-Agent", defaultUserAgent)
-	response, err := c.storeClient().Do(request)
+	response, err := c.newStorageClient().Do(request)
 	if err != nil {
 		return nil, withoutAddress(err)
 	}
@@ -145,7 +145,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response,
 
 // fetchArchive downloads an archive from a URL that the API has named.
 func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
-	response, err := c.fetchFrom(ctx, place)
+	response, err := c.openStorage(ctx, place)
 	if err != nil {
 		return err
 	}
@@ -168,13 +168,13 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 
 func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
 
-// storeFailure describes a failed download without the URL, because its signature would give
+// downloadError describes a failed download without the URL, because its signature would give
 // everybody access.
-func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, err error) error {
+func (c *Client) downloadError(ctx context.Context, what call, place *url.URL, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
+		return fmt.Errorf("%s: %w", what.action, ctx.Err())
 	}
-	e := &forge.Error{Kind: forge.Unavailable, Doing: what.doing, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
+	e := &forge.Error{Kind: forge.Unavailable, Doing: what.action, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
 	if errors.As(err, new(*transport.RedirectError)) {
 		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub keeps nothing there"
 	}

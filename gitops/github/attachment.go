@@ -36,10 +36,10 @@ func newAttachments(server, repository, token string, base http.RoundTripper) (*
 	}
 	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{
-		Transport: &transport.Authorizer{Base: base, Token: token, May: a.opens},
+		Transport: &transport.Authorizer{Base: base, Token: token, MaySendTo: a.sendsTokenTo},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > transport.MaxRedirects || !a.leadsTo(req.URL) {
+			if len(via) > transport.MaxRedirects || !a.mayRedirectTo(req.URL) {
 				return &transport.RedirectError{Why: "it leads away from GitHub, to " + req.URL.Host}
 			}
 			return nil
@@ -66,8 +66,8 @@ var (
 	storeHosts = []string{"objects.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"}
 )
 
-// opens reports whether a request for u gets the token.
-func (a *attachments) opens(u *url.URL) bool {
+// sendsTokenTo reports whether a request for u gets the token.
+func (a *attachments) sendsTokenTo(u *url.URL) bool {
 	if origin.Of(u) != origin.Of(a.server) {
 		return false
 	}
@@ -75,8 +75,8 @@ func (a *attachments) opens(u *url.URL) bool {
 	return attachmentPath().MatchString(u.Path) || m != nil && strings.EqualFold(m[1], a.repository)
 }
 
-// ours reports whether u is an address of user images on GitHub.
-func (a *attachments) ours(u *url.URL) bool {
+// isImageURL reports whether u is an address of user images on GitHub.
+func (a *attachments) isImageURL(u *url.URL) bool {
 	switch {
 	case u.User != nil || u.Scheme != a.server.Scheme:
 		return false
@@ -89,10 +89,10 @@ func (a *attachments) ours(u *url.URL) bool {
 	return strings.HasSuffix(strings.ToLower(u.Host), "."+strings.ToLower(a.server.Host))
 }
 
-// leadsTo reports whether a redirect may go to u.
-func (a *attachments) leadsTo(u *url.URL) bool {
+// mayRedirectTo reports whether a redirect may go to u.
+func (a *attachments) mayRedirectTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
-	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
+	return a.isImageURL(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
 }
 
 func (r *repository) Attachment(ctx context.Context, address string) ([]byte, error) {
@@ -107,7 +107,7 @@ func (r *repository) Attachment(ctx context.Context, address string) ([]byte, er
 // address.
 func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
-	if err != nil || !a.ours(u) {
+	if err != nil || !a.isImageURL(u) {
 		return nil, fmt.Errorf("it is at no place of %s where images are", a.server.Host)
 	}
 	if strings.Contains(u.Path, "/blob/") && origin.Of(u) == origin.Of(a.server) {

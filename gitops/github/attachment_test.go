@@ -123,7 +123,7 @@ func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.ours(u); got != want {
+		if got := a.isImageURL(u); got != want {
 			t.Errorf("%s is a place of the server's: %v", address, got)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 
 // Checks reads the check runs of a commit, then its statuses, up to forge.MaxChecks together.
 func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, error) {
-	what := call{doing: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
+	what := call{action: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
 	runs, err := pagesUpTo(ctx, forge.MaxChecks, r, what, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
 		found, resp, err := r.rest.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: page})
 		if err != nil {
@@ -92,7 +92,7 @@ func cut(texts ...string) string {
 
 // WorkflowRun reads a workflow run.
 func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {
-	what := call{doing: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
+	what := call{action: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
 	var run struct {
 		gh.WorkflowRun
 		Path string // not in go-github v60
@@ -108,7 +108,7 @@ func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.Workflow
 
 // WorkflowJobs reads the jobs of the newest attempt.
 func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job, error) {
-	what := call{doing: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
+	what := call{action: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
 	return pagesUpTo(ctx, forge.MaxChecks, r, what, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
 		found, resp, err := r.rest.Actions.ListWorkflowJobs(ctx, r.owner, r.name, runID, &gh.ListWorkflowJobsOptions{Filter: "latest", ListOptions: page})
 		if err != nil {
@@ -136,15 +136,15 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 // JobLog opens the log of a job. It is usually on another host, which gets neither the token nor
 // Options.UserAgent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
-	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
+	what := call{action: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
 	const expired = "it is not kept any more: a repository's settings say for how many days logs are"
-	place, err := r.placeOf(ctx, what, fmt.Sprintf("jobs/%d/logs", jobID), expired)
+	place, err := r.storageURL(ctx, what, fmt.Sprintf("jobs/%d/logs", jobID), expired)
 	if err != nil {
 		return nil, err
 	}
-	response, err := r.fetchFrom(ctx, place)
+	response, err := r.openStorage(ctx, place)
 	if err != nil {
-		return nil, r.storeFailure(ctx, what, place, err)
+		return nil, r.downloadError(ctx, what, place, err)
 	}
 	return response.Body, nil
 }
@@ -155,8 +155,8 @@ var notNow = []string{"already running", "over a month ago", "cannot be rerun", 
 // RerunFailedJobs runs failed jobs again. If GitHub forbids that whatever the permission, the error
 // is Invalid instead of Forbidden.
 func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
-	what := call{doing: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
-	err := r.do(ctx, what, func() error {
+	what := call{action: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
+	err := r.run(ctx, what, func() error {
 		_, err := r.rest.Actions.RerunFailedJobsByID(ctx, r.owner, r.name, runID)
 		return err
 	})
@@ -168,7 +168,7 @@ func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
 }
 
 func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
+	what := call{action: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
 	all, err := pagesUpTo(ctx, pageSize, r, what, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, &page)
 	})
@@ -178,7 +178,7 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 // CommitAccounts asks GitHub for the accounts of a commit's mail addresses, and whether its
 // signature is valid.
 func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
-	what := call{doing: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
+	what := call{action: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
 	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
 		// Page 2 omits the changed files, which only the first page contains.
 		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
@@ -193,7 +193,7 @@ func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.Comm
 
 // PushedBy looks for the account in the newest activities of the branch.
 func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.User, error) {
-	what := call{doing: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: heads + branch}
+	what := call{action: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: heads + branch}
 	var pushes []struct { // not in go-github v60
 		After string
 		Actor *gh.User

@@ -86,7 +86,7 @@ func New(o Options) (*Client, error) {
 	}
 	scopes := &atomic.Pointer[string]{}
 	replies := &transport.BoundedReplies{Base: transport.New(), Limit: maxReply, Scopes: scopes}
-	authorized := &transport.Authorizer{Base: replies, Token: token, May: transport.SameOrigin(api)}
+	authorized := &transport.Authorizer{Base: replies, Token: token, MaySendTo: transport.SameOrigin(api)}
 	now := o.now
 	if now == nil {
 		now = time.Now

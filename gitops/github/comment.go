@@ -13,7 +13,7 @@ const writeIssues = "issues: write"
 
 // CreateComment comments on an issue or pull request.
 func (r *repository) CreateComment(ctx context.Context, number int, body string) (*forge.Comment, error) {
-	what := call{doing: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
+	what := call{action: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
 	written, err := ask(ctx, r, what, func() (*gh.IssueComment, *gh.Response, error) {
 		return r.rest.Issues.CreateComment(ctx, r.owner, r.name, number, &gh.IssueComment{Body: &body})
 	})
@@ -25,8 +25,8 @@ func (r *repository) CreateComment(ctx context.Context, number int, body string)
 }
 
 func (r *repository) EditComment(ctx context.Context, id int64, body string) error {
-	what := call{doing: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
-	return r.do(ctx, what, func() error {
+	what := call{action: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
+	return r.run(ctx, what, func() error {
 		_, _, err := r.rest.Issues.EditComment(ctx, r.owner, r.name, id, &gh.IssueComment{Body: &body})
 		return err
 	})
@@ -34,8 +34,8 @@ func (r *repository) EditComment(ctx context.Context, id int64, body string) err
 
 // DeleteComment deletes a comment. A missing comment is no error.
 func (r *repository) DeleteComment(ctx context.Context, id int64) error {
-	what := call{doing: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
-	err := r.do(ctx, what, func() error {
+	what := call{action: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
+	err := r.run(ctx, what, func() error {
 		_, err := r.rest.Issues.DeleteComment(ctx, r.owner, r.name, id)
 		return err
 	})
@@ -46,7 +46,7 @@ func (r *repository) DeleteComment(ctx context.Context, id int64) error {
 }
 
 func (r *repository) Comments(ctx context.Context, number int) ([]forge.Comment, error) {
-	what := call{doing: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
+	what := call{action: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
 	return r.comments(ctx, what, number)
 }
 
@@ -57,7 +57,7 @@ func (r *repository) comments(ctx context.Context, what call, number int) ([]for
 }
 
 func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.ReviewComment, error) {
-	what := call{doing: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	what := call{action: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
 	return pages(ctx, r, what, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
 		return r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, &gh.PullRequestListCommentsOptions{ListOptions: page})
 	})
@@ -73,7 +73,7 @@ func pages[T, C any](ctx context.Context, r *repository, what call, from func(T)
 func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	var all []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}
-	err := r.do(ctx, what, func() error {
+	err := r.run(ctx, what, func() error {
 		for len(all) < most {
 			page, resp, err := list(at)
 			if err != nil {

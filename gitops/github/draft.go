@@ -21,10 +21,10 @@ func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draf
 	if pull.Draft == draft {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("mark the pull request #%d as ready for review", pull.Number), permission: writePulls}
+	what := call{action: fmt.Sprintf("mark the pull request #%d as ready for review", pull.Number), permission: writePulls}
 	mutation := markReady
 	if draft {
-		what.doing = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
+		what.action = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
 		mutation = convertToDraft
 	}
 	if err := r.query(ctx, what, mutation, map[string]string{"id": pull.NodeID}, nil); err != nil {
@@ -47,10 +47,10 @@ func (c *Client) query(ctx context.Context, what call, query string, variables, 
 	}
 	reply.Data = data
 	if err := c.send(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply); err != nil {
-		return c.failed(ctx, what, err)
+		return c.errorFor(ctx, what, err)
 	}
 	if len(reply.Errors) > 0 {
-		return c.refused(what, reply.Errors)
+		return c.graphQLFailure(what, reply.Errors)
 	}
 	return nil
 }
@@ -74,16 +74,16 @@ var kindByGraphQLType = map[string]forge.Kind{
 	"UNPROCESSABLE":       forge.Invalid,
 }
 
-// refused returns the error for GraphQL errors, which have status 200.
-func (c *Client) refused(what call, list []graphQLError) error {
-	messages := names(list, func(each graphQLError) string { return each.Message })
+// graphQLFailure returns the error for GraphQL errors, which have status 200.
+func (c *Client) graphQLFailure(what call, list []graphQLError) error {
+	messages := namesOf(list, func(each graphQLError) string { return each.Message })
 	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
 	message := c.printable(strings.Join(messages, "; "))
 	if pullRequestsNotPermitted(message) {
 		kind = forge.NotPermitted
 	}
 	e := &forge.Error{
-		Kind: kind, Doing: what.doing, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
+		Kind: kind, Doing: what.action, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
 		Message: message, Err: errors.New("GraphQL errors"),
 	}
 	e.Remedy = c.remedy(e, what)

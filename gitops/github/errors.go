@@ -20,7 +20,7 @@ import (
 
 // call describes an API call for its error.
 type call struct {
-	doing      string
+	action     string
 	permission string   // permission that a fine-grained or Actions token needs
 	objects    []string // object ids in the call
 	ref        string   // heads/BRANCH in the call, or ""
@@ -28,13 +28,13 @@ type call struct {
 
 const heads = "heads/"
 
-// failed returns the error for a failed call. After the end of ctx it wraps the error of ctx
+// errorFor returns the error for a failed call. After the end of ctx it wraps the error of ctx
 // instead.
-func (c *Client) failed(ctx context.Context, what call, err error) error {
+func (c *Client) errorFor(ctx context.Context, what call, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
+		return fmt.Errorf("%s: %w", what.action, ctx.Err())
 	}
-	e := &forge.Error{Doing: what.doing, Err: err}
+	e := &forge.Error{Doing: what.action, Err: err}
 	if resp, message := replyOf(err); resp != nil {
 		fillFromReply(e, resp, message)
 		fillFromLimit(e, err)

@@ -14,14 +14,14 @@ const pageSize = 100
 // Issue reads an issue with its comments. GitHub redirects to the new place of a transferred issue,
 // so the number shows whether it was moved.
 func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error) {
-	what := call{doing: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
+	what := call{action: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
 	found, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) { return r.rest.Issues.Get(ctx, r.owner, r.name, number) })
 	if err != nil {
 		return nil, err
 	}
 	if found.GetNumber() != number {
 		return nil, &forge.Error{
-			Kind: forge.NotFound, Doing: what.doing, Message: "the issue was moved to " + r.printable(found.GetHTMLURL()),
+			Kind: forge.NotFound, Doing: what.action, Message: "the issue was moved to " + r.printable(found.GetHTMLURL()),
 			Remedy: "name the issue where it is now",
 		}
 	}
@@ -47,7 +47,7 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 		PullRequest: issue.IsPullRequest(),
 		Author:      userFrom(issue.GetUser()),
 		Association: issue.GetAuthorAssociation(),
-		Labels:      names(issue.Labels, (*gh.Label).GetName),
+		Labels:      namesOf(issue.Labels, (*gh.Label).GetName),
 		CreatedAt:   issue.GetCreatedAt().Time,
 		UpdatedAt:   issue.GetUpdatedAt().Time,
 	}

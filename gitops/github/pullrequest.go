@@ -20,7 +20,7 @@ const writePulls = "pull-requests: write"
 
 // FindPullRequest looks at the newest pull requests from the branch, up to one page.
 func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: heads + head}
+	what := call{action: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: heads + head}
 	pulls, err := ask(ctx, r, what, func() ([]*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
 			State: "all", Head: r.owner + ":" + head,
@@ -30,13 +30,13 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	if err != nil {
 		return nil, err
 	}
-	return preferred(pulls, r.owner, head, base), nil
+	return bestPullRequest(pulls, r.owner, head, base), nil
 }
 
-// preferred returns the best pull request from head, or nil. An open one into base is best, then an
+// bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an
 // open one into another base, then the newest closed one into base. If base is "", any base fits.
 // It checks head again, because GitHub ignores filters that it does not understand.
-func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
+func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
 		from := pull.GetHead()
@@ -60,7 +60,7 @@ func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullReq
 }
 
 func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	what := call{action: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
 	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Get(ctx, r.owner, r.name, number)
 	})
@@ -71,7 +71,7 @@ func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRe
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createOnce(ctx, pull)
-		if err == nil || attempt == transport.MaxAttempts || forge.KindOf(err) != forge.Unavailable && !unsettled(err) {
+		if err == nil || attempt == transport.MaxAttempts || forge.KindOf(err) != forge.Unavailable && !isUnknownObject(err) {
 			return created, err
 		}
 		if waitErr := r.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
@@ -92,7 +92,7 @@ func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRe
 
 // createOnce sends one attempt of CreatePullRequest.
 func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
+	what := call{action: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
 	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
 			Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
@@ -100,8 +100,8 @@ func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) 
 	})
 }
 
-// unsettled reports whether GitHub refused a call because it does not know a new object yet.
-func unsettled(err error) bool {
+// isUnknownObject reports whether GitHub refused a call because it does not know a new object yet.
+func isUnknownObject(err error) bool {
 	failed, ok := errors.AsType[*forge.Error](err)
 	return ok && failed.Status == http.StatusUnprocessableEntity &&
 		slices.ContainsFunc([]string{"PullRequest head invalid", "No commits between", "Could not resolve to a node"}, func(words string) bool {
@@ -109,12 +109,12 @@ func unsettled(err error) bool {
 		})
 }
 
-// settled sends a call about a new object. It retries the call a few times if GitHub does not know
+// retryUnknownObject sends a call about a new object. It retries the call a few times if GitHub does not know
 // the object yet.
-func (r *repository) settled(ctx context.Context, what call, send func() error) error {
+func (r *repository) retryUnknownObject(ctx context.Context, what call, send func() error) error {
 	for attempt := 1; ; attempt++ {
-		err := r.do(ctx, what, send)
-		if attempt == transport.MaxAttempts || forge.KindOf(err) != forge.NotFound && !unsettled(err) {
+		err := r.run(ctx, what, send)
+		if attempt == transport.MaxAttempts || forge.KindOf(err) != forge.NotFound && !isUnknownObject(err) {
 			return err
 		}
 		if r.wait(ctx, transport.FirstDelay<<attempt) != nil {
@@ -124,7 +124,7 @@ func (r *repository) settled(ctx context.Context, what call, send func() error) 
 }
 
 func (r *repository) UpdatePullRequest(ctx context.Context, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
+	what := call{action: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
 	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
 	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Edit(ctx, r.owner, r.name, number, edit)
@@ -155,14 +155,14 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
 		Base:      pull.GetBase().GetRef(),
 		Author:    userFrom(pull.GetUser()),
-		Labels:    names(pull.Labels, (*gh.Label).GetName),
-		Assignees: names(pull.Assignees, (*gh.User).GetLogin),
-		Reviewers: names(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: names(pull.RequestedTeams, (*gh.Team).GetSlug),
+		Labels:    namesOf(pull.Labels, (*gh.Label).GetName),
+		Assignees: namesOf(pull.Assignees, (*gh.User).GetLogin),
+		Reviewers: namesOf(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: namesOf(pull.RequestedTeams, (*gh.Team).GetSlug),
 	}
 }
 
-// names returns the name of each element.
-func names[T any](list []T, name func(T) string) []string {
+// namesOf returns the name of each element.
+func namesOf[T any](list []T, name func(T) string) []string {
 	var all []string
 	for _, each := range list {
 		all = append(all, name(each))
@@ -175,8 +175,8 @@ func (r *repository) AddLabels(ctx context.Context, number int, labels []string)
 	if len(labels) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
-	return r.settled(ctx, what, func() error { // go-github sends only the list, which GitHub does not document
+	what := call{action: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
+	return r.retryUnknownObject(ctx, what, func() error { // go-github sends only the list, which GitHub does not document
 		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
 	})
 }
@@ -186,7 +186,7 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 	if len(logins) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
+	what := call{action: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
 	issue, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) {
 		return r.rest.Issues.AddAssignees(ctx, r.owner, r.name, number, logins)
 	})
@@ -195,7 +195,7 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 	}
 	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
 		return &forge.Error{
-			Kind: forge.Invalid, Doing: what.doing, Message: "GitHub did not assign " + strings.Join(missing, ", "),
+			Kind: forge.Invalid, Doing: what.action, Message: "GitHub did not assign " + strings.Join(missing, ", "),
 			Remedy: "name accounts with access to the repository, at most ten",
 		}
 	}
@@ -217,9 +217,9 @@ func (r *repository) RequestReviewers(ctx context.Context, number int, users, te
 	if len(users)+len(teams) == 0 {
 		return nil
 	}
-	what := call{doing: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
+	what := call{action: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	return r.settled(ctx, what, func() error {
+	return r.retryUnknownObject(ctx, what, func() error {
 		_, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers)
 		return err
 	})

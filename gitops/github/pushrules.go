@@ -24,7 +24,7 @@ type branchRule struct {
 // PushRules returns the rules of rulesets and, if the branch exists, of its protection. It omits
 // rules that the account may be able to bypass.
 func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
-	what := call{doing: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
+	what := call{action: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
 	var listed []branchRule
 	if err := r.get(ctx, what, "rules/branches/"+url.PathEscape(branch)+"?per_page=100", &listed); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 	for _, each := range listed {
 		setting, known := settings[each.Ruleset]
 		if !known {
-			setting = r.bindingRuleset(ctx, what, each.Ruleset)
+			setting = r.describeBindingRuleset(ctx, what, each.Ruleset)
 			settings[each.Ruleset] = setting
 		}
 		if setting != "" {
@@ -51,14 +51,14 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 // get sends a GET request that go-github does not support, and decodes the reply into into. path is
 // relative to the repository.
 func (r *repository) get(ctx context.Context, what call, path string, into any) error {
-	return r.do(ctx, what, func() error {
+	return r.run(ctx, what, func() error {
 		return r.send(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)
 	})
 }
 
-// bindingRuleset describes a ruleset that the account's pushes cannot bypass. It returns "" for a
+// describeBindingRuleset describes a ruleset that the account's pushes cannot bypass. It returns "" for a
 // ruleset that they can bypass, or that cannot be read.
-func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) string {
+func (r *repository) describeBindingRuleset(ctx context.Context, what call, id int64) string {
 	var set struct {
 		Name, Source string
 		Bypass       string                                `json:"current_user_can_bypass"`

@@ -38,14 +38,14 @@ func (c *Client) repository(name string) *repository {
 func (r *repository) Name() string { return r.fullName }
 
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
-	what := call{doing: "read the repository " + r.fullName, permission: "contents: read"}
+	what := call{action: "read the repository " + r.fullName, permission: "contents: read"}
 	found, err := ask(ctx, r, what, func() (*gh.Repository, *gh.Response, error) { return r.rest.Repositories.Get(ctx, r.owner, r.name) })
 	return found.GetDefaultBranch(), err
 }
 
 // Branch reads the commit of a branch. It returns nil without an error if there is no such branch.
 func (r *repository) Branch(ctx context.Context, branch string) (*forge.Commit, error) {
-	what := call{doing: fmt.Sprintf("read the branch %s of %s", branch, r.fullName), permission: "contents: read", ref: heads + branch}
+	what := call{action: fmt.Sprintf("read the branch %s of %s", branch, r.fullName), permission: "contents: read", ref: heads + branch}
 	ref, err := ask(ctx, r, what, func() (*gh.Reference, *gh.Response, error) {
 		return r.rest.Git.GetRef(ctx, r.owner, r.name, what.ref)
 	})
@@ -67,7 +67,7 @@ func (r *repository) commit(ctx context.Context, what call, sha string) (*gh.Com
 }
 
 func (r *repository) HasCommit(ctx context.Context, sha string) (bool, error) {
-	what := call{doing: fmt.Sprintf("look for the commit %s in %s", sha, r.fullName), permission: "contents: read"}
+	what := call{action: fmt.Sprintf("look for the commit %s in %s", sha, r.fullName), permission: "contents: read"}
 	_, err := r.commit(ctx, what, sha)
 	if noSuchRef(err) {
 		return false, nil
@@ -76,7 +76,7 @@ func (r *repository) HasCommit(ctx context.Context, sha string) (bool, error) {
 }
 
 func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Relation, error) {
-	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s", commit, base, r.fullName), permission: "contents: read", objects: []string{base, commit}}
+	what := call{action: fmt.Sprintf("compare %.12s with %.12s in %s", commit, base, r.fullName), permission: "contents: read", objects: []string{base, commit}}
 	found, err := ask(ctx, r, what, func() (*gh.CommitsComparison, *gh.Response, error) {
 		// Only the first page contains the differing files.
 		return r.rest.Repositories.CompareCommits(ctx, r.owner, r.name, base, commit, &gh.ListOptions{Page: 2, PerPage: 1})
@@ -96,16 +96,18 @@ func commitFrom(commit *gh.Commit) *forge.Commit {
 	return &forge.Commit{
 		SHA:       commit.GetSHA(),
 		Tree:      commit.GetTree().GetSHA(),
-		Parents:   names(commit.Parents, (*gh.Commit).GetSHA),
+		Parents:   namesOf(commit.Parents, (*gh.Commit).GetSHA),
 		Message:   commit.GetMessage(),
-		Author:    nameOf(commit.GetAuthor()),
-		Committer: nameOf(commit.GetCommitter()),
+		Author:    nameAndEmail(commit.GetAuthor()),
+		Committer: nameAndEmail(commit.GetCommitter()),
 		Authored:  commit.GetAuthor().GetDate().Time,
 		Committed: commit.GetCommitter().GetDate().Time,
 	}
 }
 
-func nameOf(a *gh.CommitAuthor) string { return fmt.Sprintf("%s <%s>", a.GetName(), a.GetEmail()) }
+func nameAndEmail(a *gh.CommitAuthor) string {
+	return fmt.Sprintf("%s <%s>", a.GetName(), a.GetEmail())
+}
 
 var (
 	objectID     = lazyregexp.New(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
@@ -115,30 +117,30 @@ var (
 
 // ask sends a call of go-github on a repository and returns the reply.
 func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {
-	err = r.do(ctx, what, func() (err error) {
+	err = r.run(ctx, what, func() (err error) {
 		answer, _, err = send()
 		return err
 	})
 	return answer, err
 }
 
-// do sends calls on a repository and describes their failure. It sends nothing if a name in what
+// run sends calls on a repository and describes their failure. It sends nothing if a name in what
 // would change the path of the URL.
-func (r *repository) do(ctx context.Context, what call, send func() error) error {
-	if err := r.check(what); err != nil {
+func (r *repository) run(ctx context.Context, what call, send func() error) error {
+	if err := r.validate(what); err != nil {
 		return err
 	}
 	if err := send(); err != nil {
-		return r.failed(ctx, what, err)
+		return r.errorFor(ctx, what, err)
 	}
 	return nil
 }
 
-// check returns an error if a name in a call would change the path of the URL.
-func (r *repository) check(what call) error {
+// validate returns an error if a name in a call would change the path of the URL.
+func (r *repository) validate(what call) error {
 	impossible := func(part string) bool { return part == "" || part == "." || part == ".." }
 	notAnID := func(id string) bool { return !objectID().MatchString(id) }
-	wrong := &forge.Error{Kind: forge.Invalid, Doing: what.doing}
+	wrong := &forge.Error{Kind: forge.Invalid, Doing: what.action}
 	switch {
 	case !ownerPattern().MatchString(r.owner) || !namePattern().MatchString(r.name) || impossible(r.name):
 		wrong.Message, wrong.Remedy = fmt.Sprintf("%.100q is not the name of a repository", r.fullName), "write it as owner/name"
@@ -159,13 +161,13 @@ var loginPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_
 
 // Permission reads an account's permission. An unknown account has the level none.
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
-	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
+	what := call{action: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
 	none := forge.Permission{Level: "none"}
-	if err := r.check(what); err != nil {
+	if err := r.validate(what); err != nil {
 		return none, err
 	}
 	if !loginPattern().MatchString(login) {
-		return none, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of an account", Remedy: "write the login without @"}
+		return none, &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: "that is not the name of an account", Remedy: "write the login without @"}
 	}
 	var reply struct {
 		Permission string `json:"permission"`
@@ -190,7 +192,7 @@ const (
 
 // CreateBlob uploads a file of up to forge.MaxBlob bytes and returns its blob id.
 func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string, error) {
-	what := call{doing: "store a file in " + r.fullName, permission: writeContents}
+	what := call{action: "store a file in " + r.fullName, permission: writeContents}
 	var encoded strings.Builder
 	encoder := base64.NewEncoder(base64.StdEncoding, &encoded)
 	size, err := io.Copy(encoder, io.LimitReader(content, forge.MaxBlob+1))
@@ -198,10 +200,10 @@ func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string,
 		err = encoder.Close()
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", what.doing, err)
+		return "", fmt.Errorf("%s: %w", what.action, err)
 	}
 	if size > forge.MaxBlob {
-		return "", &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("it has more than %d MiB", forge.MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
+		return "", &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: fmt.Sprintf("it has more than %d MiB", forge.MaxBlob>>20), Remedy: "leave pull_request.commit.sign empty, so that it is pushed"}
 	}
 	blob, err := ask(ctx, r, what, func() (*gh.Blob, *gh.Response, error) {
 		return r.rest.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{Content: gh.String(encoded.String()), Encoding: gh.String("base64")})
@@ -212,8 +214,8 @@ func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string,
 // CreateTree makes a tree from base and edits, in several calls if there are many edits. It returns
 // the id of the tree.
 func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.TreeEdit) (string, error) {
-	what := call{doing: "store a tree in " + r.fullName, permission: writeContents, objects: []string{base}}
-	err := r.do(ctx, what, func() error {
+	what := call{action: "store a tree in " + r.fullName, permission: writeContents, objects: []string{base}}
+	err := r.run(ctx, what, func() error {
 		for now := range slices.Chunk(edits, treeEntries) {
 			tree, _, err := r.rest.Git.CreateTree(ctx, r.owner, r.name, base, treeEntriesOf(now))
 			if err != nil {
@@ -248,9 +250,9 @@ func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 
 // CreateCommit makes a commit. GitHub only signs it if the token is that of an App's bot.
 func (r *repository) CreateCommit(ctx context.Context, message, tree, parent string) (*forge.SignedCommit, error) {
-	what := call{doing: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
+	what := call{action: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
 	var made gh.Commit
-	err := r.do(ctx, what, func() error { // go-github's own call has more only for signatures
+	err := r.run(ctx, what, func() error { // go-github's own call has more only for signatures
 		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
 			map[string]any{"message": message, "tree": tree, "parents": []string{parent}}, &made)
 	})
@@ -265,11 +267,11 @@ func (r *repository) CreateCommit(ctx context.Context, message, tree, parent str
 // CreateBranch makes a branch at a commit.
 func (r *repository) CreateBranch(ctx context.Context, branch, commit string) error {
 	what := call{
-		doing: fmt.Sprintf("make the branch %s of %s", branch, r.fullName), permission: writeContents,
+		action: fmt.Sprintf("make the branch %s of %s", branch, r.fullName), permission: writeContents,
 		objects: []string{commit}, ref: heads + branch,
 	}
 	ref := &gh.Reference{Ref: gh.String("refs/heads/" + branch), Object: &gh.GitObject{SHA: &commit}}
-	return r.do(ctx, what, func() error {
+	return r.run(ctx, what, func() error {
 		_, _, err := r.rest.Git.CreateRef(ctx, r.owner, r.name, ref)
 		return err
 	})

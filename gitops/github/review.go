@@ -15,7 +15,7 @@ import (
 const readPulls = "pull-requests: read"
 
 func (r *repository) PullRequestFiles(ctx context.Context, number int) ([]forge.PullFile, error) {
-	what := call{doing: fmt.Sprintf("read what the pull request %s#%d changes", r.fullName, number), permission: readPulls}
+	what := call{action: fmt.Sprintf("read what the pull request %s#%d changes", r.fullName, number), permission: readPulls}
 	return pagesUpTo(ctx, forge.MaxPullFiles, r, what, pullFileFrom, func(page gh.ListOptions) ([]*gh.CommitFile, *gh.Response, error) {
 		return r.rest.PullRequests.ListFiles(ctx, r.owner, r.name, number, &page)
 	})
@@ -26,7 +26,7 @@ func pullFileFrom(file *gh.CommitFile) forge.PullFile {
 }
 
 func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, error) {
-	what := call{doing: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
+	what := call{action: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
 	return pages(ctx, r, what, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return r.rest.PullRequests.ListReviews(ctx, r.owner, r.name, number, &page)
 	})
@@ -60,7 +60,7 @@ const rightSide = "RIGHT"
 
 // createReviewOnce sends one attempt of CreateReview.
 func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
-	what := call{doing: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
+	what := call{action: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
 	event := "COMMENT"
 	request := &gh.PullRequestReviewRequest{CommitID: &review.CommitSHA, Body: &review.Body, Event: &event}
 	for _, c := range review.Comments {

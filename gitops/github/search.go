@@ -75,7 +75,7 @@ func wordsOf(s forge.Search, words []string, text string) string {
 // searchAny returns all results of a search in GitHub's order, page by page. kind is GitHub's name
 // for the type of result. More than most results are an error.
 func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (hits []forge.Hit, err error) {
-	what := call{doing: "search GitHub for " + words, permission: "metadata: read"}
+	what := call{action: "search GitHub for " + words, permission: "metadata: read"}
 	variables := map[string]any{"words": words, "type": kind, "after": nil}
 	for {
 		var found struct {
@@ -122,7 +122,7 @@ func bounded(what call, found, most int) error {
 		return nil
 	}
 	return &forge.Error{
-		Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("it finds %d, and at most %d can be taken", found, most),
+		Kind: forge.Invalid, Doing: what.action, Message: fmt.Sprintf("it finds %d, and at most %d can be taken", found, most),
 		Remedy: "ask for less with each query, or list an organisation by itself or with a topic",
 	}
 }
@@ -130,7 +130,7 @@ func bounded(what call, found, most int) error {
 // listOwned lists the repositories of an account, sorted by name, without archived ones. More than
 // most are an error.
 func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
-	what := call{doing: "list the repositories of " + s.Organisation, permission: "metadata: read"}
+	what := call{action: "list the repositories of " + s.Organisation, permission: "metadata: read"}
 	variables := map[string]any{"owner": s.Organisation, "topics": s.Topic != "", "heads": s.Heads, "wantHeads": s.Heads != "", "after": nil}
 	for {
 		var found struct {
@@ -138,7 +138,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 				Repositories struct {
 					TotalCount int
 					PageInfo   cursor
-					Nodes      []*surveyed
+					Nodes      []*repositoryReply
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 			return nil, err
 		}
 		if found.RepositoryOwner == nil {
-			return nil, &forge.Error{Kind: forge.NotFound, Doing: what.doing, Message: "there is no such account", Remedy: "check the name of the organisation"}
+			return nil, &forge.Error{Kind: forge.NotFound, Doing: what.action, Message: "there is no such account", Remedy: "check the name of the organisation"}
 		}
 		page := found.RepositoryOwner.Repositories
 		if s.Topic == "" {
@@ -156,7 +156,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 		}
 		for _, n := range page.Nodes {
 			if n != nil && !n.IsArchived && n.hasTopic(s.Topic) {
-				hits = append(hits, c.owned(n))
+				hits = append(hits, c.ownedHit(n))
 			}
 		}
 		if err := bounded(what, len(hits), most); err != nil {
@@ -169,19 +169,19 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 	}
 }
 
-func (s *surveyed) hasTopic(topic string) bool {
+func (s *repositoryReply) hasTopic(topic string) bool {
 	return topic == "" || slices.ContainsFunc(s.RepositoryTopics.Nodes, func(n struct{ Topic struct{ Name string } }) bool { return n.Topic.Name == topic })
 }
 
-// owned returns the hit for a repository of the list.
-func (c *Client) owned(s *surveyed) forge.Hit {
+// ownedHit returns the hit for a repository of the list.
+func (c *Client) ownedHit(s *repositoryReply) forge.Hit {
 	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
 	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // otherwise some matching branches are not in the reply
-		finding := c.finding(s, forge.Question{})
+		finding := c.findingFor(s, forge.Question{})
 		hit.Finding = &finding
 	}
 	for _, ref := range s.Refs.Nodes {
-		if open := ref.open(); open != nil {
+		if open := ref.openPull(); open != nil {
 			hit.Open[ref.Name] = *open
 		}
 	}
@@ -191,16 +191,16 @@ func (c *Client) owned(s *surveyed) forge.Hit {
 // searchCode uses REST, because GraphQL cannot search code.
 func (c *Client) searchCode(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
 	words := wordsOf(s, nil, s.Code)
-	what := call{doing: "search the code on GitHub for " + words, permission: "contents: read"}
+	what := call{action: "search the code on GitHub for " + words, permission: "contents: read"}
 	seen := map[string]bool{}
 	options := &gh.SearchOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for options.Page != 0 {
 		page, resp, err := c.rest.Search.Code(ctx, words, options)
 		if err != nil {
-			return nil, c.failed(ctx, what, err)
+			return nil, c.errorFor(ctx, what, err)
 		}
 		if page.GetIncompleteResults() {
-			return nil, &forge.Error{Kind: forge.Unavailable, Doing: what.doing, Message: "GitHub gave a part of the results", Remedy: "try again later, or ask for less"}
+			return nil, &forge.Error{Kind: forge.Unavailable, Doing: what.action, Message: "GitHub gave a part of the results", Remedy: "try again later, or ask for less"}
 		}
 		if err := bounded(what, page.GetTotal(), forge.MaxFound); err != nil {
 			return nil, err

@@ -29,9 +29,9 @@ var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 // PutSecret creates or replaces a secret of Actions. It encrypts the value with the repository's
 // public key: https://docs.github.com/en/rest/guides/encrypting-secrets-for-the-rest-api
 func (s Setup) PutSecret(ctx context.Context, name, value string) error {
-	what := call{doing: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
+	what := call{action: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
 	if !secretPattern().MatchString(name) {
-		return &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: "that is not the name of a secret", Remedy: "use letters, digits and underscores"}
+		return &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: "that is not the name of a secret", Remedy: "use letters, digits and underscores"}
 	}
 	key, err := ask(ctx, s.repository, what, func() (*gh.PublicKey, *gh.Response, error) {
 		return s.rest.Actions.GetRepoPublicKey(ctx, s.owner, s.name)
@@ -41,9 +41,9 @@ func (s Setup) PutSecret(ctx context.Context, name, value string) error {
 	}
 	sealed, err := seal(value, key.GetKey())
 	if err != nil {
-		return fmt.Errorf("%s: %w", what.doing, err)
+		return fmt.Errorf("%s: %w", what.action, err)
 	}
-	return s.do(ctx, what, func() error {
+	return s.run(ctx, what, func() error {
 		_, err := s.rest.Actions.CreateOrUpdateRepoSecret(ctx, s.owner, s.name, &gh.EncryptedSecret{Name: name, KeyID: key.GetKeyID(), EncryptedValue: sealed})
 		return err
 	})
@@ -65,7 +65,7 @@ func seal(value, key string) (string, error) {
 // LetWorkflowsOpenPullRequests allows workflows to open pull requests. It keeps the default
 // permissions of workflows.
 func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
-	what := call{doing: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
+	what := call{action: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
 	now, err := ask(ctx, s.repository, what, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
 		return s.rest.Repositories.GetDefaultWorkflowPermissions(ctx, s.owner, s.name)
 	})
@@ -73,7 +73,7 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 		return err
 	}
 	wanted := gh.DefaultWorkflowPermissionRepository{DefaultWorkflowPermissions: now.DefaultWorkflowPermissions, CanApprovePullRequestReviews: gh.Bool(true)}
-	return s.do(ctx, what, func() error {
+	return s.run(ctx, what, func() error {
 		_, _, err := s.rest.Repositories.EditDefaultWorkflowPermissions(ctx, s.owner, s.name, wanted)
 		return err
 	})
@@ -81,8 +81,8 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 
 // CreateLabel creates a label if it does not exist.
 func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
-	what := call{doing: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
-	err := s.do(ctx, what, func() error {
+	what := call{action: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
+	err := s.run(ctx, what, func() error {
 		_, _, err := s.rest.Issues.CreateLabel(ctx, s.owner, s.name, &gh.Label{Name: &name, Color: &color, Description: &description})
 		return err
 	})
@@ -95,7 +95,7 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 // Entries lists a folder of a tree, with paths from the root. It returns nothing if the folder is
 // missing. It fails if the path is a file, because new files in the folder would replace it.
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
-	what := call{doing: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
+	what := call{action: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
 	found, err := s.tree(ctx, what, tree)
 	at := ""
 	for name := range strings.SplitSeq(folder, "/") {
@@ -108,7 +108,7 @@ func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEd
 			return nil, nil
 		}
 		if entry := found.Entries[i]; entry.GetType() != "tree" {
-			return nil, &forge.Error{Kind: forge.Invalid, Doing: what.doing, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
+			return nil, &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
 		}
 		found, err = s.tree(ctx, what, found.Entries[i].GetSHA())
 	}
@@ -130,7 +130,7 @@ func (s Setup) tree(ctx context.Context, what call, id string) (*gh.Tree, error)
 
 // Blob returns the content of a file by its blob id.
 func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
-	what := call{doing: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
+	what := call{action: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
 	blob, err := ask(ctx, s.repository, what, func() (*gh.Blob, *gh.Response, error) {
 		return s.rest.Git.GetBlob(ctx, s.owner, s.name, id)
 	})
@@ -139,14 +139,14 @@ func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
 	}
 	content, err := base64.StdEncoding.DecodeString(blob.GetContent()) // DecodeString ignores line breaks
 	if err != nil {
-		return nil, fmt.Errorf("%s: it is not in base64: %w", what.doing, err)
+		return nil, fmt.Errorf("%s: it is not in base64: %w", what.action, err)
 	}
 	return content, nil
 }
 
 // HasSecret reports whether the repository has a secret of Actions.
 func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
-	what := call{doing: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
+	what := call{action: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
 	_, err := ask(ctx, s.repository, what, func() (*gh.Secret, *gh.Response, error) {
 		return s.rest.Actions.GetRepoSecret(ctx, s.owner, s.name, name)
 	})
@@ -158,8 +158,8 @@ func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
 
 // DeleteBranch deletes a branch if it exists.
 func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
-	what := call{doing: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}
-	err := s.do(ctx, what, func() error {
+	what := call{action: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}
+	err := s.run(ctx, what, func() error {
 		_, err := s.rest.Git.DeleteRef(ctx, s.owner, s.name, what.ref)
 		return err
 	})

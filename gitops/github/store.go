@@ -15,20 +15,20 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// storeClient returns an anonymous client for the hosts that store archives. It uses plain http, or
+// newStorageClient returns an anonymous client for the hosts that store archives. It uses plain http, or
 // addresses of this machine and its network, only if the API does so, too.
-func (c *Client) storeClient() *http.Client {
+func (c *Client) newStorageClient() *http.Client {
 	dialer := transport.NewDialer()
 	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
-		return c.mayDial(ctx, at.Addr())
+		return c.checkStorageAddress(ctx, at.Addr())
 	}
 	direct := transport.New()
 	direct.Proxy, direct.DialContext = nil, dialer.DialContext
-	anonymous := &transport.Authorizer{Base: &storeTransport{direct: direct, proxied: transport.New()}, May: func(*url.URL) bool { return false }}
+	anonymous := &transport.Authorizer{Base: &storageTransport{direct: direct, proxied: transport.New()}, MaySendTo: func(*url.URL) bool { return false }}
 	return &http.Client{
 		Transport: &transport.Retrier{Base: anonymous, Wait: c.wait, Now: time.Now},
 		Timeout:   downloadTimeout,
@@ -36,24 +36,24 @@ func (c *Client) storeClient() *http.Client {
 			if len(via) > transport.MaxRedirects {
 				return &transport.RedirectError{Why: "more than five in a row"}
 			}
-			return c.mayStore(req.Context(), req.URL)
+			return c.checkStorageURL(req.Context(), req.URL)
 		},
 	}
 }
 
-// storeTransport connects directly, or through the proxy of the environment. The address of the
+// storageTransport connects directly, or through the proxy of the environment. The address of the
 // proxy is not restricted.
-type storeTransport struct{ direct, proxied http.RoundTripper }
+type storageTransport struct{ direct, proxied http.RoundTripper }
 
-func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *storageTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if proxy, err := http.ProxyFromEnvironment(req); proxy != nil || err != nil {
 		return t.proxied.RoundTrip(req)
 	}
 	return t.direct.RoundTrip(req)
 }
 
-// mayStore returns an error for a URL that an archive must not be fetched from.
-func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
+// checkStorageURL returns an error for a URL that an archive must not be fetched from.
+func (c *Client) checkStorageURL(ctx context.Context, place *url.URL) error {
 	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
 	switch {
 	case place.User != nil:
@@ -61,15 +61,15 @@ func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	case place.Host == "" || place.Scheme != "https" && !inTheClear:
 		return &transport.RedirectError{Why: fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
 	}
-	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without mayDial
-		return c.mayDial(ctx, at)
+	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without checkStorageAddress
+		return c.checkStorageAddress(ctx, at)
 	}
 	return nil
 }
 
-// mayDial returns an error for an address outside the public internet, unless the API itself has
+// checkStorageAddress returns an error for an address outside the public internet, unless the API itself has
 // such an address.
-func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
+func (c *Client) checkStorageAddress(ctx context.Context, at netip.Addr) error {
 	if public(at) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // Survey answers the questions, with one GraphQL request for up to forge.MaxSurvey of them.
 func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
-	what := call{doing: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
+	what := call{action: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
 	var all []forge.Finding
 	for len(questions) > 0 {
 		part := questions[:min(len(questions), forge.MaxSurvey)]
@@ -26,8 +26,8 @@ func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forg
 	return all, nil
 }
 
-// surveyed is the reply of the GraphQL API about one repository.
-type surveyed struct {
+// repositoryReply is the reply of the GraphQL API about one repository.
+type repositoryReply struct {
 	NameWithOwner    string `json:"nameWithOwner"`
 	IsArchived       bool   `json:"isArchived"`
 	ViewerPermission string `json:"viewerPermission"`
@@ -52,16 +52,16 @@ type reference struct {
 	AssociatedPullRequests struct{ Nodes []forge.OpenPull }
 }
 
-// open returns the open pull request of a branch, or nil.
-func (r *reference) open() *forge.OpenPull {
+// openPull returns the open pull request of a branch, or nil.
+func (r *reference) openPull() *forge.OpenPull {
 	if r == nil || len(r.AssociatedPullRequests.Nodes) == 0 {
 		return nil
 	}
 	return &r.AssociatedPullRequests.Nodes[0]
 }
 
-// has reports whether the branch contains the commit of the question.
-func (r *reference) has() bool {
+// hasCommit reports whether the branch contains the commit of the question.
+func (r *reference) hasCommit() bool {
 	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
 
@@ -75,33 +75,33 @@ func (c *Client) survey(ctx context.Context, what call, questions []forge.Questi
 	}
 	query.WriteString("}\n")
 	var reply struct {
-		Data   map[string]*surveyed
+		Data   map[string]*repositoryReply
 		Errors []graphQLError
 	}
 	if err := c.send(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query.String()}, &reply); err != nil {
-		return nil, c.failed(ctx, what, err)
+		return nil, c.errorFor(ctx, what, err)
 	}
 	for _, e := range reply.Errors {
-		if !e.ofOne() {
-			return nil, c.refused(what, []graphQLError{e})
+		if !e.concernsOneQuestion() {
+			return nil, c.graphQLFailure(what, []graphQLError{e})
 		}
 	}
 	all := make([]forge.Finding, len(questions))
 	for i, q := range questions {
-		if s := reply.Data[alias(i)]; s != nil {
-			all[i] = c.finding(s, q)
+		if s := reply.Data[questionAlias(i)]; s != nil {
+			all[i] = c.findingFor(s, q)
 		}
 	}
 	return all, nil
 }
 
-// ofOne reports whether an error concerns only one question. GitHub replies null for a missing or
+// concernsOneQuestion reports whether an error concerns only one question. GitHub replies null for a missing or
 // forbidden object, also if an organisation requires single sign-on.
-func (e graphQLError) ofOne() bool {
+func (e graphQLError) concernsOneQuestion() bool {
 	return len(e.Path) > 0 && (e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN")
 }
 
-func alias(i int) string { return fmt.Sprintf("q%d", i) }
+func questionAlias(i int) string { return fmt.Sprintf("q%d", i) }
 
 const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
 
@@ -109,7 +109,7 @@ const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { nu
 // JSON string: https://spec.graphql.org/October2021/#sec-String-Value
 func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	owner, name, _ := strings.Cut(q.Repository, "/")
-	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", alias(i), quoted(owner), quoted(name))
+	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", questionAlias(i), quoted(owner), quoted(name))
 	if q.Pull > 0 {
 		fmt.Fprintf(w, " pullRequest(number: %d) { state headRefOid } }\n", q.Pull)
 		return
@@ -149,8 +149,8 @@ var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 // them.
 const installationToken = "ghs_"
 
-// finding converts a reply about a repository to the answer of a question.
-func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
+// findingFor converts a reply about a repository to the answer of a question.
+func (c *Client) findingFor(s *repositoryReply, q forge.Question) forge.Finding {
 	f := forge.Finding{
 		Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived,
 		CanWrite: mayPush[s.ViewerPermission] || strings.HasPrefix(c.token, installationToken),
@@ -160,7 +160,7 @@ func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
 		at, f.Branch = s.Asked, q.Branch
 	}
 	if at != nil {
-		f.Branch, f.Tip, f.HasCommit = at.Name, at.Target.OID, at.has()
+		f.Branch, f.Tip, f.HasCommit = at.Name, at.Target.OID, at.hasCommit()
 	}
 	if s.Issue != nil {
 		f.IssueState = strings.ToLower(s.Issue.State)
@@ -168,6 +168,6 @@ func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
 	if s.PullRequest != nil {
 		f.PullState, f.PullHead = strings.ToLower(s.PullRequest.State), s.PullRequest.HeadRefOid
 	}
-	f.Open = s.Head.open()
+	f.Open = s.Head.openPull()
 	return f
 }

@@ -45,7 +45,7 @@ func (c *Client) LacksScope(scope string) bool {
 func (c *Client) Viewer(ctx context.Context) (forge.User, error) {
 	found, _, err := c.rest.Users.Get(ctx, "")
 	if err != nil {
-		return forge.User{}, c.failed(ctx, call{doing: "ask whose the token is", permission: "a token of a person"}, err)
+		return forge.User{}, c.errorFor(ctx, call{action: "ask whose the token is", permission: "a token of a person"}, err)
 	}
 	return userFrom(found), nil
 }
@@ -56,7 +56,7 @@ func (c *Client) HasWorkflowToken(ctx context.Context) (bool, error) {
 }
 
 func (c *Client) ActingAs(ctx context.Context) (string, error) {
-	what := call{doing: "ask whose token it is", permission: "metadata: read"}
+	what := call{action: "ask whose token it is", permission: "metadata: read"}
 	var data struct{ Viewer struct{ Login string } }
 	err := c.query(ctx, what, `query { viewer { login } }`, map[string]string{}, &data)
 	return data.Viewer.Login, err

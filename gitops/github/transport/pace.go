@@ -38,10 +38,10 @@ type Pacer struct {
 
 // RoundTrip sends a request. If the request creates content, it first waits for its turn.
 func (p *Pacer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !creates(req) {
+	if !createsContent(req) {
 		return p.Base.RoundTrip(req)
 	}
-	turn, err := p.turn()
+	turn, err := p.reserveTurn()
 	if err != nil { // without a turn, send now: retries obey the server's own limit
 		return p.Base.RoundTrip(req)
 	}
@@ -53,13 +53,13 @@ func (p *Pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.Base.RoundTrip(req)
 }
 
-// creates reports whether GitHub counts a request as creating content. Git objects do not count.
-func creates(req *http.Request) bool {
+// createsContent reports whether GitHub counts a request as creating content. Git objects do not count.
+func createsContent(req *http.Request) bool {
 	return req.Method == http.MethodPost && !strings.HasSuffix(req.URL.Path, "/graphql") && !strings.Contains(req.URL.Path, "/git/")
 }
 
-// turn reserves the next free time in the file and returns it.
-func (p *Pacer) turn() (time.Time, error) {
+// reserveTurn reserves the next free time in the file and returns it.
+func (p *Pacer) reserveTurn() (time.Time, error) {
 	f, err := os.OpenFile(p.File, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return time.Time{}, err
@@ -73,7 +73,7 @@ func (p *Pacer) turn() (time.Time, error) {
 		return time.Time{}, err
 	}
 	now := p.Now()
-	taken := turnsIn(string(raw), now)
+	taken := parseTurns(string(raw), now)
 	turn := nextTurn(taken, now)
 	var out strings.Builder
 	for _, at := range append(taken, turn) {
@@ -85,9 +85,9 @@ func (p *Pacer) turn() (time.Time, error) {
 	return turn, f.Truncate(int64(out.Len()))
 }
 
-// turnsIn parses the reserved times that still count, sorted. It ignores invalid ones, and times
+// parseTurns parses the reserved times that still count, sorted. It ignores invalid ones, and times
 // more than a day ahead.
-func turnsIn(text string, now time.Time) []time.Time {
+func parseTurns(text string, now time.Time) []time.Time {
 	var turns []time.Time
 	oldest := now.Add(-paces[len(paces)-1].over)
 	for line := range strings.Lines(text) {

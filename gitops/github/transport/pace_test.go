@@ -23,7 +23,7 @@ func TestConcurrentRequestsTakeTurns(t *testing.T) {
 		all.Go(func() {
 			p := &Pacer{File: file, Now: func() time.Time { return now }}
 			for range 75 {
-				turn, err := p.turn()
+				turn, err := p.reserveTurn()
 				if err != nil {
 					t.Error(err)
 					return
@@ -53,7 +53,7 @@ func TestReadsPaceFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Pacer{File: file, Now: func() time.Time { return now }}
-	if turn, err := p.turn(); err != nil || !turn.Equal(now) {
+	if turn, err := p.reserveTurn(); err != nil || !turn.Equal(now) {
 		t.Errorf("the turn is %v, %v", turn, err)
 	}
 	raw, err := os.ReadFile(file)
@@ -72,7 +72,7 @@ func TestRecognisesContentRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := creates(req); got != want {
+		if got := createsContent(req); got != want {
 			t.Errorf("%s: %v", line, got)
 		}
 	}

@@ -48,9 +48,9 @@ func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, err := r.Base.RoundTrip(req)
 		delay, again := r.delay(req, resp, err, attempt)
 		if !again || attempt == MaxAttempts || delay > left {
-			return unblocked(resp), err
+			return withoutSpentLimit(resp), err
 		}
-		next, rewindErr := rewound(req)
+		next, rewindErr := withNewBody(req)
 		if rewindErr != nil {
 			return resp, err
 		}
@@ -62,17 +62,17 @@ func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unblocked removes the reset time of a spent rate limit from a successful reply. With it,
+// withoutSpentLimit removes the reset time of a spent rate limit from a successful reply. With it,
 // go-github would fail later calls without sending them.
-func unblocked(resp *http.Response) *http.Response {
+func withoutSpentLimit(resp *http.Response) *http.Response {
 	if resp != nil && resp.StatusCode < http.StatusBadRequest {
 		resp.Header.Del("X-RateLimit-Reset")
 	}
 	return resp
 }
 
-// rewound returns the request with a new body.
-func rewound(req *http.Request) (*http.Request, error) {
+// withNewBody returns the request with a new body.
+func withNewBody(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
 	}
@@ -88,16 +88,16 @@ func rewound(req *http.Request) (*http.Request, error) {
 	return again, nil
 }
 
-// repeatable lists ends of paths for which a second POST does no harm: GitHub does not add an item
+// repeatablePaths lists ends of paths for which a second POST does no harm: GitHub does not add an item
 // twice, and the content names a git object.
-var repeatable = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
+var repeatablePaths = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
 
-// harmless reports whether a request may be executed twice without harm.
-func harmless(req *http.Request) bool {
+// mayRepeat reports whether a request may be executed twice without harm.
+func mayRepeat(req *http.Request) bool {
 	if req.Method != http.MethodPost {
 		return true
 	}
-	return slices.ContainsFunc(repeatable, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
+	return slices.ContainsFunc(repeatablePaths, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
 }
 
 // delay returns the time to wait before a retry. It returns false if a retry makes no sense or may
@@ -109,10 +109,10 @@ func (r *Retrier) delay(req *http.Request, resp *http.Response, err error, attem
 	backoff := FirstDelay<<(attempt-1) + rand.N(FirstDelay/2)
 	switch {
 	case err != nil: // a certificate or redirect error would occur again
-		return backoff, !IsCertificateError(err) && !errors.As(err, new(*RedirectError)) && harmless(req)
+		return backoff, !IsCertificateError(err) && !errors.As(err, new(*RedirectError)) && mayRepeat(req)
 	case RateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
-	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req):
+	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !mayRepeat(req):
 		return 0, false
 	}
 	if asked, known := RetryAfter(resp, r.Now()); known {
@@ -147,14 +147,14 @@ func RateLimited(resp *http.Response) bool {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusForbidden:
-		return resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" || speaksOfLimit(resp)
+		return resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" || namesSecondaryLimit(resp)
 	}
 	return false
 }
 
-// speaksOfLimit reports whether the body of a refusal names a secondary rate limit. Such a reply
+// namesSecondaryLimit reports whether the body of a refusal names a secondary rate limit. Such a reply
 // may have no header.
-func speaksOfLimit(resp *http.Response) bool {
+func namesSecondaryLimit(resp *http.Response) bool {
 	body := bufio.NewReaderSize(resp.Body, maxDrain)
 	beginning, _ := body.Peek(maxDrain) // the next read returns the error
 	resp.Body = struct {

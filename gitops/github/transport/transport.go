@@ -43,9 +43,9 @@ func New() *http.Transport {
 // Authorization header, and Referer. It handles each request of a redirect, so net/http has no
 // header to copy to another host.
 type Authorizer struct {
-	Base  http.RoundTripper
-	Token string
-	May   func(*url.URL) bool // whether the token may be sent there
+	Base      http.RoundTripper
+	Token     string
+	MaySendTo func(*url.URL) bool // whether the token may be sent there
 }
 
 // RoundTrip sends a request, with the token if its address may get it.
@@ -53,7 +53,7 @@ func (a *Authorizer) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
 	req.Header.Del("Referer")
-	if a.Token != "" && a.May(req.URL) {
+	if a.Token != "" && a.MaySendTo(req.URL) {
 		req.Header.Set("Authorization", "Bearer "+a.Token)
 	}
 	return a.Base.RoundTrip(req)

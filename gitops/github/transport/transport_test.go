@@ -171,7 +171,7 @@ func TestSendsTokenToOriginOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &Authorizer{May: SameOrigin(api), Token: "t", Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+	transport := &Authorizer{MaySendTo: SameOrigin(api), Token: "t", Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 		sent = req.Header.Get("Authorization")
 		return &http.Response{Body: http.NoBody}, nil
 	})}

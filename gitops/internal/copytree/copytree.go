@@ -45,16 +45,16 @@ func Folder(ctx context.Context, to, from *os.Root, name string) error {
 // an existing file. It skips sockets, pipes and devices, and records unreadable paths.
 type Copier struct {
 	To           *os.Root // the root of the copy
-	LeaveOut     func(name string) bool
+	Omit         func(name string) bool
 	Replacements map[string]string                                            // other content for files, by path; "" means that the file is omitted
-	Copied       func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
+	OnCopied     func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
 	Unread       []string                                                     // paths that could not be read
 
-	ctx    context.Context
-	linked map[[2]uint64]string // the copy of a file with hard links, by device and inode
-	depth  int                  // number of folders above the current one
-	copies bool                 // the file systems cannot share content, so data is copied
-	buffer []byte               // reused for small files
+	ctx         context.Context
+	hardLinks   map[[2]uint64]string // the copy of a file with hard links, by device and inode
+	depth       int                  // number of folders above the current one
+	cannotClone bool                 // the file systems cannot share content, so data is copied
+	buffer      []byte               // reused for small files
 }
 
 // listedAtOnce is the number of entries read from a folder before the context is checked again.
@@ -121,7 +121,7 @@ func (c *Copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 	switch {
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
-	case c.LeaveOut != nil && c.LeaveOut(full):
+	case c.Omit != nil && c.Omit(full):
 		return nil
 	case info.IsDir():
 		return c.copyFolder(from, to, name, full, info)
@@ -137,8 +137,8 @@ func (c *Copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 	if err != nil {
 		return c.RecordUnreadable(full, ignoreExisting(err))
 	}
-	if c.Copied != nil {
-		return c.Copied(from, to, full, info)
+	if c.OnCopied != nil {
+		return c.OnCopied(from, to, full, info)
 	}
 	return nil
 }
@@ -220,15 +220,15 @@ func (c *Copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) erro
 func (c *Copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
 		id := [2]uint64{uint64(stat.Dev), stat.Ino}
-		if first, is := c.linked[id]; is {
+		if first, is := c.hardLinks[id]; is {
 			return c.To.Link(first, full)
 		}
 		defer func() {
 			if err == nil {
-				if c.linked == nil {
-					c.linked = map[[2]uint64]string{}
+				if c.hardLinks == nil {
+					c.hardLinks = map[[2]uint64]string{}
 				}
-				c.linked[id] = full
+				c.hardLinks[id] = full
 			}
 		}()
 	}
@@ -251,12 +251,12 @@ func (c *Copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo
 // copyData copies a file's content. It clones the content if the file system can. Otherwise it
 // copies only the data between holes, so a sparse file stays sparse.
 func (c *Copier) copyData(out, in *os.File, info fs.FileInfo) error {
-	if !c.copies {
+	if !c.cannotClone {
 		err := clone(out, in)
 		if err == nil {
 			return nil
 		}
-		c.copies = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
+		c.cannotClone = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
 	}
 	if size := info.Size(); size < smallFile && info.Sys().(*syscall.Stat_t).Blocks*blockSize >= size {
 		return c.copySmall(out, in, size)

@@ -279,7 +279,7 @@ func (m *Merge) attributeFiles(ctx context.Context) (dir string, err error) {
 	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return "", err
 	}
-	if dir, err = os.MkdirTemp(m.place.Repo.Private, "merge-"); err != nil {
+	if dir, err = os.MkdirTemp(m.place.Repo.PrivateDir, "merge-"); err != nil {
 		return "", err
 	}
 	root, err := os.OpenRoot(dir)

@@ -20,14 +20,14 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {
 		return nil
 	}
-	if r.Settings.rewrites && *origin != "" {
-		urls, err := r.urls(ctx, "origin")
+	if r.Settings.rewritesURLs && *origin != "" {
+		urls, err := r.readRemoteURLs(ctx, "origin")
 		if err != nil {
 			return err
 		}
 		*origin = urls[0]
 	}
-	*origin = r.unaliased(ctx, *origin)
+	*origin = r.resolveSSHAlias(ctx, *origin)
 	return nil
 }
 
@@ -43,33 +43,33 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	}
 	switch {
 	case r.Settings.remotes[name]:
-		urls, err = r.urls(ctx, name, "--push")
+		urls, err = r.readRemoteURLs(ctx, name, "--push")
 	case setting != "remote.origin": // for git, a name without a remote is an address
 		urls = []string{withoutCredentials(name)}
 	}
 	return urls, setting, err
 }
 
-// urls asks git for the addresses of a remote under the user's whole configuration. It caches the
+// readRemoteURLs asks git for the addresses of a remote under the user's whole configuration. It caches the
 // result. If git refuses a name, the address is "", because git could not push there either.
-func (r *Repository) urls(ctx context.Context, name string, options ...string) ([]string, error) {
+func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
-	if known, asked := r.asked[key]; asked {
+	if known, asked := r.remoteURLs[key]; asked {
 		return known, nil
 	}
-	out, err := r.user.Run(ctx, r.Root, nil, args...)
+	out, err := r.userGit.Run(ctx, r.Root, nil, args...)
 	if err != nil && program.ExitStatus(err) <= 0 {
 		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
 	}
 	urls := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	for i, url := range urls {
-		urls[i] = r.unaliased(ctx, withoutCredentials(url))
+		urls[i] = r.resolveSSHAlias(ctx, withoutCredentials(url))
 	}
-	if r.asked == nil {
-		r.asked = map[string][]string{}
+	if r.remoteURLs == nil {
+		r.remoteURLs = map[string][]string{}
 	}
-	r.asked[key] = urls
+	r.remoteURLs[key] = urls
 	return urls, nil
 }
 
@@ -87,13 +87,13 @@ func hostOf(address string) string {
 	return ""
 }
 
-// unaliased replaces the host in an ssh address by the HostName in the user's ssh configuration.
+// resolveSSHAlias replaces the host in an ssh address by the HostName in the user's ssh configuration.
 // The forge's own name stays: ssh may reach the forge by another host.
-func (r *Repository) unaliased(ctx context.Context, address string) string {
+func (r *Repository) resolveSSHAlias(ctx context.Context, address string) string {
 	parts := sshAddress.FindStringSubmatch(address)
 	config := filepath.Join(os.Getenv("HOME"), ".ssh", "config")
-	over := parts != nil && (strings.HasPrefix(address, "ssh://") || parts[3][0] == ':' && !strings.HasPrefix(parts[3], "://"))
-	if r.forge == "" || !over || strings.EqualFold(parts[2], r.forge) || !isFile(config) {
+	isSSH := parts != nil && (strings.HasPrefix(address, "ssh://") || parts[3][0] == ':' && !strings.HasPrefix(parts[3], "://"))
+	if r.forge == "" || !isSSH || strings.EqualFold(parts[2], r.forge) || !isFile(config) {
 		return address
 	}
 	env := []string{"HOME=" + os.Getenv("HOME"), "PATH=" + program.PathOutside(os.Getenv("PATH"), r.Root)}

@@ -21,33 +21,33 @@ import (
 // Settings is the part of git's configuration that agent-ci follows, as read when the checkout was
 // opened.
 type Settings struct {
-	formatVersion int
-	extensions    map[string]string
-	bare          bool
-	worktree      string
-	sparse        bool
-	promisor      string            // the remote that a partial clone fetches objects from on demand
-	own           map[string]bool   // keys of filter settings in the repository's own configuration
-	hooked        bool              // core.hooksPath is set
-	forCommands   []variable        // settings of remotes, branches and submodules that commands see, too
-	remotes       map[string]bool   // remotes with an address
-	pushRemotes   map[string]string // by branch; the key "" is remote.pushDefault
-	rewrites      bool              // url.*.insteadOf may rewrite addresses
+	formatVersion    int
+	extensions       map[string]string
+	bare             bool
+	worktree         string
+	sparse           bool
+	promisor         string            // the remote that a partial clone fetches objects from on demand
+	ownFilterKeys    map[string]bool   // keys of filter settings in the repository's own configuration
+	hasHooksPath     bool              // core.hooksPath is set
+	commandVariables []variable        // settings of remotes, branches and submodules that commands see, too
+	remotes          map[string]bool   // remotes with an address
+	pushRemotes      map[string]string // by branch; the key "" is remote.pushDefault
+	rewritesURLs     bool              // url.*.insteadOf may rewrite addresses
 
-	autoCRLF     string // "true", "input" or "false"
-	eol          string // "crlf", "lf", or any other value for native
-	FileMode     bool
-	Symlinks     bool
-	IgnoreCase   bool
-	Precompose   bool
-	TrustCtime   bool
-	noReflog     bool
-	MinimalStat  bool
-	excludesFile string
-	attributes   string
-	Origin       string
-	Fetch        []string // refspecs of all remotes
-	Filters      map[string]FilterDriver
+	autoCRLF       string // "true", "input" or "false"
+	eol            string // "crlf", "lf", or any other value for native
+	FileMode       bool
+	Symlinks       bool
+	IgnoreCase     bool
+	Precompose     bool
+	TrustCtime     bool
+	noReflog       bool
+	MinimalStat    bool
+	excludesFile   string
+	attributesFile string
+	Origin         string
+	Fetch          []string // refspecs of all remotes
+	Filters        map[string]FilterDriver
 }
 
 // LFS reports whether the driver is git-lfs: all its commands are exactly those of `git lfs
@@ -92,7 +92,7 @@ func (d FilterDriver) Active() bool {
 func (s *Settings) OwnFilter(name string) (key string) {
 	for _, option := range commands {
 		key := "filter." + name + "." + option
-		if s.own[key] && s.Filters[name][option] != "" {
+		if s.ownFilterKeys[key] && s.Filters[name][option] != "" {
 			return key
 		}
 	}
@@ -102,9 +102,9 @@ func (s *Settings) OwnFilter(name string) (key string) {
 // variable is one setting. key is in git's canonical form: section and name in lower case, the
 // subsection as written.
 type variable struct {
-	key, value string
-	valued     bool // false for a name without a value, which means true
-	own        bool // from the repository's own configuration, or a file that it includes
+	key, value   string
+	hasValue     bool // false for a name without a value, which means true
+	ofRepository bool // from the repository's own configuration, or a file that it includes
 }
 
 // wantedVariables matches the settings that agent-ci reads.
@@ -114,21 +114,21 @@ const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submod
 // *UnsupportedError for a file that is in the work tree: the agent's commands could change it, and
 // so make git start programs.
 func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
-	vars, err := l.config(ctx, git, home, "--get-regexp", wantedVariables)
-	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.own }) {
+	vars, err := l.readVariables(ctx, git, home, "--get-regexp", wantedVariables)
+	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.ofRepository }) {
 		return vars, err
 	}
 	// git silently ignores the repository's own file if it does not know its format.
-	own, err := l.config(ctx, git, home, "--file", filepath.Join(l.CommonDir, "config"), "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
+	own, err := l.readVariables(ctx, git, home, "--file", filepath.Join(l.CommonDir, "config"), "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
 	if err != nil {
 		return nil, err
 	}
 	s := newSettings(own, "")
-	return vars, s.extensionsSupported()
+	return vars, s.checkExtensions()
 }
 
-// config reads settings with `git config`. No match is no error.
-func (l Layout) config(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
+// readVariables reads settings with `git config`. No match is no error.
+func (l Layout) readVariables(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
 	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
 	if err != nil && program.ExitStatus(err) != 1 {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
@@ -147,16 +147,16 @@ func (l Layout) parseConfig(out []byte, home string) ([]variable, error) {
 		key, value, valued := strings.Cut(string(items[2]), "\n")
 		if file, ok := strings.CutPrefix(string(items[1]), "file:"); ok && from != absolute(l.Root, file) {
 			from = absolute(l.Root, file)
-			err = l.configOutside(from)
+			err = l.requireConfigOutside(from)
 		}
 		if err == nil && isInclude(key) {
-			err = l.configOutside(absolute(filepath.Dir(from), expandHome(value, home)))
+			err = l.requireConfigOutside(absolute(filepath.Dir(from), expandHome(value, home)))
 		}
 		if err != nil {
 			return nil, err
 		}
 		scope := string(items[0])
-		vars = append(vars, variable{key: key, value: value, valued: valued, own: scope == "local" || scope == "worktree"})
+		vars = append(vars, variable{key: key, value: value, hasValue: valued, ofRepository: scope == "local" || scope == "worktree"})
 	}
 	return vars, nil
 }
@@ -166,9 +166,9 @@ func isInclude(key string) bool {
 	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
-// configOutside returns an *UnsupportedError for a configuration file that commands in the checkout
+// requireConfigOutside returns an *UnsupportedError for a configuration file that commands in the checkout
 // could change or create.
-func (l Layout) configOutside(path string) error {
+func (l Layout) requireConfigOutside(path string) error {
 	path = filepath.Clean(path)
 	if pathname.IsInAny(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
 		return nil
@@ -185,7 +185,7 @@ func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 // newSettings returns the settings after applying vars in order. home replaces "~" in paths.
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
-		extensions: map[string]string{}, own: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
+		extensions: map[string]string{}, ownFilterKeys: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
 		FileMode: true, Symlinks: true, TrustCtime: true,
 		Filters: map[string]FilterDriver{},
 	}
@@ -193,7 +193,7 @@ func newSettings(vars []variable, home string) Settings {
 		s.set(v)
 	}
 	s.excludesFile = expandHome(s.excludesFile, home)
-	s.attributes = expandHome(s.attributes, home)
+	s.attributesFile = expandHome(s.attributesFile, home)
 	return s
 }
 
@@ -202,7 +202,7 @@ func newSettings(vars []variable, home string) Settings {
 func (s *Settings) useDefaultRules(getenv func(string) string) {
 	dir := filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config")), "git")
 	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
-	s.attributes = cmp.Or(s.attributes, filepath.Join(dir, "attributes"))
+	s.attributesFile = cmp.Or(s.attributesFile, filepath.Join(dir, "attributes"))
 }
 
 // splitKey splits SECTION.SUBSECTION.NAME. The subsection is "" if missing, and may contain dots.
@@ -234,7 +234,7 @@ func (s *Settings) set(v variable) {
 		}
 		s.keepForCommands(name, v)
 	case "url":
-		s.rewrites = s.rewrites || name == "insteadof"
+		s.rewritesURLs = s.rewritesURLs || name == "insteadof"
 	case "submodule":
 		s.keepForCommands(name, v)
 	}
@@ -246,14 +246,14 @@ func (s *Settings) setCore(name string, v variable) {
 		"bare": &s.bare, "sparsecheckout": &s.sparse, "filemode": &s.FileMode, "symlinks": &s.Symlinks,
 		"ignorecase": &s.IgnoreCase, "precomposeunicode": &s.Precompose, "trustctime": &s.TrustCtime,
 	}[name]
-	text := map[string]*string{"worktree": &s.worktree, "excludesfile": &s.excludesFile, "attributesfile": &s.attributes}[name]
+	text := map[string]*string{"worktree": &s.worktree, "excludesfile": &s.excludesFile, "attributesfile": &s.attributesFile}[name]
 	switch {
 	case flag != nil:
 		*flag = v.bool()
 	case text != nil:
 		*text = v.value
 	case name == "hookspath":
-		s.hooked = v.value != ""
+		s.hasHooksPath = v.value != ""
 	case name == "repositoryformatversion":
 		s.formatVersion, _ = strconv.Atoi(v.value) // a value that is no number becomes 0
 	case name == "autocrlf":
@@ -274,7 +274,7 @@ func (s *Settings) setFilter(driver, name string, v variable) {
 		s.Filters[driver] = FilterDriver{}
 	}
 	s.Filters[driver][name] = v.text()
-	s.own[v.key] = s.own[v.key] || v.own
+	s.ownFilterKeys[v.key] = s.ownFilterKeys[v.key] || v.ofRepository
 }
 
 // setRemote applies an option of a remote.
@@ -378,14 +378,14 @@ func (s *Settings) SameName(name string) string {
 
 // text returns the value, or "true" for a name without a value.
 func (v variable) text() string {
-	if !v.valued {
+	if !v.hasValue {
 		return "true"
 	}
 	return v.value
 }
 
 // bool returns the value as a boolean. A name without a value is true.
-func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
+func (v variable) bool() bool { return !v.hasValue || isTrue(v.value) }
 
 // isTrue parses a boolean like git. It returns false for any other text.
 func isTrue(value string) bool {
@@ -434,9 +434,9 @@ func withoutCredentials(address string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// supported returns an error for settings with which a run would have a wrong result. It is called
+// checkSupported returns an error for settings with which a run would have a wrong result. It is called
 // before any change.
-func (s *Settings) supported(l Layout) error {
+func (s *Settings) checkSupported(l Layout) error {
 	switch {
 	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
 		return fmt.Errorf("%s: %w", l.Root, ErrBare)
@@ -452,7 +452,7 @@ func (s *Settings) supported(l Layout) error {
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
 	}
-	return s.extensionsSupported()
+	return s.checkExtensions()
 }
 
 func sparseCheckout() error {
@@ -461,9 +461,9 @@ func sparseCheckout() error {
 	}
 }
 
-// extensionsSupported returns an *UnsupportedError for a repository format or extension that
+// checkExtensions returns an *UnsupportedError for a repository format or extension that
 // agent-ci does not know. gitrepository-layout(5) forbids work on such a repository.
-func (s *Settings) extensionsSupported() error {
+func (s *Settings) checkExtensions() error {
 	if s.formatVersion > 1 {
 		return &UnsupportedError{
 			Feature: fmt.Sprintf("repository format version %d", s.formatVersion), Remedy: "clone the repository with the default format",

@@ -73,7 +73,7 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 	r.Remove(".git/info")
 	r.Git("config", "core.autocrlf", "false")
 
-	private := []string{"GIT_DIR=" + c.Private, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
+	private := []string{"GIT_DIR=" + c.PrivateDir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 	ask := func(key string) string { return r.GitWith(private, nil, "config", "--get", key) }
 	gittest.Same(t, "autocrlf", "input", ask("core.autocrlf"))
 	gittest.Same(t, "hooks", os.DevNull, ask("core.hooksPath"))
@@ -100,7 +100,7 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(filepath.Join(c.Private, "HEAD")); err == nil {
+	if _, err := os.Lstat(filepath.Join(c.PrivateDir, "HEAD")); err == nil {
 		t.Error("the private folder is left")
 	}
 }
@@ -112,7 +112,7 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 	r.Seed()
 	r.Git("config", "core.autocrlf", "input")
 	c := open(t, r.Dir)
-	private := gittest.Repo{T: t, Dir: c.Private}
+	private := gittest.Repo{T: t, Dir: c.PrivateDir}
 	sprung := filepath.Join(t.TempDir(), "sprung")
 	evil := "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch " + sprung + "\n[filter \"f\"]\n\tclean = touch " + sprung + "\n[extensions]\n\tworktreeConfig = true\n"
 	elsewhere := gittest.New(t)
@@ -136,7 +136,7 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, out, err)
 		}
 		id := r.GitWith(nil, []byte(name+"\n"), "hash-object", "--stdin", "--no-filters")
-		gittest.Same(t, name, "blob", r.GitWith([]string{"GIT_DIR=" + c.Private}, nil, "cat-file", "-t", id))
+		gittest.Same(t, name, "blob", r.GitWith([]string{"GIT_DIR=" + c.PrivateDir}, nil, "cat-file", "-t", id))
 	}
 	if _, err := os.Lstat(sprung); err == nil {
 		t.Error("git ran a program")

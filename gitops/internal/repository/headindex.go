@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// liveIndex is the index of the checkout that was read last, with the state of its file.
-type liveIndex struct {
+// cachedIndex is the index of the checkout that was read last, with the state of its file.
+type cachedIndex struct {
 	file *index.File
 	info fs.FileInfo
 }
@@ -32,14 +32,14 @@ func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 	if err != nil {
 		return r.readIndex(ctx, path)
 	}
-	if r.live.file != nil && os.SameFile(info, r.live.info) && index.StatOf(info) == index.StatOf(r.live.info) {
-		return r.live.file, nil
+	if r.cachedIndex.file != nil && os.SameFile(info, r.cachedIndex.info) && index.StatOf(info) == index.StatOf(r.cachedIndex.info) {
+		return r.cachedIndex.file, nil
 	}
 	f, err := r.readIndex(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	r.live = liveIndex{f, info}
+	r.cachedIndex = cachedIndex{f, info}
 	return f, nil
 }
 
@@ -47,10 +47,10 @@ func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 	write := func(w io.Writer) error { return index.Write(w, ix, updates) }
 	var err error
-	if r.held == nil {
-		err = r.replaceLocked(r.indexPath(), func() error { return nil }, write)
-	} else if err = r.stillHeld(); err == nil {
-		err = r.held.replace(write)
+	if r.indexLock == nil {
+		err = r.replaceUnderLock(r.indexPath(), func() error { return nil }, write)
+	} else if err = r.requireIndexLock(); err == nil {
+		err = r.indexLock.replace(write)
 	}
 	if err != nil {
 		return fmt.Errorf("write the index: %w", err)
@@ -75,7 +75,7 @@ func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, e
 
 // unsplitIndex lets git join a copy of a split index. The checkout's own index stays split.
 func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
-	whole := filepath.Join(r.Private, "whole-index")
+	whole := filepath.Join(r.PrivateDir, "whole-index")
 	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
@@ -84,7 +84,7 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
 	for _, from := range shared {
-		if err := regularfile.CopyIfThere(from, filepath.Join(r.Private, filepath.Base(from)), index.MaxSize); err != nil {
+		if err := regularfile.CopyIfThere(from, filepath.Join(r.PrivateDir, filepath.Base(from)), index.MaxSize); err != nil {
 			return nil, fmt.Errorf("read the split index: %w", err)
 		}
 	}
@@ -124,11 +124,11 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 // is not from, or the new branch is not at commit. It checks both although the index is locked: git
 // renames branches and writes HEAD without that lock.
 func (r *Repository) MoveHead(from, head, commit, to string) error {
-	if err := r.stillHeld(); err != nil {
+	if err := r.requireIndexLock(); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
 	_, old, _ := r.Head()
-	err := r.replaceLocked(filepath.Join(r.GitDir, "HEAD"), func() error {
+	err := r.replaceUnderLock(filepath.Join(r.GitDir, "HEAD"), func() error {
 		now, _, err := r.Head()
 		if err != nil || now != from {
 			return &HeadMovedError{}
@@ -139,8 +139,8 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 			}
 		}
 		message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(from, "ref: refs/heads/"), "HEAD") + " to " + to
-		return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
-	}, line(head))
+		return r.appendReflog(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
+	}, lineWriter(head))
 	if err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
@@ -173,7 +173,7 @@ func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, messag
 		if now != from {
 			return &BranchMovedError{branch}
 		}
-		return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), from, commit, message)
+		return r.appendReflog(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), from, commit, message)
 	})
 }
 
@@ -183,10 +183,10 @@ const (
 	logMail = "agent-ci@noreply.invalid"
 )
 
-// log appends a line to a reflog, unless the configuration turns reflogs off. It refuses a link,
+// appendReflog appends a line to a reflog, unless the configuration turns reflogs off. It refuses a link,
 // which could redirect the write. Like git, it is called before the reference moves: if the log
 // cannot be written, nothing moves.
-func (r *Repository) log(path string, old, now plumbing.Hash, message string) error {
+func (r *Repository) appendReflog(path string, old, now plumbing.Hash, message string) error {
 	if r.Settings.noReflog {
 		return nil
 	}

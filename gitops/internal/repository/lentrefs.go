@@ -19,9 +19,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// ofWorkTree lists prefixes of references that are not copied for commands: they belong to a
+// unlentPrefixes lists prefixes of references that are not copied for commands: they belong to a
 // person's work in one work tree, or replace objects.
-var ofWorkTree = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
+var unlentPrefixes = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
 
 // packedRef is a line of packed-refs. peeled is the commit of an annotated tag, or "".
 type packedRef struct{ name, id, peeled string }
@@ -106,7 +106,7 @@ func (r *references) readFile(name, file string) {
 
 // isLent reports whether a reference may be copied for commands.
 func isLent(name string) bool {
-	return !slices.ContainsFunc(ofWorkTree, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return !slices.ContainsFunc(unlentPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // readPacked adds the references of packed-refs that may be copied. A line ^ID has the commit of

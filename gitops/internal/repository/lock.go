@@ -20,8 +20,8 @@ import (
 // *InUseError if another process has claimed or shared it. An earlier Share of this process stays
 // in force then.
 func (r *Repository) Claim() error {
-	return r.exclusively(func() error {
-		shared := r.claimed != nil
+	return r.withRootLocked(func() error {
+		shared := r.claimFile != nil
 		err := r.flock(syscall.LOCK_EX)
 		if err != nil && shared {
 			err = errors.Join(err, r.flock(syscall.LOCK_SH))
@@ -30,8 +30,10 @@ func (r *Repository) Claim() error {
 	})
 }
 
-// ClaimSoon is Claim that waits up to a second for other processes.
-func (r *Repository) ClaimSoon(ctx context.Context) error { return r.soon(ctx, r.Claim) }
+// ClaimWithRetry is Claim that waits up to a second for other processes.
+func (r *Repository) ClaimWithRetry(ctx context.Context) error {
+	return r.retryWhileInUse(ctx, r.Claim)
+}
 
 // inUseWait is the longest wait for a process that uses the work tree, or that briefly locks the
 // index. inUseLook is the time between two attempts.
@@ -42,14 +44,14 @@ const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 // or tries to claim meanwhile; this process's claim stays in force then.
 func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
-	if r.claimed != nil {
-		return r.exclusively(share)
+	if r.claimFile != nil {
+		return r.withRootLocked(share)
 	}
-	return r.soon(ctx, share)
+	return r.retryWhileInUse(ctx, share)
 }
 
-// soon calls do again, for up to a second, as long as it returns an *InUseError.
-func (r *Repository) soon(ctx context.Context, do func() error) error {
+// retryWhileInUse calls do again, for up to a second, as long as it returns an *InUseError.
+func (r *Repository) retryWhileInUse(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, inUseWait)
 	defer cancel()
 	look := time.NewTicker(inUseLook)
@@ -67,17 +69,17 @@ func (r *Repository) soon(ctx context.Context, do func() error) error {
 	}
 }
 
-// exclusively runs change while no other process can change its lock the same way. Converting a
+// withRootLocked runs change while no other process can change its lock the same way. Converting a
 // flock(2) first releases it. Another process could claim in that moment, and the old lock could
 // not be restored.
-func (r *Repository) exclusively(change func() error) error {
+func (r *Repository) withRootLocked(change func() error) error {
 	gate, err := os.Open(r.Root)
 	if err != nil {
 		return fmt.Errorf("lock the checkout: %w", err)
 	}
 	defer gate.Close()
-	if busy(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
-		return r.inUse()
+	if isHeldByOther(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+		return r.inUseError()
 	}
 	return change()
 }
@@ -85,27 +87,27 @@ func (r *Repository) exclusively(change func() error) error {
 // flock locks the git folder without waiting. how is LOCK_EX or LOCK_SH. On a file system without
 // such locks it does nothing.
 func (r *Repository) flock(how int) error {
-	f := r.claimed
+	f := r.claimFile
 	if f == nil {
 		var err error
 		if f, err = os.Open(r.GitDir); err != nil {
 			return fmt.Errorf("lock the checkout: %w", err)
 		}
 	}
-	if busy(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)) {
-		if r.claimed == nil {
+	if isHeldByOther(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)) {
+		if r.claimFile == nil {
 			f.Close()
 		}
-		return r.inUse()
+		return r.inUseError()
 	}
-	r.claimed = f
+	r.claimFile = f
 	return nil
 }
 
-func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
+func isHeldByOther(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-// inUse returns the error for a work tree that another run uses.
-func (r *Repository) inUse() error {
+// inUseError returns the error for a work tree that another run uses.
+func (r *Repository) inUseError() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
@@ -121,16 +123,16 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle returns an *InUseError if a git process works for more than a second, or has died and left a
+// RequireIdle returns an *InUseError if a git process works for more than a second, or has died and left a
 // lock. It looks at the locks of the index, HEAD, references and the configuration. It removes
 // locks of a killed agent-ci, except the lock of the index.
-func (r *Repository) Idle(ctx context.Context) error {
-	return r.soon(ctx, func() error {
+func (r *Repository) RequireIdle(ctx context.Context) error {
+	return r.retryWhileInUse(ctx, func() error {
 		for _, path := range r.lockedPaths() {
-			if path == r.indexPath() && r.held != nil || r.dropDeadLock(path) {
+			if path == r.indexPath() && r.indexLock != nil || r.dropDeadLock(path) {
 				continue
 			}
-			return r.inUseByGit(path)
+			return r.gitLockError(path)
 		}
 		return nil
 	})
@@ -140,7 +142,7 @@ func (r *Repository) Idle(ctx context.Context) error {
 // living process. The lock of the index goes last, since it kept every git from taking the others.
 func (r *Repository) DropOwnLocks() error {
 	for _, path := range slices.Backward(r.lockedPaths()) {
-		_, err := dropMarked(path, func(text string) bool { return text == r.Mark }, busy)
+		_, err := dropMarked(path, func(text string) bool { return text == r.LockMark }, isHeldByOther)
 		if err != nil {
 			return err
 		}
@@ -157,7 +159,7 @@ func (r *Repository) lockedPaths() (paths []string) {
 		}
 	}
 	_ = filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, _ fs.DirEntry, _ error) error {
-		if path, is := strings.CutSuffix(path, ".lock"); is && !strings.HasSuffix(path, newSuffix) {
+		if path, is := strings.CutSuffix(path, ".lock"); is && !strings.HasSuffix(path, newContentSuffix) {
 			paths = append(paths, path)
 		}
 		return nil // ignore an unreadable folder; the code that needs it reports it
@@ -165,20 +167,20 @@ func (r *Repository) lockedPaths() (paths []string) {
 	return paths
 }
 
-// inUseByGit returns the error for an existing lock.
-func (r *Repository) inUseByGit(path string) error {
+// gitLockError returns the error for an existing lock.
+func (r *Repository) gitLockError(path string) error {
 	return &InUseError{r.Root, path + ".lock is there, so another git works in it, or one has died; remove the file then"}
 }
 
 // DefaultMark is the content of locks if no other mark is set. Every mark contains the text marked.
 const (
-	DefaultMark = marked + "\n"
-	marked      = "agent-ci writes to this checkout."
+	DefaultMark = markText + "\n"
+	markText    = "agent-ci writes to this checkout."
 )
 
-// newSuffix names the next content of a locked file, path~agent-ci.lock. git skips such names beside references,
+// newContentSuffix names the next content of a locked file, path~agent-ci.lock. git skips such names beside references,
 // and no reference can have the lock, since git forbids "~" in names.
-const newSuffix = "~agent-ci"
+const newContentSuffix = "~agent-ci"
 
 // heldLock is a lock of this process: a file path.lock, as in git. It contains the mark. The
 // process also holds a flock(2) on the file until it releases the lock or dies.
@@ -198,7 +200,7 @@ func (r *Repository) lock(path string) (*heldLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &heldLock{path, r.Mark, f}, nil
+	return &heldLock{path, r.LockMark, f}, nil
 }
 
 // linkLock creates a lock together with its mark in one step. So a killed process or a full disk
@@ -239,14 +241,14 @@ func (r *Repository) createLock(path string) (*os.File, error) {
 // flock, only the mark shows whose lock it is.
 func (r *Repository) writeMark(f *os.File) error {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	_, err := f.WriteString(r.Mark)
+	_, err := f.WriteString(r.LockMark)
 	return err
 }
 
 // isMark reports whether a lock's text is the whole mark of an agent-ci.
 func isMark(text string) bool {
 	line, rest, ended := strings.Cut(text, "\n")
-	run, _, marks := strings.Cut(line, marked)
+	run, _, marks := strings.Cut(line, markText)
 	return marks && ended && rest == "" && (run == "" || strings.HasPrefix(run, "Run ") && strings.HasSuffix(run, " of "))
 }
 
@@ -263,14 +265,14 @@ func (r *Repository) dropDeadLock(path string) bool {
 
 // dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if lives reports true
 // for the result of flock(2) on it.
-func dropMarked(path string, mark func(text string) bool, lives func(error) bool) (gone bool, err error) {
+func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(error) bool) (gone bool, err error) {
 	f, err := regularfile.Open(path + ".lock")
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist), nil
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err != nil || !mark(string(text)) || lives(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+	if err != nil || !isOwnMark(string(text)) || isAlive(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
 		return false, nil
 	}
 	if !isLockFile(f, path) { // its process has released it since it was opened
@@ -291,7 +293,7 @@ func isLockFile(f *os.File, path string) bool {
 
 // dropLock removes a lock and the unfinished new content of its file.
 func dropLock(path string) error {
-	for _, name := range [...]string{path + newSuffix + ".lock", path + ".lock"} {
+	for _, name := range [...]string{path + newContentSuffix + ".lock", path + ".lock"} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -299,8 +301,8 @@ func dropLock(path string) error {
 	return nil
 }
 
-// stands reports whether nobody replaced or removed the lock.
-func (l *heldLock) stands() bool {
+// isIntact reports whether nobody replaced or removed the lock.
+func (l *heldLock) isIntact() bool {
 	text, err := regularfile.Read(l.path+".lock", int64(len(l.mark))+1)
 	return err == nil && string(text) == l.mark && isLockFile(l.file, l.path)
 }
@@ -308,7 +310,7 @@ func (l *heldLock) stands() bool {
 // release removes the lock, unless somebody else did so and may have made another.
 func (l *heldLock) release() error {
 	var err error
-	if l.stands() {
+	if l.isIntact() {
 		err = dropLock(l.path)
 	}
 	return errors.Join(err, l.file.Close())
@@ -316,7 +318,7 @@ func (l *heldLock) release() error {
 
 // replace replaces the locked file by what write writes.
 func (l *heldLock) replace(write func(io.Writer) error) error {
-	name := l.path + newSuffix + ".lock"
+	name := l.path + newContentSuffix + ".lock"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -333,9 +335,9 @@ func (l *heldLock) replace(write func(io.Writer) error) error {
 // HoldIndex locks the index until ReleaseIndex. It waits up to a second for another git, then
 // returns an *InUseError.
 func (r *Repository) HoldIndex(ctx context.Context) error {
-	err := r.soon(ctx, func() (err error) {
-		if r.held, err = r.lock(r.indexPath()); errors.Is(err, fs.ErrExist) {
-			err = r.inUseByGit(r.indexPath())
+	err := r.retryWhileInUse(ctx, func() (err error) {
+		if r.indexLock, err = r.lock(r.indexPath()); errors.Is(err, fs.ErrExist) {
+			err = r.gitLockError(r.indexPath())
 		}
 		return err
 	})
@@ -347,12 +349,12 @@ func (r *Repository) HoldIndex(ctx context.Context) error {
 
 func (r *Repository) indexPath() string { return filepath.Join(r.GitDir, "index") }
 
-// Holds reports whether this process holds the lock of the index.
-func (r *Repository) Holds() bool { return r.held != nil }
+// HoldsIndex reports whether this process holds the lock of the index.
+func (r *Repository) HoldsIndex() bool { return r.indexLock != nil }
 
-// stillHeld returns an *InUseError if somebody removed this process's lock of the index as stale.
-func (r *Repository) stillHeld() error {
-	if r.held == nil || r.held.stands() {
+// requireIndexLock returns an *InUseError if somebody removed this process's lock of the index as stale.
+func (r *Repository) requireIndexLock() error {
+	if r.indexLock == nil || r.indexLock.isIntact() {
 		return nil
 	}
 	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}
@@ -360,17 +362,17 @@ func (r *Repository) stillHeld() error {
 
 // ReleaseIndex unlocks the index for other git processes.
 func (r *Repository) ReleaseIndex() error {
-	held := r.held
-	r.held = nil
+	held := r.indexLock
+	r.indexLock = nil
 	if held == nil {
 		return nil
 	}
 	return held.release()
 }
 
-// replaceLocked replaces a file like git, with path.lock. It calls check while it holds the lock,
+// replaceUnderLock replaces a file like git, with path.lock. It calls check while it holds the lock,
 // and changes nothing if check fails.
-func (r *Repository) replaceLocked(path string, check func() error, write func(io.Writer) error) (err error) {
+func (r *Repository) replaceUnderLock(path string, check func() error, write func(io.Writer) error) (err error) {
 	l, err := r.lock(path)
 	if errors.Is(err, fs.ErrExist) {
 		return errLocked(path)

@@ -91,7 +91,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)
-	c.Mark = "mine\n"
+	c.LockMark = "mine\n"
 	add := func() error {
 		r.Write("README", "changed\n")
 		return r.TryGit("add", "README")
@@ -119,7 +119,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 	r.Write(".git/index.lock", "")
-	if err := c.ReleaseIndex(); err != nil || c.Idle(t.Context()) == nil {
+	if err := c.ReleaseIndex(); err != nil || c.RequireIdle(t.Context()) == nil {
 		t.Errorf("the lock of another is removed: %v", err)
 	}
 	if left, err := filepath.Glob(r.Path(".git/*agent-ci*")); err != nil || left != nil {
@@ -168,11 +168,11 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 				left, err := filepath.Glob(r.Path(".git/" + test.path + "*.lock"))
 				return err == nil && left == nil
 			}
-			if err := open(t, r.Dir).Idle(t.Context()); gone() != test.goneNext || (err == nil) != test.goneNext {
+			if err := open(t, r.Dir).RequireIdle(t.Context()); gone() != test.goneNext || (err == nil) != test.goneNext {
 				t.Errorf("the next run: %v", err)
 			}
 			owner := open(t, r.Dir)
-			owner.Mark = left
+			owner.LockMark = left
 			if err := owner.DropOwnLocks(); err != nil || gone() != test.goneOwner {
 				t.Errorf("who goes on with its run: %v", err)
 			}

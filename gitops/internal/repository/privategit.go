@@ -20,23 +20,23 @@ import (
 // makePrivate makes the private git folder in state. It has the configuration that was read, no
 // hooks, and its own objects.
 func (r *Repository) makePrivate(state string) (err error) {
-	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
-		err = r.fillGitDir(r.Private, r.encode(r.Private, os.DevNull))
+	if r.PrivateDir, err = os.MkdirTemp(state, "shadow-"); err == nil {
+		err = r.writeGitDir(r.PrivateDir, r.configText(r.PrivateDir, os.DevNull))
 	}
-	r.private = map[string][]byte{}
+	r.controlFiles = map[string][]byte{}
 	for _, name := range [...]string{"config", "info/exclude", attributes, userExcludes, userAttributes} {
-		data, readErr := os.ReadFile(filepath.Join(r.Private, name))
+		data, readErr := os.ReadFile(filepath.Join(r.PrivateDir, name))
 		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 			err = errors.Join(err, readErr)
 		}
-		r.private[name] = data
+		r.controlFiles[name] = data
 	}
 	system, readErr := regularfile.Read("/etc/gitattributes", regularfile.Small)
 	if readErr != nil {
 		system = nil // there is none, or it cannot be read
 	}
-	r.attributes = [][]byte{system, r.private[userAttributes], r.private[attributes]}
-	r.private[attributes] = fmt.Appendf(slices.Clip(r.private[attributes]), "\n* conflict-marker-size=%d\n", MarkSize)
+	r.attributes = [][]byte{system, r.controlFiles[userAttributes], r.controlFiles[attributes]}
+	r.controlFiles[attributes] = fmt.Appendf(slices.Clip(r.controlFiles[attributes]), "\n* conflict-marker-size=%d\n", MarkSize)
 	if err != nil {
 		return fmt.Errorf("make a private git folder: %w", err)
 	}
@@ -50,35 +50,35 @@ const MarkSize = 199
 // PrivateGit returns git for the private git folder. It first restores the files that control git,
 // because commands without a sandbox may have changed them.
 func (r *Repository) PrivateGit() (program.Program, error) {
-	err := r.resetPrivate()
+	err := r.restoreControlFiles()
 	if err != nil {
 		err = fmt.Errorf("configure the private git folder: %w", err)
 	}
-	return r.git, err
+	return r.privateGit, err
 }
 
-// resetPrivate restores the files that control git in the private git folder.
-func (r *Repository) resetPrivate() error {
+// restoreControlFiles restores the files that control git in the private git folder.
+func (r *Repository) restoreControlFiles() error {
 	for _, name := range [...]string{"commondir", "config.worktree", "objects/info/alternates"} { // with these files, git would read other folders
-		if err := os.RemoveAll(filepath.Join(r.Private, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(r.PrivateDir, name)); err != nil {
 			return err
 		}
 	}
-	for name, data := range r.private {
-		path := filepath.Join(r.Private, name)
+	for name, data := range r.controlFiles {
+		path := filepath.Join(r.PrivateDir, name)
 		if found, err := regularfile.Read(path, regularfile.Small); err == nil && bytes.Equal(found, data) {
 			continue
 		}
-		if err := replace(path, data); err != nil {
+		if err := replaceFile(path, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replace replaces whatever is at a path by a file with data. It renames the file into place,
+// replaceFile replaces whatever is at a path by a file with data. It renames the file into place,
 // because another git may start at the same moment.
-func replace(path string, data []byte) error {
+func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -93,9 +93,9 @@ func replace(path string, data []byte) error {
 	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // Rename fails if path is a folder
 }
 
-// fillGitDir makes a git folder with the given configuration and copies of the repository's ignore
+// writeGitDir makes a git folder with the given configuration and copies of the repository's ignore
 // and attribute rules. Later changes of the originals have no effect.
-func (r *Repository) fillGitDir(dir, config string) error {
+func (r *Repository) writeGitDir(dir, config string) error {
 	if err := makeFolders(dir); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (r *Repository) fillGitDir(dir, config string) error {
 		{filepath.Join(r.CommonDir, "info", "attributes"), attributes},
 		{filepath.Join(r.CommonDir, "shallow"), "shallow"},
 		{r.Settings.excludesFile, userExcludes},
-		{r.Settings.attributes, userAttributes},
+		{r.Settings.attributesFile, userAttributes},
 	} {
 		if err := regularfile.CopyIfThere(file.from, filepath.Join(dir, file.to), regularfile.Small); err != nil {
 			return err
@@ -133,9 +133,9 @@ const (
 	userAttributes = "info/user-attributes"
 )
 
-// encode returns the configuration for a git folder at dir. It names no program. hooks is the
+// configText returns the configuration for a git folder at dir. It names no program. hooks is the
 // folder of hooks; "" means git's default.
-func (r *Repository) encode(dir, hooks string) string {
+func (r *Repository) configText(dir, hooks string) string {
 	s := &r.Settings
 	var b strings.Builder
 	b.WriteString("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tsafecrlf = false\n")
@@ -162,10 +162,10 @@ func (r *Repository) encode(dir, hooks string) string {
 	return b.String()
 }
 
-// encodeFilters returns the filters of the repository's own configuration, as read when the
+// filterConfig returns the filters of the repository's own configuration, as read when the
 // checkout was opened. Only git inside a sandbox may get them. That git reads the user's filters
 // from the user's own configuration.
-func (r *Repository) encodeFilters() string {
+func (r *Repository) filterConfig() string {
 	var b strings.Builder
 	for name, driver := range r.Settings.Filters {
 		if r.Settings.OwnFilter(name) == "" {
@@ -185,12 +185,14 @@ func quote(text string) string {
 }
 
 // Exclude returns the rules of info/exclude.
-func (r *Repository) Exclude() rules.Ignore { return rules.ParseIgnore(r.private["info/exclude"], "") }
+func (r *Repository) Exclude() rules.Ignore {
+	return rules.ParseIgnore(r.controlFiles["info/exclude"], "")
+}
 
 // OuterIgnores returns the ignore rules from outside the work tree: the user's, then those of
 // info/exclude, which have priority.
 func (r *Repository) OuterIgnores() []rules.Ignore {
-	return []rules.Ignore{rules.ParseIgnore(r.private[userExcludes], ""), r.Exclude()}
+	return []rules.Ignore{rules.ParseIgnore(r.controlFiles[userExcludes], ""), r.Exclude()}
 }
 
 // OuterAttributes returns the contents of the attribute files outside the work tree, as read when

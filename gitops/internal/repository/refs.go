@@ -99,9 +99,9 @@ func (l Layout) packedLines(visit func(line string) error) error {
 	return nil
 }
 
-// refFits returns an error if a packed reference prevents one called name: "a" and "a/b" cannot
+// requireRefFits returns an error if a packed reference prevents one called name: "a" and "a/b" cannot
 // both exist. Loose references need no check, because creating their file or folder fails.
-func (l Layout) refFits(name string) error {
+func (l Layout) requireRefFits(name string) error {
 	return l.eachPacked(func(other, _ string) error {
 		if strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
 			return fmt.Errorf("there is a reference %s: delete it, or give another branch", other)
@@ -120,14 +120,14 @@ func (r *Repository) writeRef(name string, id plumbing.Hash, expected func() err
 	if err := removeEmptyFolders(path); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
-	if err := r.replaceLocked(path, expected, line(id.String())); err != nil {
+	if err := r.replaceUnderLock(path, expected, lineWriter(id.String())); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
 	return nil
 }
 
-// line returns a function that writes text as one line.
-func line(text string) func(io.Writer) error {
+// lineWriter returns a function that writes text as one line.
+func lineWriter(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, text+"\n")
 		return err
@@ -229,7 +229,7 @@ func (r *Repository) BranchFits(name string) error {
 			return fmt.Errorf("there is a branch %s, and %s cannot be beside it: delete it, or give another branch", at, name)
 		}
 	}
-	return r.refFits("refs/heads/" + name)
+	return r.requireRefFits("refs/heads/" + name)
 }
 
 // CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
@@ -248,10 +248,10 @@ func (r *Repository) CheckFree(branch string) error {
 			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
 		}
 	}
-	if err := r.refFits("refs/heads/" + branch); err != nil {
+	if err := r.requireRefFits("refs/heads/" + branch); err != nil {
 		return err
 	}
-	if !r.Holds() && isLocked(r.indexPath()) {
+	if !r.HoldsIndex() && isLocked(r.indexPath()) {
 		return errLocked(r.indexPath())
 	}
 	return nil

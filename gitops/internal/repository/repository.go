@@ -18,20 +18,20 @@ import (
 // Repository is the repository of a work tree, with the configuration read by Open.
 type Repository struct {
 	Layout
-	Settings   Settings
-	Private    string            // path of the private git folder
-	private    map[string][]byte // original content of the files in Private that control git
-	git        program.Program   // runs in Private, with nothing of the user's configuration
-	attributes [][]byte          // contents of the attribute files outside the work tree
-	user       program.Program   // reads the configuration of the repository, the user and the machine
-	forge      string
-	asked      map[string][]string // cached addresses of remotes, by git command
-	Folders    []string            // git folders with the repository's objects; the first is its own
-	modules    []Module
-	live       liveIndex
-	claimed    *os.File  // the open git folder, after Claim or Share
-	held       *heldLock // the lock of the index; nil if not held
-	Mark       string    // the content of this Repository's locks
+	Settings      Settings
+	PrivateDir    string            // path of the private git folder
+	controlFiles  map[string][]byte // original content of the files in Private that control git
+	privateGit    program.Program   // runs in Private, with nothing of the user's configuration
+	attributes    [][]byte          // contents of the attribute files outside the work tree
+	userGit       program.Program   // reads the configuration of the repository, the user and the machine
+	forge         string
+	remoteURLs    map[string][]string // cached addresses of remotes, by git command
+	ObjectFolders []string            // git folders with the repository's objects; the first is its own
+	modules       []Module
+	cachedIndex   cachedIndex
+	claimFile     *os.File  // the open git folder, after Claim or Share
+	indexLock     *heldLock // the lock of the index; nil if not held
+	LockMark      string    // the content of this Repository's locks
 }
 
 // Open opens the repository of the work tree around dir. git is the git program's path, state a
@@ -51,9 +51,9 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), user: user, forge: hostOf(forge), Mark: DefaultMark}
+	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), userGit: user, forge: hostOf(forge), LockMark: DefaultMark}
 	r.Settings.useDefaultRules(os.Getenv)
-	if err := r.Settings.supported(l); err != nil {
+	if err := r.Settings.checkSupported(l); err != nil {
 		return nil, err
 	}
 	r.modules = r.modulesIn(ctx, "modules", 0)
@@ -72,20 +72,20 @@ func (r *Repository) open(git, state string) error {
 	if err := r.makePrivate(state); err != nil {
 		return err
 	}
-	r.git = program.Isolated(git, os.Environ(), r.Root, r.Private, r.Root)
-	r.Folders, err = ObjectFolders(r.CommonDir)
+	r.privateGit = program.Isolated(git, os.Environ(), r.Root, r.PrivateDir, r.Root)
+	r.ObjectFolders, err = ObjectFolders(r.CommonDir)
 	return err
 }
 
 // Close removes the private git folder and releases the claim or share.
 func (r *Repository) Close() error {
 	var errs []error
-	if r.Private != "" {
-		errs = append(errs, os.RemoveAll(r.Private))
+	if r.PrivateDir != "" {
+		errs = append(errs, os.RemoveAll(r.PrivateDir))
 	}
-	if r.claimed != nil {
-		errs = append(errs, r.claimed.Close())
-		r.claimed = nil
+	if r.claimFile != nil {
+		errs = append(errs, r.claimFile.Close())
+		r.claimFile = nil
 	}
 	return errors.Join(errs...)
 }

@@ -26,8 +26,8 @@ type TreeFolder struct {
 // FillGitDir makes a git folder for commands. Its configuration has the settings that affect
 // content, the repository's own filters, and remotes without credentials. It has no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
-	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.forCommands)
-	if err := r.fillGitDir(f.Dir, config); err != nil {
+	config := r.configText(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.filterConfig() + remoteConfig(r.Settings.commandVariables)
+	if err := r.writeGitDir(f.Dir, config); err != nil {
 		return err
 	}
 	return appendExcludes(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
@@ -35,7 +35,7 @@ func (r *Repository) FillGitDir(f TreeFolder) error {
 
 // hooksAt returns core.hooksPath for a git folder at dir, or "" if the setting is not needed.
 func (s *Settings) hooksAt(dir string) string {
-	if !s.hooked {
+	if !s.hasHooksPath {
 		return ""
 	}
 	return filepath.Join(dir, "hooks")
@@ -53,12 +53,12 @@ func (s *Settings) keepForCommands(name string, v variable) {
 	default:
 		return
 	}
-	s.forCommands = append(s.forCommands, v)
+	s.commandVariables = append(s.commandVariables, v)
 }
 
-// encodeRemotes returns settings of remotes, branches and submodules as configuration text. It
+// remoteConfig returns settings of remotes, branches and submodules as configuration text. It
 // omits settings without a subsection.
-func encodeRemotes(vars []variable) string {
+func remoteConfig(vars []variable) string {
 	var b strings.Builder
 	last := ""
 	for _, v := range vars {
@@ -101,9 +101,9 @@ func appendExcludes(file string, paths []string) error {
 
 // Module is a submodule's repository in the checkout's git folder.
 type Module struct {
-	Name    string   // its folder in the git folder, with slashes
-	Path    string   // its folder in the work tree, with slashes
-	Folders []string // git folders with its objects; the first is its own
+	Name          string   // its folder in the git folder, with slashes
+	Path          string   // its folder in the work tree, with slashes
+	ObjectFolders []string // git folders with its objects; the first is its own
 
 	vars []variable
 }
@@ -147,7 +147,7 @@ func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok 
 		if !isFile(filepath.Join(dir, file)) {
 			continue
 		}
-		vars, err := r.config(ctx, r.user, "", "--file", filepath.Join(dir, file), "--list")
+		vars, err := r.readVariables(ctx, r.userGit, "", "--file", filepath.Join(dir, file), "--list")
 		if err != nil {
 			return m, false
 		}
@@ -155,7 +155,7 @@ func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok 
 	}
 	s := newSettings(m.vars, "")
 	within, is := pathname.Below(r.Root, absolute(dir, s.worktree))
-	if !is || s.worktree == "" || s.extensionsSupported() != nil {
+	if !is || s.worktree == "" || s.checkExtensions() != nil {
 		return m, false
 	}
 	m.Path = filepath.ToSlash(within)
@@ -167,7 +167,7 @@ func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok 
 	if checkedOut := r.NamedBy(root, path.Join(m.Path, ".git")) == dir; !checkedOut {
 		return m, false
 	}
-	m.Folders, err = ObjectFolders(dir)
+	m.ObjectFolders, err = ObjectFolders(dir)
 	return m, err == nil
 }
 
@@ -180,7 +180,7 @@ var contentVariables = []string{
 // same kind of configuration.
 func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	name := filepath.FromSlash(m.Name)
-	to, seenAt, from := filepath.Join(f.Dir, name), filepath.Join(f.SeenAt, name), m.Folders[0]
+	to, seenAt, from := filepath.Join(f.Dir, name), filepath.Join(f.SeenAt, name), m.ObjectFolders[0]
 	files, err := filepath.Rel(seenAt, filepath.Join(filepath.Dir(f.SeenAt), filepath.FromSlash(m.Path)))
 	if err != nil {
 		return err
@@ -197,14 +197,14 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", quote(files))
 	for _, v := range m.vars {
-		if name, core := strings.CutPrefix(v.key, "core."); core && v.valued && slices.Contains(contentVariables, name) {
+		if name, core := strings.CutPrefix(v.key, "core."); core && v.hasValue && slices.Contains(contentVariables, name) {
 			fmt.Fprintf(&b, "\t%s = %s\n", name, quote(v.value))
 		}
 	}
-	if r.Settings.hooked || s.hooked {
+	if r.Settings.hasHooksPath || s.hasHooksPath {
 		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(filepath.Join(seenAt, "hooks")))
 	}
-	b.WriteString("[gc]\n\tauto = 0\n" + encodeRemotes(s.forCommands))
+	b.WriteString("[gc]\n\tauto = 0\n" + remoteConfig(s.commandVariables))
 	if err := os.WriteFile(filepath.Join(to, "config"), []byte(b.String()), 0o600); err != nil {
 		return err
 	}

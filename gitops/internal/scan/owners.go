@@ -24,15 +24,15 @@ type Owned struct {
 // the folder and its direct entries, because such a folder, like an installation, usually has one
 // owner.
 func ForeignFile(ctx context.Context, t Tree, ix *index.File, uid, gid uint32) (*Owned, error) {
-	s := owners{ctx, ix, t, uid, gid}
-	err := s.folder(t.Dir, "", 0, ix.Len())
+	s := ownerCheck{ctx, ix, t, uid, gid}
+	err := s.checkFolder(t.Dir, "", 0, ix.Len())
 	if found := (*ownedError)(nil); errors.As(err, &found) {
 		return &found.Owned, nil
 	}
 	return nil, err
 }
 
-type owners struct {
+type ownerCheck struct {
 	ctx      context.Context
 	ix       *index.File
 	tree     Tree
@@ -44,13 +44,13 @@ type ownedError struct{ Owned }
 
 func (e *ownedError) Error() string { return e.Path }
 
-// folder checks a folder whose index entries are lo to hi. path is "" or ends with a slash.
-func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
+// checkFolder checks a folder whose index entries are lo to hi. path is "" or ends with a slash.
+func (s ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) error {
 	if err := s.requireOwner(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
 		return err
 	}
-	tracked := s.namesOf(path, lo, hi)
-	return s.each(dir, func(name string) error {
+	tracked := s.trackedNames(path, lo, hi)
+	return s.eachName(dir, func(name string) error {
 		span, is := tracked[name]
 		switch {
 		case is && span.lo == span.hi: // a tracked file: the caller compares the owner in the index
@@ -58,22 +58,22 @@ func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 		case path == "" && name == ".git" || s.tree.Repo.Settings.Covers(s.tree.Skip, path+name):
 			return nil
 		case is:
-			return s.into(dir, name, func(sub *os.Root) error { return s.folder(sub, path+name+"/", span.lo, span.hi) })
+			return s.withFolder(dir, name, func(sub *os.Root) error { return s.checkFolder(sub, path+name+"/", span.lo, span.hi) })
 		}
-		return s.untracked(dir, name, path+name)
+		return s.checkUntracked(dir, name, path+name)
 	})
 }
 
-// namesOf returns the entries directly in a folder, by name: a range for a folder, an empty range
+// trackedNames returns the entries directly in a folder, by name: a range for a folder, an empty range
 // for a file. It omits submodules.
-func (s owners) namesOf(path string, lo, hi int) map[string]span {
-	names := make(map[string]span)
+func (s ownerCheck) trackedNames(path string, lo, hi int) map[string]entryRange {
+	names := make(map[string]entryRange)
 	for i := lo; i < hi; {
 		name, _, deeper := strings.Cut(string(s.ix.Path(i)[len(path):]), "/")
-		next := span{i + 1, i + 1}
+		next := entryRange{i + 1, i + 1}
 		if deeper {
 			_, end := s.ix.Folder(path+name+"/", i, hi)
-			next = span{i, end}
+			next = entryRange{i, end}
 		}
 		if deeper || s.ix.Mode(i) != index.Gitlink {
 			names[name] = next
@@ -83,8 +83,8 @@ func (s owners) namesOf(path string, lo, hi int) map[string]span {
 	return names
 }
 
-// untracked checks an untracked path and its direct content.
-func (s owners) untracked(dir *os.Root, name, path string) error {
+// checkUntracked checks an untracked path and its direct content.
+func (s ownerCheck) checkUntracked(dir *os.Root, name, path string) error {
 	if err := s.requireOwner(dir, name, path); err != nil {
 		return err
 	}
@@ -92,13 +92,13 @@ func (s owners) untracked(dir *os.Root, name, path string) error {
 	if err != nil || !info.IsDir() {
 		return nil
 	}
-	return s.into(dir, name, func(sub *os.Root) error {
-		return s.each(sub, func(name string) error { return s.requireOwner(sub, name, path+"/"+name) })
+	return s.withFolder(dir, name, func(sub *os.Root) error {
+		return s.eachName(sub, func(name string) error { return s.requireOwner(sub, name, path+"/"+name) })
 	})
 }
 
-// into calls do with an open folder. It skips a missing or unreadable one.
-func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
+// withFolder calls do with an open folder. It skips a missing or unreadable one.
+func (s ownerCheck) withFolder(dir *os.Root, name string, do func(*os.Root) error) error {
 	sub, err := regularfile.OpenFolder(dir, name)
 	if err != nil {
 		return nil
@@ -107,8 +107,8 @@ func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
 	return do(sub)
 }
 
-// each calls do for each name in a folder. It skips an unreadable folder.
-func (s owners) each(dir *os.Root, do func(name string) error) error {
+// eachName calls do for each name in a folder. It skips an unreadable folder.
+func (s ownerCheck) eachName(dir *os.Root, do func(name string) error) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil // this process may not see its content
@@ -133,7 +133,7 @@ func (s owners) each(dir *os.Root, do func(name string) error) error {
 }
 
 // requireOwner returns an ownedError if the file belongs to another user or group.
-func (s owners) requireOwner(dir *os.Root, name, path string) error {
+func (s ownerCheck) requireOwner(dir *os.Root, name, path string) error {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil // it was deleted

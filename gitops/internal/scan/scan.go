@@ -38,10 +38,10 @@ type Tree struct {
 	Skip     map[string]bool // paths to leave out, with everything below them
 }
 
-// path returns a path of the work tree that is valid in this process, and a function that releases
+// openPath returns a path of the work tree that is valid in this process, and a function that releases
 // it. A layer may be mounted where this process cannot reach it by name, so the path goes through
 // an open file.
-func (t Tree) path() (string, func() error, error) {
+func (t Tree) openPath() (string, func() error, error) {
 	if t.Upper == nil {
 		return t.Dir.Name(), func() error { return nil }, nil
 	}
@@ -96,32 +96,32 @@ type Scan struct {
 	extent   Extent
 	report   func(Found) // called by one goroutine at a time, in no particular order
 
-	mu         sync.Mutex
-	failed     error           // errors of folders that other goroutines scanned
-	Suspects   []Suspect       // tracked files whose content must be compared
-	attributes map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
-	helpers    chan struct{}   // one slot for each folder that another goroutine may scan
+	mu               sync.Mutex
+	parallelErr      error           // errors of folders that other goroutines scanned
+	Suspects         []Suspect       // tracked files whose content must be compared
+	attributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
+	goroutineSlots   chan struct{}   // one slot for each folder that another goroutine may scan
 }
 
 // New prepares a scan of a tree against ix. Run starts it and calls report for what it finds.
 func New(t Tree, ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
 		tree: t, settings: &t.Repo.Settings, index: ix, extent: e, report: report,
-		attributes: map[string]bool{},
-		helpers:    make(chan struct{}, runtime.GOMAXPROCS(0)-1),
+		attributeFolders: map[string]bool{},
+		goroutineSlots:   make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}
 }
 
 // Run scans the work tree. Afterwards, Suspects lists the tracked files whose content must be
 // compared.
 func (s *Scan) Run(ctx context.Context) error {
-	err := s.folder(ctx, s.tree.Dir, place{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
-	return errors.Join(err, s.failed)
+	err := s.scanFolder(ctx, s.tree.Dir, folderRange{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
+	return errors.Join(err, s.parallelErr)
 }
 
 // MayHaveAttributes reports whether a folder may have a .gitattributes file. folder is "" or ends
 // with a slash.
-func (s *Scan) MayHaveAttributes(folder string) bool { return s.attributes[folder] }
+func (s *Scan) MayHaveAttributes(folder string) bool { return s.attributeFolders[folder] }
 
 // locked runs do while no other goroutine of the scan runs such a function.
 func (s *Scan) locked(do func()) {
@@ -132,9 +132,9 @@ func (s *Scan) locked(do func()) {
 
 func (s *Scan) reportFound(f Found) { s.locked(func() { s.report(f) }) }
 
-// place is a folder during a scan: its path ("" or with a final slash), its range of index entries,
+// folderRange is a folder during a scan: its path ("" or with a final slash), its range of index entries,
 // and the ignore rules for it.
-type place struct {
+type folderRange struct {
 	path    string
 	lo, hi  int
 	ignores []rules.Ignore
@@ -142,8 +142,8 @@ type place struct {
 	upper   *os.Root // the layer's folder, which has the only names to look at; nil to look at all
 }
 
-// folder scans one open folder and the folders below it.
-func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
+// scanFolder scans one open folder and the folders below it.
+func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -151,23 +151,23 @@ func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err != nil {
 		return err
 	}
-	if _, has := find(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
-		s.locked(func() { s.attributes[at.path] = true })
+	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
+		s.locked(func() { s.attributeFolders[at.path] = true })
 	}
 	if s.extent != OnlyTracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
 	}
-	seen, err := s.tracked(ctx, dir, names, changed, at)
+	seen, err := s.compareTracked(ctx, dir, names, changed, at)
 	if err != nil || s.extent == OnlyTracked {
 		return err
 	}
-	return s.untrackedIn(ctx, dir, names, seen, at)
+	return s.reportUntrackedNames(ctx, dir, names, seen, at)
 }
 
-// name is a folder's entry with its name in the index and on disk.
-type name struct {
-	git  string
-	disk string
+// listedName is a folder's entry with its name in the index and on disk.
+type listedName struct {
+	inGit  string
+	onDisk string
 	Lstat
 }
 
@@ -176,7 +176,7 @@ const listedAtOnce = 4096
 
 // list returns the names in a folder to look at, sorted. In a layer, changed has all names of the
 // upper folder, including deleted ones; otherwise it is nil.
-func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
+func (s *Scan) list(ctx context.Context, dir *os.Root, at folderRange) (names []listedName, changed []string, err error) {
 	if at.upper != nil {
 		return s.listChanged(ctx, dir, at)
 	}
@@ -185,21 +185,21 @@ func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, 
 }
 
 // listAll returns all names in a folder, sorted, without skipped ones.
-func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, error) {
+func (s *Scan) listAll(ctx context.Context, dir *os.Root, at folderRange) ([]listedName, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
 	}
 	defer f.Close()
-	var names []name
+	var names []listedName
 	for {
 		listed, err := f.Readdirnames(listedAtOnce)
 		if err == nil {
-			names, err = s.named(dir, int(f.Fd()), names, listed, at)
+			names, err = s.addNames(dir, int(f.Fd()), names, listed, at)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
+			slices.SortFunc(names, func(a, b listedName) int { return strings.Compare(a.inGit, b.inGit) })
 			return names, nil
 		case err != nil:
 			return nil, fmt.Errorf("list %q: %w", at.path, err)
@@ -209,18 +209,18 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 	}
 }
 
-// named adds the listed names to names, with their metadata. dir and folder are the same open
+// addNames adds the listed names to names, with their metadata. dir and folder are the same open
 // folder.
-func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at place) ([]name, error) {
+func (s *Scan) addNames(dir *os.Root, folder int, names []listedName, listed []string, at folderRange) ([]listedName, error) {
 	names = slices.Grow(names, len(listed))
 	for _, disk := range listed {
-		n := name{git: disk, disk: disk}
+		n := listedName{inGit: disk, onDisk: disk}
 		if s.settings.Precompose {
 			if composed := norm.NFC.String(disk); composed != disk && findsOnDisk(dir, composed) {
-				n.git = composed
+				n.inGit = composed
 			}
 		}
-		if len(s.tree.Skip) > 0 && s.tree.Skip[s.settings.SameName(at.path+n.git)] {
+		if len(s.tree.Skip) > 0 && s.tree.Skip[s.settings.SameName(at.path+n.inGit)] {
 			continue
 		}
 		var err error
@@ -237,8 +237,8 @@ func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at
 
 // withIgnoreFile returns the ignore rules for a folder: those of at, and those of its own
 // .gitignore.
-func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
-	if _, ok := find(names, ".gitignore", false); !ok && at.upper == nil {
+func (s *Scan) withIgnoreFile(dir *os.Root, names []listedName, at folderRange) []rules.Ignore {
+	if _, ok := findName(names, ".gitignore", false); !ok && at.upper == nil {
 		return at.ignores
 	}
 	data, err := regularfile.ReadIn(dir, ".gitignore")
@@ -252,14 +252,14 @@ func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Igno
 	return append(slices.Clip(at.ignores), list)
 }
 
-// find returns the position of a name in the sorted names. If fold is set and there is no exact
+// findName returns the position of a name in the sorted names. If fold is set and there is no exact
 // match, it accepts one in another case.
-func find(names []name, git string, fold bool) (int, bool) {
-	i, ok := slices.BinarySearchFunc(names, git, func(n name, git string) int { return strings.Compare(n.git, git) })
+func findName(names []listedName, git string, fold bool) (int, bool) {
+	i, ok := slices.BinarySearchFunc(names, git, func(n listedName, git string) int { return strings.Compare(n.inGit, git) })
 	if ok || !fold {
 		return i, ok
 	}
-	i = slices.IndexFunc(names, func(n name) bool { return strings.EqualFold(n.git, git) })
+	i = slices.IndexFunc(names, func(n listedName) bool { return strings.EqualFold(n.inGit, git) })
 	return i, i >= 0
 }
 
@@ -270,47 +270,47 @@ func findsOnDisk(dir *os.Root, name string) bool {
 	return err == nil
 }
 
-// tracked compares the folder's index entries with its names. seen marks the names that are in the
+// compareTracked compares the folder's index entries with its names. seen marks the names that are in the
 // index. It returns after all folders below were scanned.
-func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed []string, at place) (seen []bool, err error) {
+func (s *Scan) compareTracked(ctx context.Context, dir *os.Root, names []listedName, changed []string, at folderRange) (seen []bool, err error) {
 	seen = make([]bool, len(names))
 	var aside sync.WaitGroup
 	defer aside.Wait()
-	for _, part := range s.spans(at, changed) {
+	for _, part := range s.changedRanges(at, changed) {
 		at.lo, at.hi = part.lo, part.hi
-		if err := s.trackedIn(ctx, &aside, dir, names, seen, at); err != nil {
+		if err := s.compareRange(ctx, &aside, dir, names, seen, at); err != nil {
 			return nil, err
 		}
 	}
 	return seen, nil
 }
 
-// trackedIn compares a range of a folder's index entries with its names, and scans the folders
+// compareRange compares a range of a folder's index entries with its names, and scans the folders
 // below. It marks in seen the names that are in the index.
-func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []name, seen []bool, at place) (err error) {
+func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []listedName, seen []bool, at folderRange) (err error) {
 	next := 0 // both lists are sorted, so the next entry probably has this name
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		rest := s.index.Path(i)[len(at.path):]
-		if next < len(names) && names[next].git == string(rest) && s.provenUnchanged(names[next], i) {
+		if next < len(names) && names[next].inGit == string(rest) && s.provenUnchanged(names[next], i) {
 			seen[next] = true
 			next++
 			i++
 			continue
 		}
 		part, _, deeper := strings.Cut(string(rest), "/")
-		n, there := find(names, part, s.settings.IgnoreCase)
+		n, there := findName(names, part, s.settings.IgnoreCase)
 		if there {
 			next = n + 1
 		}
-		there = there && (names[n].git == part || findsOnDisk(dir, part)) // otherwise only its case was changed, so the old name counts as deleted
+		there = there && (names[n].inGit == part || findsOnDisk(dir, part)) // otherwise only its case was changed, so the old name counts as deleted
 		if !deeper {
 			if there {
 				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
 			}
-			if err := s.trackedFile(dir, names, n, there, i); err != nil {
+			if err := s.compareFile(dir, names, n, there, i); err != nil {
 				return err
 			}
 			i++
@@ -321,9 +321,9 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
 		if there && names[n].mode.IsDir() {
 			seen[n] = true
-			err = s.enterSoon(ctx, aside, dir, names[n], below)
+			err = s.enterInParallel(ctx, aside, dir, names[n], below)
 		} else {
-			s.deletedRange(below.lo, below.hi)
+			s.reportDeletedRange(below.lo, below.hi)
 		}
 		if err != nil {
 			return err
@@ -333,26 +333,26 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 	return nil
 }
 
-// enterSoon scans a folder in another goroutine if one is free, or else in this one.
-func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n name, below place) error {
+// enterInParallel scans a folder in another goroutine if one is free, or else in this one.
+func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n listedName, below folderRange) error {
 	select {
-	case s.helpers <- struct{}{}:
+	case s.goroutineSlots <- struct{}{}:
 		aside.Go(func() {
-			defer func() { <-s.helpers }()
-			err := s.enter(ctx, dir, n, below)
-			s.locked(func() { s.failed = errors.Join(s.failed, err) })
+			defer func() { <-s.goroutineSlots }()
+			err := s.enterTracked(ctx, dir, n, below)
+			s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
 		})
 		return nil
 	default:
-		return s.enter(ctx, dir, n, below)
+		return s.enterTracked(ctx, dir, n, below)
 	}
 }
 
-// enter scans a folder with tracked files. If the folder may not be read, it reports that instead.
-func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
+// enterTracked scans a folder with tracked files. If the folder may not be read, it reports that instead.
+func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
-	err := s.into(ctx, dir, n, below)
+	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
 		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
@@ -360,51 +360,51 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 	return err
 }
 
-// into opens a folder and scans it. If the folder was removed meanwhile, it reports the files as
+// openAndScan opens a folder and scans it. If the folder was removed meanwhile, it reports the files as
 // deleted.
-func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
-	sub, err := regularfile.OpenFolder(dir, n.disk)
+func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
+	sub, err := regularfile.OpenFolder(dir, n.onDisk)
 	if regularfile.Absent(err) { // removed meanwhile
-		s.deletedRange(below.lo, below.hi)
+		s.reportDeletedRange(below.lo, below.hi)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
 	defer sub.Close()
-	below.upper = enterUpper(below.upper, n.disk)
+	below.upper = enterUpper(below.upper, n.onDisk)
 	defer closeUpper(below.upper)
-	return s.folder(ctx, sub, below)
+	return s.scanFolder(ctx, sub, below)
 }
 
-// deletedRange reports the index entries lo to hi as deleted.
-func (s *Scan) deletedRange(lo, hi int) {
+// reportDeletedRange reports the index entries lo to hi as deleted.
+func (s *Scan) reportDeletedRange(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		s.deletedEntry(s.index.Entry(i))
+		s.reportDeleted(s.index.Entry(i))
 	}
 }
 
-// deletedEntry reports a deleted file, unless git was told to ignore its state or the path is
+// reportDeleted reports a deleted file, unless git was told to ignore its state or the path is
 // skipped.
-func (s *Scan) deletedEntry(e index.Entry) {
+func (s *Scan) reportDeleted(e index.Entry) {
 	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.tree.Skip, e.Path) {
 		s.reportFound(Found{Kind: Deleted, Path: e.Path})
 	}
 }
 
-// trackedFile compares the index entry i with the file names[n], if there is one. It reports a
+// compareFile compares the index entry i with the file names[n], if there is one. It reports a
 // missing file as deleted. It adds a file that may have changed to the suspects.
-func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
+func (s *Scan) compareFile(dir *os.Root, names []listedName, n int, there bool, i int) error {
 	e := s.index.Entry(i)
 	if !there {
-		s.deletedEntry(e)
+		s.reportDeleted(e)
 		return nil
 	}
 	if e.SkipWorktree || e.AssumeValid {
 		return nil
 	}
 	if e.Mode == index.Gitlink && names[n].mode.IsDir() {
-		s.submodule(dir, names[n], e)
+		s.compareSubmodule(dir, names[n], e)
 		return nil
 	}
 	if s.provenUnchanged(names[n], i) {
@@ -414,7 +414,7 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 }
 
 // provenUnchanged reports whether a file's metadata proves that it equals entry i of the index.
-func (s *Scan) provenUnchanged(n name, i int) bool {
+func (s *Scan) provenUnchanged(n listedName, i int) bool {
 	e := s.index.Metadata(i)
 	return e.Stage == 0 && !e.IntentToAdd && ModeOf(s.settings, n.mode, e.Mode) == e.Mode &&
 		Unchanged(s.settings, e.Stat, n.Lstat, s.index.Modified)
@@ -422,9 +422,9 @@ func (s *Scan) provenUnchanged(n name, i int) bool {
 
 // suspectEntry adds a file to the suspects, or reports it as deleted if git could not record what
 // is in its place.
-func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
+func (s *Scan) suspectEntry(dir *os.Root, n listedName, i int) error {
 	e := s.index.Entry(i)
-	info, err := dir.Lstat(n.disk)
+	info, err := dir.Lstat(n.onDisk)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at %q: %w", e.Path, err)
 	}
@@ -437,7 +437,7 @@ func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 		mode = ModeOf(s.settings, info.Mode(), e.Mode)
 	}
 	if mode == 0 {
-		s.deletedEntry(e)
+		s.reportDeleted(e)
 		return nil
 	}
 	one := Suspect{Path: e.Path, Info: info, Mode: mode, Entry: i}
@@ -448,9 +448,9 @@ func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 	return nil
 }
 
-// submodule reports a submodule that is checked out at another commit.
-func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
-	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
+// compareSubmodule reports a submodule that is checked out at another commit.
+func (s *Scan) compareSubmodule(dir *os.Root, n listedName, e index.Entry) {
+	if _, err := dir.Lstat(n.onDisk + "/.git"); err != nil {
 		return // not checked out: nothing in it can have changed
 	}
 	if !s.tree.submoduleAt(e.Path, e.ID) {
@@ -467,7 +467,7 @@ func (t Tree) submoduleAt(path string, id plumbing.Hash) bool {
 			return now == id
 		}
 	}
-	root, done, err := t.path()
+	root, done, err := t.openPath()
 	if err != nil {
 		return false
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// untrackedIn reports the names in a folder that are not in the index.
-func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
+// reportUntrackedNames reports the names in a folder that are not in the index.
+func (s *Scan) reportUntrackedNames(ctx context.Context, dir *os.Root, names []listedName, seen []bool, at folderRange) error {
 	for i, n := range names {
-		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
+		if seen[i] || n.inGit == ".git" && (at.path == "" || at.ignored) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -31,24 +31,24 @@ func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 
 // reportUntracked reports an untracked name as a repository, ignored, a file, or a name that git
 // refuses. It scans an untracked folder. It reports no empty folders, devices or pipes.
-func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at place) error {
-	path := at.path + n.git
+func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {
+	path := at.path + n.inGit
 	isDir := n.mode.IsDir()
 	switch {
-	case n.git == ".git":
+	case n.inGit == ".git":
 		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
 		if s.extent == WithIgnored {
 			s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, stat: n.stat})
 		}
-	case !objects.ValidName(n.git):
+	case !objects.ValidName(n.inGit):
 		s.reportFound(Found{Kind: InvalidName, Path: path, Dir: isDir})
-	case beyondGit(path):
+	case exceedsGitLimits(path):
 		s.reportFound(Found{Kind: TooDeep, Path: path, Dir: isDir})
 	case isDir:
-		return s.untrackedFolder(ctx, dir, n, at)
+		return s.scanUntrackedFolder(ctx, dir, n, at)
 	case n.mode.Type()&^fs.ModeSymlink == 0:
-		info, err := dir.Lstat(n.disk)
+		info, err := dir.Lstat(n.onDisk)
 		if regularfile.Absent(err) {
 			return nil
 		}
@@ -66,15 +66,15 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at pla
 // MaxPath is the longest path that git accepts, in bytes: PATH_MAX without the final zero byte.
 const MaxPath = 1<<12 - 1
 
-// beyondGit reports whether a path is too long to check out, or too deep to compare trees.
-func beyondGit(path string) bool {
+// exceedsGitLimits reports whether a path is too long to check out, or too deep to compare trees.
+func exceedsGitLimits(path string) bool {
 	return len(path) > MaxPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
-// untrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
-func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
-	path := at.path + n.git
-	sub, err := regularfile.OpenFolder(dir, n.disk)
+// scanUntrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
+func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {
+	path := at.path + n.inGit
+	sub, err := regularfile.OpenFolder(dir, n.onDisk)
 	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // removed meanwhile
 		return nil
 	}
@@ -86,9 +86,9 @@ func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 		return nil
 	}
-	upper := enterUpper(at.upper, n.disk)
+	upper := enterUpper(at.upper, n.onDisk)
 	defer closeUpper(upper)
-	err = s.folder(ctx, sub, place{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
+	err = s.scanFolder(ctx, sub, folderRange{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

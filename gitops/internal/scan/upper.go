@@ -57,7 +57,7 @@ func mergedUpper(upper *os.Root) *os.Root {
 		return nil
 	}
 	defer f.Close()
-	if !plainMarks(int(f.Fd())) {
+	if !hasOnlyHarmlessMarks(int(f.Fd())) {
 		return nil
 	}
 	return upper
@@ -66,9 +66,9 @@ func mergedUpper(upper *os.Root) *os.Root {
 // harmlessMarks lists the overlayfs attributes that do not affect which names a folder shows.
 var harmlessMarks = map[string]bool{"origin": true, "impure": true, "uuid": true, "nlink": true, "upper": true, "protattr": true}
 
-// plainMarks reports whether all overlayfs attributes of a folder are harmless. The attribute
+// hasOnlyHarmlessMarks reports whether all overlayfs attributes of a folder are harmless. The attribute
 // "opaque" hides the whole lower folder, and unknown ones may do anything.
-func plainMarks(fd int) bool {
+func hasOnlyHarmlessMarks(fd int) bool {
 	size, err := unix.Flistxattr(fd, nil)
 	if err != nil {
 		return false
@@ -90,19 +90,19 @@ func plainMarks(fd int) bool {
 
 // listChanged lists a folder of a layer like list. changed has all names in the upper folder, names
 // only those that the merged folder still shows.
-func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
+func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at folderRange) (names []listedName, changed []string, err error) {
 	upper, err := s.listAll(ctx, at.upper, at)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, n := range upper {
-		changed = append(changed, n.git)
-		info, err := dir.Lstat(n.disk)
+		changed = append(changed, n.inGit)
+		info, err := dir.Lstat(n.onDisk)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // overlayfs marks a deletion with it
 		case err != nil:
-			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.git, err)
+			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.inGit, err)
 		}
 		n.Lstat = LstatOf(info)
 		names = append(names, n)
@@ -110,22 +110,22 @@ func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names [
 	return names, changed, nil
 }
 
-// span is a range of index entries, from lo up to but without hi.
-type span struct{ lo, hi int }
+// entryRange is a range of index entries, from lo up to but without hi.
+type entryRange struct{ lo, hi int }
 
-// spans returns the ranges of a folder's index entries that may have changed. changed lists the
+// changedRanges returns the ranges of a folder's index entries that may have changed. changed lists the
 // changed names of a layer.
-func (s *Scan) spans(at place, changed []string) []span {
+func (s *Scan) changedRanges(at folderRange, changed []string) []entryRange {
 	if at.upper == nil {
-		return []span{{at.lo, at.hi}}
+		return []entryRange{{at.lo, at.hi}}
 	}
-	var list []span
+	var list []entryRange
 	for _, name := range changed {
 		if lo, hi := s.index.Named(at.path+name, at.lo, at.hi); lo < hi {
-			list = append(list, span{lo, hi})
+			list = append(list, entryRange{lo, hi})
 		}
 		if lo, hi := s.index.Folder(at.path+name+"/", at.lo, at.hi); lo < hi {
-			list = append(list, span{lo, hi})
+			list = append(list, entryRange{lo, hi})
 		}
 	}
 	return list

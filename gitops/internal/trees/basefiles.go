@@ -179,7 +179,7 @@ func (s *Store) BaseTracks(name string) (bool, error) {
 		return true, nil
 	}
 	f := baseFinder{s.repo, s.objects, s.base.Tree.Hash(), ""}
-	return f.tracks(strings.Split(name, "/"), maxLinks)
+	return f.contains(strings.Split(name, "/"), maxLinks)
 }
 
 // baseFinder looks up paths in the tree of a repository mounted in the work tree.
@@ -190,8 +190,8 @@ type baseFinder struct {
 	mountPath string
 }
 
-// tracks looks up a path, given as its parts. It follows up to links links.
-func (f baseFinder) tracks(parts []string, links int) (bool, error) {
+// contains looks up a path, given as its parts. It follows up to links links.
+func (f baseFinder) contains(parts []string, links int) (bool, error) {
 	tree := f.rootTree
 	for i, part := range parts {
 		entries, err := f.objects.Tree(tree)
@@ -234,7 +234,7 @@ func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links 
 	if !filepath.IsLocal(name) {
 		return false, nil
 	}
-	return f.tracks(strings.Split(name, "/"), links)
+	return f.contains(strings.Split(name, "/"), links)
 }
 
 // inSubmodule looks up a path in a submodule that is checked out. Other submodules have no files in
@@ -258,7 +258,7 @@ func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, link
 		return false, err
 	}
 	sub.rootTree = commit.TreeHash
-	return sub.tracks(rest, links)
+	return sub.contains(rest, links)
 }
 
 // BaseContainsText reports whether a file of the base contains the text in one line. It trusts the base's

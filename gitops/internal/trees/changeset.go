@@ -73,7 +73,7 @@ func (s *Store) describe(ctx context.Context, cs *ChangeSet) error {
 	slices.SortFunc(changes, func(a, b objects.Difference) int { return strings.Compare(a.Path, b.Path) })
 	for _, d := range changes {
 		cs.Files = append(cs.Files, fileOf(d))
-		if err := s.judge(cs, d); err != nil {
+		if err := s.addProblems(cs, d); err != nil {
 			return err
 		}
 	}
@@ -123,9 +123,9 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%q: %s", p.Path, p.Detail)
 }
 
-// judge adds the problems of one changed path: a name like .git, a submodule, or a link out of the
+// addProblems adds the problems of one changed path: a name like .git, a submodule, or a link out of the
 // repository.
-func (s *Store) judge(cs *ChangeSet, d objects.Difference) error {
+func (s *Store) addProblems(cs *ChangeSet, d objects.Difference) error {
 	if d.New.Mode == 0 {
 		return nil
 	}

@@ -115,11 +115,11 @@ func TipOf(ctx context.Context, l repository.Layout, store *objects.Store, branc
 	if err != nil {
 		return nil, fmt.Errorf("look at branch %s: %w", branch, err)
 	}
-	return infoOf(commit), nil
+	return commitInfo(commit), nil
 }
 
-// infoOf converts a commit to the form of package forge.
-func infoOf(c *object.Commit) *forge.Commit {
+// commitInfo converts a commit to the form of package forge.
+func commitInfo(c *object.Commit) *forge.Commit {
 	info := &forge.Commit{
 		SHA: c.Hash.String(), Tree: c.TreeHash.String(), Message: c.Message,
 		Author: c.Author.Name + " <" + c.Author.Email + ">", Committer: c.Committer.Name + " <" + c.Committer.Email + ">",

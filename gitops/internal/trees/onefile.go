@@ -44,7 +44,7 @@ func (s *Store) WithFile(ctx context.Context, cs *ChangeSet, path string, conten
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	return s.otherTree(ctx, cs, IDOf(tree))
+	return s.withTree(ctx, cs, IDOf(tree))
 }
 
 // WithExactBytes is WithFile for content that is already in the work tree byte for byte. It keeps
@@ -65,16 +65,16 @@ func (s *Store) Without(ctx context.Context, cs *ChangeSet, path string) (*Chang
 	if err != nil {
 		return nil, err
 	}
-	return s.otherTree(ctx, cs, tree)
+	return s.withTree(ctx, cs, tree)
 }
 
-// otherTree returns the change set from the base of cs to another tree. It keeps the problems that
+// withTree returns the change set from the base of cs to another tree. It keeps the problems that
 // only the work tree shows.
-func (s *Store) otherTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
+func (s *Store) withTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
 	other, err := s.Compare(ctx, cs.Base, tree)
 	if err != nil {
 		return nil, err
 	}
-	other.keepProblems(cs.Problems)
+	other.addMissingProblems(cs.Problems)
 	return other, nil
 }

@@ -17,7 +17,7 @@ func (s *Store) OnRemote(ctx context.Context, branch, sha string) (bool, error) 
 		return false, nil
 	}
 	name := "refs/remotes/origin/" + branch
-	if !fromBranches(s.repo.Settings.Fetch, name) {
+	if !fetchesOnlyBranches(s.repo.Settings.Fetch, name) {
 		return false, nil
 	}
 	tip, err := s.repo.ReadRef(name)
@@ -30,8 +30,8 @@ func (s *Store) OnRemote(ctx context.Context, branch, sha string) (bool, error) 
 	return s.objects.IsAncestor(ctx, id, tip)
 }
 
-// fromBranches reports whether every refspec that can write a ref fetches it from a branch.
-func fromBranches(specs []string, name string) bool {
+// fetchesOnlyBranches reports whether every refspec that can write a ref fetches it from a branch.
+func fetchesOnlyBranches(specs []string, name string) bool {
 	for _, spec := range specs {
 		from, to, _ := strings.Cut(strings.TrimPrefix(spec, "+"), ":")
 		before, after, pattern := strings.Cut(to, "*")

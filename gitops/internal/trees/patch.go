@@ -24,10 +24,10 @@ var diffOptions = []string{
 	"--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none", "--submodule=short",
 }
 
-// gitDiff writes git's diff between the base and the tree of cs to w. It ignores attributes,
+// writeDiff writes git's diff between the base and the tree of cs to w. It ignores attributes,
 // because the agent could hide text with them.
-func (s *Store) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
-	empty := filepath.Join(s.repo.Private, "empty")
+func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
+	empty := filepath.Join(s.repo.PrivateDir, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Store) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) erro
 	if cs.Empty() {
 		return nil
 	}
-	return s.gitDiff(ctx, cs, w, "--patch", "--binary")
+	return s.writeDiff(ctx, cs, w, "--patch", "--binary")
 }
 
 // countLines sets the numbers of added and deleted lines in a change set and its files.
@@ -83,7 +83,7 @@ func (s *Store) countLines(ctx context.Context, cs *ChangeSet) error {
 		return nil
 	}
 	var out bytes.Buffer
-	if err := s.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
+	if err := s.writeDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
 		return fmt.Errorf("count lines: %w", err)
 	}
 	byPath := map[string]*changeset.File{}

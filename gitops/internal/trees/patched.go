@@ -17,7 +17,7 @@ import (
 // applies all of it or fails. The work tree does not change. The base of the result is the tree,
 // without a commit.
 func (s *Store) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
-	dir, err := os.MkdirTemp(s.repo.Private, "patched-")
+	dir, err := os.MkdirTemp(s.repo.PrivateDir, "patched-")
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}

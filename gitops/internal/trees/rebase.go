@@ -43,7 +43,7 @@ func (s *Store) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSe
 	if err != nil {
 		return nil, fmt.Errorf("rebase the change: %w", err)
 	}
-	moved.keepProblems(cs.Problems)
+	moved.addMissingProblems(cs.Problems)
 	return moved, nil
 }
 
@@ -64,7 +64,7 @@ func (s *Store) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labe
 	if err != nil {
 		return nil, nil, fmt.Errorf("rebase the change: %w", err)
 	}
-	moved.keepProblems(cs.Problems)
+	moved.addMissingProblems(cs.Problems)
 	return moved, m.Conflicts, nil
 }
 
@@ -126,9 +126,9 @@ func (s *Store) mergedChange(ctx context.Context, m *merge.Merge, onto Base) (*C
 	return s.Compare(ctx, onto, IDOf(tree))
 }
 
-// keepProblems adds the problems that cs does not have yet. Some are only visible in the work tree,
+// addMissingProblems adds the problems that cs does not have yet. Some are only visible in the work tree,
 // so describe cannot find them.
-func (cs *ChangeSet) keepProblems(problems []Problem) {
+func (cs *ChangeSet) addMissingProblems(problems []Problem) {
 	for _, p := range problems {
 		same := func(q Problem) bool { return q.Kind == p.Kind && q.Path == p.Path }
 		if !slices.ContainsFunc(cs.Problems, same) {

@@ -26,7 +26,7 @@ type attributes struct {
 	read    func(path string) ([]byte, error)
 	folders map[string]bool                  // folders whose .gitattributes was looked for; keys are "" or end with a slash
 	files   map[string][]byte                // contents of the .gitattributes files that exist, by path
-	known   map[string]repository.Attributes // by path
+	byPath  map[string]repository.Attributes // by path
 }
 
 // attributesBy returns attributes whose .gitattributes files read reads, from a tree or work tree.
@@ -93,15 +93,15 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	return e.ID, nil
 }
 
-// decisive lists the attributes that decide about a file's content in the work tree or in a merge.
-var decisive = []string{"text", "crlf", "eol", "ident", "working-tree-encoding", "filter", "merge"}
+// contentAttributes lists the attributes that decide about a file's content in the work tree or in a merge.
+var contentAttributes = []string{"text", "crlf", "eol", "ident", "working-tree-encoding", "filter", "merge"}
 
 // load asks git for the attributes of paths, so that of can return them.
 func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	var list bytes.Buffer
 	for _, file := range paths {
 		folder, _ := path.Split(file)
-		a.look(folder)
+		a.readFolder(folder)
 		list.WriteString(file + "\x00")
 	}
 	if len(a.files) == 0 && !a.work.repo.HasAttributes() {
@@ -116,7 +116,7 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	out, err := staged.run(ctx, entries, &list, append([]string{"check-attr", "--cached", "-z", "--stdin"}, decisive...)...)
+	out, err := staged.runGit(ctx, entries, &list, append([]string{"check-attr", "--cached", "-z", "--stdin"}, contentAttributes...)...)
 	if err != nil {
 		return fmt.Errorf("read attributes: %w", err)
 	}
@@ -124,26 +124,26 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 		if words[2] == "unspecified" {
 			continue
 		}
-		if a.known[words[0]] == nil {
-			a.known[words[0]] = repository.Attributes{}
+		if a.byPath[words[0]] == nil {
+			a.byPath[words[0]] = repository.Attributes{}
 		}
-		a.known[words[0]][words[1]] = words[2]
+		a.byPath[words[0]][words[1]] = words[2]
 	}
 	return nil
 }
 
 // of returns the attributes of a path that was loaded before.
-func (a *attributes) of(file string) repository.Attributes { return a.known[file] }
+func (a *attributes) of(file string) repository.Attributes { return a.byPath[file] }
 
-// look reads the attribute files of a folder, "" or ending with a slash, and of those above it.
-func (a *attributes) look(folder string) {
+// readFolder reads the attribute files of a folder, "" or ending with a slash, and of those above it.
+func (a *attributes) readFolder(folder string) {
 	if a.folders[folder] {
 		return
 	}
 	a.folders[folder] = true
 	if folder != "" {
 		above, _ := path.Split(strings.TrimSuffix(folder, "/"))
-		a.look(above)
+		a.readFolder(above)
 	}
 	if data, err := a.read(folder + ".gitattributes"); err == nil {
 		a.files[folder+".gitattributes"] = data

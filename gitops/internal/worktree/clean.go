@@ -37,7 +37,7 @@ type cleaner struct {
 	*Worktree
 	attributes *attributes
 	keep       bool
-	places     *places
+	sandboxes  *sandboxes
 	staged     *stage // files for git to convert; nil until there is one
 }
 
@@ -51,8 +51,8 @@ func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 	if err := c.attributes.load(ctx, paths); err != nil {
 		return err
 	}
-	c.places = c.openPlaces()
-	defer func() { err = errors.Join(err, c.places.Close(), c.staged.remove()) }()
+	c.sandboxes = c.newSandboxes()
+	defer func() { err = errors.Join(err, c.sandboxes.Close(), c.staged.remove()) }()
 	var forGit []*scan.Suspect
 	for i := range list {
 		if ctx.Err() != nil {
@@ -71,7 +71,7 @@ func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 			forGit = append(forGit, &list[i])
 		}
 	}
-	return c.withGit(ctx, forGit)
+	return c.convertWithGit(ctx, forGit)
 }
 
 // LargestChange is the size limit of all files of a change together, in bytes in the work tree. A
@@ -133,7 +133,7 @@ func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, e
 	}
 	defer f.Close()
 	if name := c.repo.Settings.FilterOf(attrs); name != "" {
-		if f, err = c.places.convert(ctx, name, toGit, s.Path, f, c.keep); err != nil {
+		if f, err = c.sandboxes.convert(ctx, name, toGit, s.Path, f, c.keep); err != nil {
 			return false, err
 		}
 		defer f.Close()
@@ -199,24 +199,24 @@ func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (er
 			return err
 		}
 	}
-	return c.staged.put(ctx, name, content)
+	return c.staged.add(ctx, name, content)
 }
 
-// withGit sets the ids of staged files with git. If git fails and keep is set, it converts the
+// convertWithGit sets the ids of staged files with git. If git fails and keep is set, it converts the
 // files one at a time, and notes in Why those that git cannot convert.
-func (c *cleaner) withGit(ctx context.Context, list []*scan.Suspect) error {
+func (c *cleaner) convertWithGit(ctx context.Context, list []*scan.Suspect) error {
 	if len(list) == 0 {
 		return nil
 	}
 	if err := c.attributes.write(c.staged.root); err != nil {
 		return err
 	}
-	err := c.convert(ctx, list)
+	err := c.convertStaged(ctx, list)
 	if !c.keep || program.ExitStatus(err) < 0 {
 		return err
 	}
 	for _, s := range list {
-		err := c.convert(ctx, []*scan.Suspect{s})
+		err := c.convertStaged(ctx, []*scan.Suspect{s})
 		if err != nil && program.ExitStatus(err) < 0 {
 			return err
 		}
@@ -227,9 +227,9 @@ func (c *cleaner) withGit(ctx context.Context, list []*scan.Suspect) error {
 	return nil
 }
 
-// convert sets the ids of staged files with git. The stage's index has the old contents: if git must
+// convertStaged sets the ids of staged files with git. The stage's index has the old contents: if git must
 // guess whether a file is text, it keeps CRLF if the old content has CRLF.
-func (c *cleaner) convert(ctx context.Context, list []*scan.Suspect) error {
+func (c *cleaner) convertStaged(ctx context.Context, list []*scan.Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry
 	var known []objects.Edit
@@ -247,7 +247,7 @@ func (c *cleaner) convert(ctx context.Context, list []*scan.Suspect) error {
 	if !c.keep {
 		args = slices.Insert(args, 1, "--info-only")
 	}
-	if _, err := c.staged.run(ctx, old, &paths, args...); err != nil {
+	if _, err := c.staged.runGit(ctx, old, &paths, args...); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	made, err := index.Read(c.staged.index())

@@ -28,8 +28,8 @@ type Duplicate struct {
 // contents; "" omits the file.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.skippedPaths()
-	c := &copytree.Copier{To: to, Replacements: links, LeaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
-	c.Copied = func(from, to *os.Root, full string, info fs.FileInfo) error {
+	c := &copytree.Copier{To: to, Replacements: links, Omit: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
+	c.OnCopied = func(from, to *os.Root, full string, info fs.FileInfo) error {
 		return c.RecordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
 	}
 	if err := c.Content(ctx, w.dir); err != nil {

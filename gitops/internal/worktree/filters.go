@@ -119,7 +119,7 @@ func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []s
 // the attributes of the index can run. It touches no file.
 func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	for _, name := range w.repo.Settings.FilterNames() {
-		if err := w.unlisted(name); err != nil {
+		if err := w.requireListed(name); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	if err != nil {
 		return err
 	}
-	places := w.openPlaces()
+	places := w.newSandboxes()
 	looked := map[string]bool{}
 	for word := range strings.FieldsSeq(string(bytes.Join(texts, []byte("\n")))) {
 		value, is := strings.CutPrefix(word, "filter=")
@@ -145,7 +145,7 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 
 // check verifies that a filter can run. If the filter is required, it also checks that its program
 // exists. Otherwise every file would fail, but only after the work.
-func (p *places) check(ctx context.Context, name string) error {
+func (p *sandboxes) check(ctx context.Context, name string) error {
 	driver := p.repo.Settings.Filters[name]
 	if driver.LFS() {
 		return nil
@@ -156,7 +156,7 @@ func (p *places) check(ctx context.Context, name string) error {
 			Remedy: fmt.Sprintf("configure filter.%s.clean and filter.%[1]s.smudge, or take filter.%[1]s.required out of git's configuration", name),
 		}
 	}
-	place, err := p.place(ctx, name)
+	place, err := p.sandbox(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -177,9 +177,9 @@ func (p *places) check(ctx context.Context, name string) error {
 // programLetters are the letters that a shell does not interpret in a program's name.
 const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
-// unlisted returns a *FilterError for a filter of the repository's own configuration, unless the
+// requireListed returns a *FilterError for a filter of the repository's own configuration, unless the
 // job lists it or it is Git LFS.
-func (w *Worktree) unlisted(name string) error {
+func (w *Worktree) requireListed(name string) error {
 	key := w.repo.Settings.OwnFilter(name)
 	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
 		return nil
@@ -190,15 +190,15 @@ func (w *Worktree) unlisted(name string) error {
 	}
 }
 
-// places opens one sandbox per filter, when the first file needs it.
-type places struct {
+// sandboxes opens one sandbox per filter, when the first file needs it.
+type sandboxes struct {
 	*Worktree
 	open map[string]FilterSandbox
 }
 
-func (w *Worktree) openPlaces() *places { return &places{w, map[string]FilterSandbox{}} }
+func (w *Worktree) newSandboxes() *sandboxes { return &sandboxes{w, map[string]FilterSandbox{}} }
 
-func (p *places) Close() (err error) {
+func (p *sandboxes) Close() (err error) {
 	for _, place := range p.open {
 		err = errors.Join(err, place.Close())
 	}
@@ -206,13 +206,13 @@ func (p *places) Close() (err error) {
 	return err
 }
 
-// place returns the open sandbox of a filter, or opens one. It returns a *FilterError for a
+// sandbox returns the open sandbox of a filter, or opens one. It returns a *FilterError for a
 // forbidden filter.
-func (p *places) place(ctx context.Context, name string) (FilterSandbox, error) {
+func (p *sandboxes) sandbox(ctx context.Context, name string) (FilterSandbox, error) {
 	if place, is := p.open[name]; is {
 		return place, nil
 	}
-	if err := p.unlisted(name); err != nil {
+	if err := p.requireListed(name); err != nil {
 		return nil, err
 	}
 	if p.filters.Open == nil {
@@ -230,19 +230,19 @@ func (p *places) place(ctx context.Context, name string) (FilterSandbox, error) 
 type direction string
 
 const (
-	toGit direction = "clean"
-	toDir direction = "smudge"
+	toGit      direction = "clean"
+	toWorkTree direction = "smudge"
 )
 
 // convert filters a file's content and returns the result as an open file without a name. The
 // caller closes it. If keep is set, the content of a Git LFS file is stored.
-func (p *places) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
+func (p *sandboxes) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
 	result, err := p.temporary()
 	if err != nil {
 		return nil, err
 	}
 	driver := p.repo.Settings.Filters[name]
-	if err = p.run(ctx, name, to, path, content, keep, &bounded{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
+	if err = p.run(ctx, name, to, path, content, keep, &limitedWriter{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
 		err = restart(ctx, result, content)
 	}
 	if err == nil {
@@ -280,7 +280,7 @@ func restart(ctx context.Context, result *os.File, content io.ReadSeeker) error 
 
 // run writes the filtered content to result: with Git LFS built in, a process filter, or a command
 // per file. Without any of them it copies the content.
-func (p *places) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool, result io.Writer) error {
+func (p *sandboxes) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool, result io.Writer) error {
 	driver := p.repo.Settings.Filters[name]
 	switch {
 	case driver.LFS() && to == toGit:
@@ -291,7 +291,7 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 	if driver[string(to)] == "" && driver["process"] == "" && driver.Required() {
 		return &FilterError{Key: "filter." + name, Why: fmt.Sprintf("%q needs the filter, which is required, and filter.%s.%s is not set", path, name, to)}
 	}
-	place, err := p.place(ctx, name)
+	place, err := p.sandbox(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func quoted(text string) string {
 
 // temporary returns an open, empty file that has no name any more.
 func (w *Worktree) temporary() (*os.File, error) {
-	f, err := os.CreateTemp(w.repo.Private, "filter-")
+	f, err := os.CreateTemp(w.repo.PrivateDir, "filter-")
 	if err != nil {
 		return nil, err
 	}
@@ -344,13 +344,13 @@ func (w *Worktree) spoolToFile(ctx context.Context, content io.Reader) (*os.File
 	return f, nil
 }
 
-// bounded is a writer that fails after left more bytes.
-type bounded struct {
+// limitedWriter is a writer that fails after left more bytes.
+type limitedWriter struct {
 	to   io.Writer
 	left int64
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedWriter) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &CommandError{Words: fmt.Sprintf("it wrote more than %d bytes", LargestChange)}
 	}

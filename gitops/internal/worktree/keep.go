@@ -37,13 +37,13 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 		return err
 	}
 	defer to.Close()
-	c := copytree.Copier{To: to, LeaveOut: w.Hides}
+	c := copytree.Copier{To: to, Omit: w.Hides}
 	for _, name := range paths {
 		if err := c.Path(ctx, w.dir, name); err != nil {
 			return err
 		}
 	}
-	c.LeaveOut = func(name string) bool { return path.Base(name) == ".git" && !w.leadsToModule(name) || w.Hides(name) }
+	c.Omit = func(name string) bool { return path.Base(name) == ".git" && !w.leadsToModule(name) || w.Hides(name) }
 	for i := range ix.Len() {
 		if ix.Mode(i) != index.Gitlink {
 			continue

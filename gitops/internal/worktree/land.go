@@ -67,7 +67,7 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 			return nil, err
 		}
 	}
-	if len(l.others) == 0 {
+	if len(l.notForGit) == 0 {
 		return l.run(ctx)
 	}
 	made, err := w.newStage()
@@ -76,7 +76,7 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 	}
 	defer func() { err = errors.Join(err, made.remove()) }()
 	s := smudger{Worktree: w, dir: made.root, attributes: l.attributes, landing: true}
-	if _, err := s.write(ctx, l.others); err != nil {
+	if _, err := s.write(ctx, l.notForGit); err != nil {
 		return nil, err
 	}
 	stats, err := l.run(ctx)
@@ -84,14 +84,14 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 		return nil, err
 	}
 	s = smudger{Worktree: w, dir: w.dir, landing: true, folders: map[string]bool{}, stats: stats}
-	return stats, s.place(ctx, l.others, made.root)
+	return stats, s.placeAll(ctx, l.notForGit, made.root)
 }
 
-// place creates the files of list from their copies in the folder from, and the folders of
+// placeAll creates the files of list from their copies in the folder from, and the folders of
 // submodules.
-func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os.Root) error {
+func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
-		err := s.folder(path.Dir(d.Path))
+		err := s.makeFolder(path.Dir(d.Path))
 		switch {
 		case err != nil:
 		case d.New.Mode == index.Gitlink:
@@ -100,7 +100,7 @@ func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os
 			err = s.placeFile(ctx, d, from)
 		}
 		if errors.Is(err, fs.ErrExist) {
-			err = s.obstructed(d.Path)
+			err = s.obstructionError(d.Path)
 		}
 		if err != nil {
 			return fmt.Errorf("write %q: %w", d.Path, err)
@@ -145,10 +145,10 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 // in them.
 type gitCheckout struct {
 	*Worktree
-	attributes *attributes
-	entries    []index.Entry
-	old, now   []objects.Edit
-	others     []objects.Difference // files that git must not write
+	attributes         *attributes
+	entries            []index.Entry
+	oldSides, newSides []objects.Edit
+	notForGit          []objects.Difference // files that git must not write
 }
 
 // add adds a difference to the input for git. Filtered files and submodules go to others, because
@@ -161,16 +161,16 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 			return &ObstructedError{Paths: []string{d.Path + "/"}}
 		}
 	case d.Old.Mode != 0 && d.Old.Mode != index.Gitlink:
-		l.old = append(l.old, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
+		l.oldSides = append(l.oldSides, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
 		l.entries = append(l.entries, index.Entry{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID, Stat: known})
 	}
 	filtered := d.New.Mode != index.Symlink && l.repo.Settings.FilterOf(l.attributes.of(d.Path)) != ""
 	switch {
 	case d.New.Mode == 0:
 	case filtered, d.New.Mode == index.Gitlink:
-		l.others = append(l.others, d)
+		l.notForGit = append(l.notForGit, d)
 	default:
-		l.now = append(l.now, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+		l.newSides = append(l.newSides, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
 	return nil
 }
@@ -178,22 +178,22 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 // run lets git write the files and returns their stat data. If a file in the way differs from the
 // old tree, git writes nothing and run returns a *ChangedError.
 func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
-	files := l.now
+	files := l.newSides
 	if err := l.addAttributes(); err != nil {
 		return nil, err
 	}
-	if err := l.objects.OwnFiles(ctx, l.now); err != nil {
+	if err := l.objects.OwnFiles(ctx, l.newSides); err != nil {
 		return nil, err
 	}
 	var trees []string
-	for _, side := range [][]objects.Edit{l.old, l.now} {
+	for _, side := range [][]objects.Edit{l.oldSides, l.newSides} {
 		tree, err := l.objects.Apply(plumbing.ZeroHash, side)
 		if err != nil {
 			return nil, err
 		}
 		trees = append(trees, tree.String())
 	}
-	dir, err := os.MkdirTemp(l.repo.Private, "landing-")
+	dir, err := os.MkdirTemp(l.repo.PrivateDir, "landing-")
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 // conversions.
 func (l *gitCheckout) addAttributes() error {
 	changed := map[string]bool{}
-	for _, side := range [][]objects.Edit{l.old, l.now} {
+	for _, side := range [][]objects.Edit{l.oldSides, l.newSides} {
 		for _, e := range side {
 			changed[e.Path] = true
 		}
@@ -235,8 +235,8 @@ func (l *gitCheckout) addAttributes() error {
 			continue
 		}
 		l.entries = append(l.entries, e)
-		l.old = append(l.old, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
-		l.now = append(l.now, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+		l.oldSides = append(l.oldSides, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+		l.newSides = append(l.newSides, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (l Layer) Close() error {
 // and do not use it after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper, in.git, in.inLayer = l.Tree, l.Upper, l.GitDir, true
+	in.dir, in.upper, in.layerGitDir, in.inLayer = l.Tree, l.Upper, l.GitDir, true
 	return &in
 }
 

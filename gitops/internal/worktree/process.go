@@ -30,9 +30,9 @@ const maxPacket = 65516
 // request with the content, and parses the output. If the filter does not support the direction,
 // the content stays unchanged.
 func askProcess(ctx context.Context, place FilterSandbox, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
-	answers := &answers{to: to, result: result}
+	answers := &filterAnswer{to: to, result: result}
 	err := place.Run(ctx, command, filterRequest(ctx, to, path, content), answers)
-	if failed := answers.end(); failed != nil {
+	if failed := answers.finish(); failed != nil {
 		var ended *CommandError
 		if errors.As(err, &ended) && answers.step == stepWelcome && answers.failed == nil {
 			return err // the command failed to start, so its error explains more
@@ -42,7 +42,7 @@ func askProcess(ctx context.Context, place FilterSandbox, command string, to dir
 	if err != nil && !errors.As(err, new(*CommandError)) { // like git, ignore the exit status of a filter that answered
 		return err
 	}
-	if answers.unable {
+	if answers.unsupported {
 		_, err := content.Seek(0, io.SeekStart)
 		if err == nil {
 			_, err = io.Copy(result, regularfile.Until(ctx, content))
@@ -101,17 +101,17 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// answers is a writer that parses a process filter's output. It writes the converted content to
+// filterAnswer is a writer that parses a process filter's output. It writes the converted content to
 // result.
-type answers struct {
+type filterAnswer struct {
 	to     direction
 	result io.Writer
 
-	partial []byte   // start of an incomplete packet
-	lines   []string // lines of the current list
-	step    int      // number of complete lists
-	unable  bool     // the filter does not convert in this direction
-	failed  error
+	partial     []byte   // start of an incomplete packet
+	lines       []string // lines of the current list
+	step        int      // number of complete lists
+	unsupported bool     // the filter does not convert in this direction
+	failed      error
 }
 
 // Steps are the lists of a process filter's answer, in order.
@@ -125,9 +125,9 @@ const (
 )
 
 // Write parses the packets in the output. Size 0 is a flush packet, which ends a list.
-func (a *answers) Write(p []byte) (int, error) {
+func (a *filterAnswer) Write(p []byte) (int, error) {
 	a.partial = append(a.partial, p...)
-	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unable {
+	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unsupported {
 		size, err := strconv.ParseUint(string(a.partial[:4]), 16, 16)
 		switch {
 		case err != nil || size > 0 && size < 4 || size > 4+maxPacket:
@@ -135,16 +135,16 @@ func (a *answers) Write(p []byte) (int, error) {
 			continue
 		case size == 0:
 			a.partial = a.partial[4:]
-			a.failed = a.list()
+			a.failed = a.endList()
 			continue
 		}
 		if len(a.partial) < int(size) {
 			break
 		}
-		a.failed = a.packet(a.partial[4:size])
+		a.failed = a.addPacket(a.partial[4:size])
 		a.partial = a.partial[size:]
 	}
-	if a.step == stepDone || a.unable || a.failed != nil {
+	if a.step == stepDone || a.unsupported || a.failed != nil {
 		a.partial = nil // ignore the rest: the process may write more
 	}
 	return len(p), a.failed
@@ -153,8 +153,8 @@ func (a *answers) Write(p []byte) (int, error) {
 // maxLines is the largest number of lines in a list.
 const maxLines = 1000
 
-// packet handles one packet: converted content, or a line of a list.
-func (a *answers) packet(content []byte) error {
+// addPacket handles one packet: converted content, or a line of a list.
+func (a *filterAnswer) addPacket(content []byte) error {
 	if a.step == stepContent {
 		_, err := a.result.Write(content)
 		return err
@@ -166,8 +166,8 @@ func (a *answers) packet(content []byte) error {
 	return nil
 }
 
-// list handles the end of a list: it checks the lines and starts the next step.
-func (a *answers) list() error {
+// endList handles the end of a list: it checks the lines and starts the next step.
+func (a *filterAnswer) endList() error {
 	lines := a.lines
 	a.lines = nil
 	switch a.step {
@@ -176,7 +176,7 @@ func (a *answers) list() error {
 			return protocolf("it greets with %q, where git-filter-server and version=2 were expected", lines)
 		}
 	case stepCapabilities:
-		a.unable = !slices.Contains(lines, "capability="+string(a.to))
+		a.unsupported = !slices.Contains(lines, "capability="+string(a.to))
 	case stepStatus:
 		if status := statusIn(lines); status != "success" {
 			return protocolf("its status is %q", status)
@@ -200,9 +200,9 @@ func statusIn(lines []string) (status string) {
 	return status
 }
 
-// end returns the error of the answer, which must be complete.
-func (a *answers) end() error {
-	if a.failed == nil && !a.unable && a.step < stepDone {
+// finish returns the error of the answer, which must be complete.
+func (a *filterAnswer) finish() error {
+	if a.failed == nil && !a.unsupported && a.step < stepDone {
 		return protocolf("it ended before it had answered")
 	}
 	return a.failed

@@ -30,7 +30,7 @@ type smudger struct {
 	folders    map[string]bool       // folders that exist and are no links
 	landing    bool                  // the places were free a moment ago, so an obstacle is a change by others
 	stats      map[string]index.Stat // of the written files, taken right after writing
-	places     *places
+	sandboxes  *sandboxes
 }
 
 // CheckOut applies changes to the work tree. It removes old files first, because a file may become
@@ -84,13 +84,13 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 	}
 	err := s.dir.Remove(d.Path)
 	if err != nil && d.New.Mode != 0 {
-		return s.obstructed(d.Path + "/")
+		return s.obstructionError(d.Path + "/")
 	}
 	return nil
 }
 
-// obstructed returns the error for a path that is in the way of writing.
-func (s *smudger) obstructed(by string) error {
+// obstructionError returns the error for a path that is in the way of writing.
+func (s *smudger) obstructionError(by string) error {
 	if s.landing {
 		return &ChangedError{Paths: []string{by}, PartlyWritten: true}
 	}
@@ -118,8 +118,8 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 	if err := s.attributes.load(ctx, pathsOf(changes)); err != nil {
 		return nil, err
 	}
-	s.folders, s.stats, s.places = map[string]bool{}, map[string]index.Stat{}, s.openPlaces()
-	defer func() { err = errors.Join(err, s.places.Close()) }()
+	s.folders, s.stats, s.sandboxes = map[string]bool{}, map[string]index.Stat{}, s.newSandboxes()
+	defer func() { err = errors.Join(err, s.sandboxes.Close()) }()
 	var forGit []objects.Difference
 	for _, d := range changes {
 		if ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 		}
 		later, err := s.writeFile(ctx, d)
 		if errors.Is(err, fs.ErrExist) {
-			err = s.obstructed(d.Path)
+			err = s.obstructionError(d.Path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("write %q: %w", d.Path, err)
@@ -139,7 +139,7 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 			forGit = append(forGit, d)
 		}
 	}
-	if err := s.withGit(ctx, forGit); err != nil {
+	if err := s.convertWithGit(ctx, forGit); err != nil {
 		return nil, err
 	}
 	return s.stats, nil
@@ -158,7 +158,7 @@ func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) erro
 // writeFile writes the new side of a difference. It returns true, without writing, if only git can
 // do the conversions that the attributes ask for.
 func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bool, err error) {
-	if err := s.folder(path.Dir(d.Path)); err != nil {
+	if err := s.makeFolder(path.Dir(d.Path)); err != nil {
 		return false, err
 	}
 	switch d.New.Mode {
@@ -170,24 +170,24 @@ func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bo
 		return false, err
 	case index.Symlink:
 		if s.repo.Settings.Symlinks {
-			return false, s.link(d)
+			return false, s.writeLink(d)
 		}
-		return false, s.file(ctx, d)
+		return false, s.writeBlob(ctx, d)
 	}
 	attrs := s.attributes.of(d.Path)
 	if s.repo.Settings.NeedsGit(attrs) || s.repo.Settings.AddsCR(attrs) {
 		return true, nil
 	}
-	return false, s.file(ctx, d)
+	return false, s.writeBlob(ctx, d)
 }
 
-// folder makes a folder and its parents. It returns an error if one of them is a link or a file.
-func (s *smudger) folder(dir string) error {
+// makeFolder makes a folder and its parents. It returns an error if one of them is a link or a file.
+func (s *smudger) makeFolder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
 	}
 	if obstacle := regularfile.Obstacle(s.dir, dir); obstacle != "" {
-		return s.obstructed(obstacle)
+		return s.obstructionError(obstacle)
 	}
 	if err := s.dir.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -196,8 +196,8 @@ func (s *smudger) folder(dir string) error {
 	return nil
 }
 
-// link makes a symbolic link and records its stat data.
-func (s *smudger) link(d objects.Difference) error {
+// writeLink makes a symbolic link and records its stat data.
+func (s *smudger) writeLink(d objects.Difference) error {
 	const longest = 1 << 16
 	target, err := s.objects.BlobBytes(d.New.ID, longest)
 	if err != nil {
@@ -209,19 +209,19 @@ func (s *smudger) link(d objects.Difference) error {
 	return s.recordStat(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
 }
 
-// file writes a blob through its filter.
-func (s *smudger) file(ctx context.Context, d objects.Difference) error {
+// writeBlob writes a blob through its filter.
+func (s *smudger) writeBlob(ctx context.Context, d objects.Difference) error {
 	r, _, err := s.objects.Blob(d.New.ID)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	return s.filtered(ctx, d, regularfile.Until(ctx, r))
+	return s.createFiltered(ctx, d, regularfile.Until(ctx, r))
 }
 
-// filtered creates a file from content. If the file has a filter, it writes the filter's result, or
+// createFiltered creates a file from content. If the file has a filter, it writes the filter's result, or
 // the copy in the original tree.
-func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io.Reader) error {
+func (s *smudger) createFiltered(ctx context.Context, d objects.Difference, content io.Reader) error {
 	name := ""
 	if d.New.Mode != index.Symlink {
 		name = s.repo.Settings.FilterOf(s.attributes.of(d.Path))
@@ -239,7 +239,7 @@ func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io
 		return err
 	}
 	defer raw.Close()
-	result, err := s.places.convert(ctx, name, toDir, d.Path, raw, false)
+	result, err := s.sandboxes.convert(ctx, name, toWorkTree, d.Path, raw, false)
 	if err != nil {
 		return err
 	}
@@ -263,9 +263,9 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// withGit lets git convert files in a stage, then copies them to their places. The stage's index
+// convertWithGit lets git convert files in a stage, then copies them to their places. The stage's index
 // contains the .gitattributes files of the same tree, so git applies their attributes.
-func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err error) {
+func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
@@ -292,26 +292,26 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	if _, err := staged.run(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if _, err := staged.runGit(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	for _, d := range list {
-		if err := s.copy(ctx, staged.root, d); err != nil {
+		if err := s.createFromStage(ctx, staged.root, d); err != nil {
 			return fmt.Errorf("write %q: %w", d.Path, err)
 		}
 	}
 	return nil
 }
 
-// copy creates a file from the stage, through the file's filter.
-func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference) error {
+// createFromStage creates a file from the stage, through the file's filter.
+func (s *smudger) createFromStage(ctx context.Context, from *os.Root, d objects.Difference) error {
 	f, err := regularfile.OpenIn(from, d.Path)
 	if err != nil {
 		return err
 	}
-	err = s.filtered(ctx, d, f)
+	err = s.createFiltered(ctx, d, f)
 	if errors.Is(err, fs.ErrExist) {
-		err = s.obstructed(d.Path)
+		err = s.obstructionError(d.Path)
 	}
 	return errors.Join(err, f.Close())
 }

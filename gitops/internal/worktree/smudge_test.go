@@ -170,7 +170,7 @@ func TestCheckOutOverIgnoresStaleLock(t *testing.T) {
 		t.Error(err)
 	}
 	gittest.Same(t, "file", "now a folder\n", r.Read("file/deep/er"))
-	left, err := filepath.Glob(filepath.Join(c.repo.Private, "*landing*"))
+	left, err := filepath.Glob(filepath.Join(c.repo.PrivateDir, "*landing*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left are %q, %v", left, err)
 	}

@@ -21,7 +21,7 @@ type stage struct {
 
 // newStage makes an empty stage. The caller removes it.
 func (w *Worktree) newStage() (*stage, error) {
-	dir, err := os.MkdirTemp(w.repo.Private, "files-")
+	dir, err := os.MkdirTemp(w.repo.PrivateDir, "files-")
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func (s *stage) remove() error {
 // index returns the path of the stage's index.
 func (s *stage) index() string { return s.dir + ".index" }
 
-// put writes a file into the stage.
-func (s *stage) put(ctx context.Context, name string, content io.Reader) error {
+// add writes a file into the stage.
+func (s *stage) add(ctx context.Context, name string, content io.Reader) error {
 	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func (s *stage) put(ctx context.Context, name string, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// run runs git with the stage as its work tree, and an index of the given entries. paths is git's
+// runGit runs git with the stage as its work tree, and an index of the given entries. paths is git's
 // standard input.
-func (s *stage) run(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) ([]byte, error) {
+func (s *stage) runGit(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) ([]byte, error) {
 	if err := index.WriteNew(s.index(), entries); err != nil {
 		return nil, err
 	}

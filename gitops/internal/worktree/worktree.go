@@ -29,7 +29,7 @@ type Worktree struct {
 	objects      *objects.Store
 	dir          *os.Root
 	upper        *os.Root        // the upper folder of the layer that dir shows; nil if dir is the checkout itself or a copy
-	git          string          // in a layer, the folder that commands see as .git; "" if it is in dir
+	layerGitDir  string          // in a layer, the folder that commands see as .git; "" if it is in dir
 	inLayer      bool            // dir is not the checkout itself
 	scansAll     bool            // scans look at all files, not only at those changed in the layer
 	state        string          // the folder with agent-ci's private files, which may be in the work tree
@@ -41,7 +41,7 @@ type Worktree struct {
 
 // Open opens a repository's work tree. store has its objects. The caller closes the Worktree.
 func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) {
-	state, err := filepath.EvalSymlinks(filepath.Dir(repo.Private))
+	state, err := filepath.EvalSymlinks(filepath.Dir(repo.PrivateDir))
 	if err != nil {
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
@@ -69,7 +69,7 @@ func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hid
 // ScanTree returns the work tree for package scan.
 func (w *Worktree) ScanTree() scan.Tree {
 	return scan.Tree{
-		Repo: w.repo, Dir: w.dir, Upper: w.upper, GitDir: w.git,
+		Repo: w.repo, Dir: w.dir, Upper: w.upper, GitDir: w.layerGitDir,
 		AllNames: w.scansAll, Ignores: w.ignores, Skip: w.skippedPaths(),
 	}
 }

@@ -43,7 +43,7 @@ func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := objects.Open(repo.Private, repo.Folders...)
+	store := objects.Open(repo.PrivateDir, repo.ObjectFolders...)
 	work, err := worktree.Open(repo, store)
 	if err != nil {
 		t.Fatal(err)
