@@ -6,27 +6,27 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// align compares the lines that a hunk expects with lines of the file, with Unicode characters
+// alignWithFile compares the lines that a hunk expects with lines of the file, with Unicode characters
 // folded. In rows, Remove marks expected lines that the file does not have, Insert marks lines of
 // the file. After the last expected line, rows has as many more lines of the file as expected lines
-// were missing. first is the index of the first expected line that differs.
-func align(want, have []string) (rows []Line, first int) {
-	i, k, missing := 0, 0, 0
-	first = -1
-	for _, l := range AlignTexts(folded(want), folded(have)) {
-		if first < 0 && (l.Kind == Remove || l.Kind == Insert && i < len(want)) {
-			first = i
+// were missing. firstDifference is the index of the first expected line that differs.
+func alignWithFile(want, have []string) (rows []Line, firstDifference int) {
+	wanted, inFile, missing := 0, 0, 0
+	firstDifference = -1
+	for _, l := range AlignTexts(foldLines(want), foldLines(have)) {
+		if firstDifference < 0 && (l.Kind == Remove || l.Kind == Insert && wanted < len(want)) {
+			firstDifference = wanted
 		}
 		switch l.Kind {
 		case Keep:
-			l.Text, missing = have[k], 0
-			i, k = i+1, k+1
+			l.Text, missing = have[inFile], 0
+			wanted, inFile = wanted+1, inFile+1
 		case Remove:
-			l.Text = want[i]
-			i, missing = i+1, missing+1
+			l.Text = want[wanted]
+			wanted, missing = wanted+1, missing+1
 		case Insert:
-			l.Text = have[k]
-			if k++; i == len(want) {
+			l.Text = have[inFile]
+			if inFile++; wanted == len(want) {
 				missing--
 			}
 		}
@@ -34,11 +34,11 @@ func align(want, have []string) (rows []Line, first int) {
 			rows = append(rows, l)
 		}
 	}
-	return rows, max(first, 0)
+	return rows, max(firstDifference, 0)
 }
 
-// folded returns the lines in the form in which the loosest comparison sees them.
-func folded(lines []string) string {
+// foldLines returns the lines in the form in which the loosest comparison sees them.
+func foldLines(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(find.FoldedUnicode.Normal(line) + "\n")
@@ -46,16 +46,16 @@ func folded(lines []string) string {
 	return b.String()
 }
 
-// render formats rows. It cuts long lines around the place where they differ from their
+// formatRows formats rows. It cuts long lines around the place where they differ from their
 // counterpart.
-func render(rows []Line) string {
+func formatRows(rows []Line) string {
 	var b strings.Builder
 	for from := 0; from < len(rows); {
 		to := from + 1
 		for rows[from].Kind != Keep && to < len(rows) && rows[to].Kind != Keep {
 			to++
 		}
-		for i, at := range divergences(rows[from:to]) {
+		for i, at := range divergencePositions(rows[from:to]) {
 			b.WriteString(string(rows[from+i].Kind) + clipAround(rows[from+i].Text, at) + "\n")
 		}
 		from = to
@@ -63,24 +63,24 @@ func render(rows []Line) string {
 	return b.String()
 }
 
-// divergences returns, for each row, the position in bytes where it first differs from its
+// divergencePositions returns, for each row, the position in bytes where it first differs from its
 // counterpart. The first removed line is the counterpart of the first inserted one, and so on.
-func divergences(rows []Line) []int {
-	at := make([]int, len(rows))
-	var wanted, there []int
+func divergencePositions(rows []Line) []int {
+	positions := make([]int, len(rows))
+	var removed, inserted []int
 	for i, r := range rows {
 		switch r.Kind {
 		case Remove:
-			wanted = append(wanted, i)
+			removed = append(removed, i)
 		case Insert:
-			there = append(there, i)
+			inserted = append(inserted, i)
 		}
 	}
-	for k := range min(len(wanted), len(there)) {
-		w, t := wanted[k], there[k]
-		at[w], at[t] = divergence(rows[w].Text, rows[t].Text)
+	for k := range min(len(removed), len(inserted)) {
+		w, t := removed[k], inserted[k]
+		positions[w], positions[t] = divergence(rows[w].Text, rows[t].Text)
 	}
-	return at
+	return positions
 }
 
 // sameLine reports whether two lines are equal in the loosest comparison.

@@ -12,7 +12,7 @@ import (
 // diff of a created file has only "+" lines. The diff of a deleted file is ignored. An error is a
 // [*ParseError].
 func ParseDiff(op Op, path, diff string) (*Patch, error) {
-	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true, ending: "\n"}}
+	p := &parser{rest: diff, section: &Section{Op: op, Path: path, isBare: true, ending: "\n"}}
 	if strings.Contains(diff, "\r\n") {
 		p.section.ending = "\r\n"
 	}
@@ -39,7 +39,7 @@ func (p *parser) readBareContent() error {
 	for p.next() && !p.atBareEnd() {
 		text, ok := strings.CutPrefix(p.line, "+")
 		if !ok {
-			return p.wrong(fmt.Sprintf(`%q: every line of a created file starts with "+", an empty line too`, clip.Bytes(p.line, shownBytes)))
+			return p.errorHere(fmt.Sprintf(`%q: every line of a created file starts with "+", an empty line too`, clip.Bytes(p.line, maxShownBytes)))
 		}
 		lines = append(lines, text)
 	}
@@ -49,7 +49,7 @@ func (p *parser) readBareContent() error {
 
 // readBareHunks reads the hunks of an updated file. An empty diff means no change.
 func (p *parser) readBareHunks() error {
-	empty := p.rest == ""
+	isEmpty := p.rest == ""
 	for p.next() && !p.atBareEnd() {
 		if err := p.readBareLine(); err != nil {
 			return err
@@ -59,7 +59,7 @@ func (p *parser) readBareHunks() error {
 	if err := p.finishHunk(); err != nil {
 		return err
 	}
-	if len(s.Hunks) == 0 && !empty {
+	if len(s.Hunks) == 0 && !isEmpty {
 		return &ParseError{Line: 1, Problem: `the diff has no hunk; it is bare: no "*** Begin Patch", no file headers, only "@@" lines and lines that start with " ", "-" or "+"`}
 	}
 	return nil

@@ -12,44 +12,48 @@ type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
 const (
 	maxDifferenceLines = 60 // a difference is expected to be shorter than this many lines of both texts together
-	sureLines          = 3  // this many equal lines end a difference
+	minEqualLines      = 3  // this many equal lines end a difference
 	// maxEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
 	// lines count as changed. It bounds time and memory.
 	maxEdits = 1500
 )
 
-// differences returns the ranges that differ. It looks only at the surroundings of each difference,
+// differingRanges returns the ranges that differ. It looks only at the surroundings of each difference,
 // so its time grows with the number of differences more than with the length of the texts.
-func differences(old, text string) (all []lineRange) {
-	at, to := 0, 0
+func differingRanges(old, text string) (all []lineRange) {
+	oldAt, newAt := 0, 0
 	for {
-		same := sameLines(old[at:], text[to:])
-		at, to = at+same, to+same
-		if at == len(old) && to == len(text) {
+		same := commonPrefixLines(old[oldAt:], text[newAt:])
+		oldAt, newAt = oldAt+same, newAt+same
+		if oldAt == len(old) && newAt == len(text) {
 			return all
 		}
-		was, is := lines(old[at:], maxDifferenceLines+sureLines), lines(text[to:], maxDifferenceLines+sureLines)
-		gone, came, near := resync(was, is)
-		if !near {
-			was, is = lines(old[at:], math.MaxInt), lines(text[to:], math.MaxInt)
-			gone, came = withoutEqualEnds(was, is)
+		oldLines, newLines := firstLines(old[oldAt:], maxDifferenceLines+minEqualLines), firstLines(text[newAt:], maxDifferenceLines+minEqualLines)
+		removed, added, isNear := findResync(oldLines, newLines)
+		if !isNear {
+			oldLines, newLines = firstLines(old[oldAt:], math.MaxInt), firstLines(text[newAt:], math.MaxInt)
+			removed, added = withoutCommonEnd(oldLines, newLines)
 		}
 		i, j := 0, 0
-		for _, pair := range append(matches(numbered(was[:gone], is[:came])), [2]int{gone, came}) {
-			r := lineRange{at, at + size(was[i:pair[0]]), to, to + size(is[j:pair[1]])}
-			if r.oldTo > r.oldFrom || r.newTo > r.newFrom {
+		for _, pair := range append(commonSubsequence(numberLines(oldLines[:removed], newLines[:added])), [2]int{removed, added}) {
+			r := lineRange{oldAt, oldAt + byteLength(oldLines[i:pair[0]]), newAt, newAt + byteLength(newLines[j:pair[1]])}
+			isEmpty := r.oldTo == r.oldFrom && r.newTo == r.newFrom
+			if !isEmpty {
 				all = append(all, r)
 			}
-			at, to = r.oldTo, r.newTo
-			if i, j = pair[0]+1, pair[1]+1; i <= gone && j <= came {
-				at, to = at+len(was[i-1]), to+len(was[i-1])
+			oldAt, newAt = r.oldTo, r.newTo
+			isEnd := pair[0] == removed || pair[1] == added
+			if !isEnd {
+				equal := len(oldLines[pair[0]])
+				oldAt, newAt = oldAt+equal, newAt+equal
 			}
+			i, j = pair[0]+1, pair[1]+1
 		}
 	}
 }
 
-// sameLines returns how many bytes the equal first lines of two texts have.
-func sameLines(a, b string) (n int) {
+// commonPrefixLines returns how many bytes the equal first lines of two texts have.
+func commonPrefixLines(a, b string) (n int) {
 	for step := 1 << 12; step > 0; step >>= 4 {
 		for n+step <= min(len(a), len(b)) && a[n:n+step] == b[n:n+step] {
 			n += step
@@ -61,86 +65,92 @@ func sameLines(a, b string) (n int) {
 	return strings.LastIndexByte(a[:n], '\n') + 1
 }
 
-// lines returns up to most lines from the start of a text.
-func lines(text string, most int) []string {
-	if most > len(text) {
-		most = strings.Count(text, "\n") + 1
+// firstLines returns up to maxLines lines from the start of a text.
+func firstLines(text string, maxLines int) []string {
+	if maxLines > len(text) {
+		maxLines = strings.Count(text, "\n") + 1
 	}
-	all := make([]string, 0, most)
+	first := make([]string, 0, maxLines)
 	for line := range strings.Lines(text) {
-		if len(all) == most {
+		if len(first) == maxLines {
 			break
 		}
-		all = append(all, line)
+		first = append(first, line)
 	}
-	return all
+	return first
 }
 
-// size returns the length of lines in bytes.
-func size(lines []string) (bytes int) {
+// byteLength returns the length of lines in bytes.
+func byteLength(lines []string) (bytes int) {
 	for _, line := range lines {
 		bytes += len(line)
 	}
 	return bytes
 }
 
-// resync finds where two texts are equal again after a difference. It returns the number of removed
-// lines of was and of added lines of is up to there, and false if that is too far away. It prefers
+// findResync finds where two texts are equal again after a difference. It returns the number of removed
+// old lines and of added new lines up to there, and false if that is too far away. It prefers
 // one replaced line to an insertion.
-func resync(was, is []string) (gone, came int, near bool) {
-	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // one line was replaced
+func findResync(oldLines, newLines []string) (removed, added int, isNear bool) {
+	if len(oldLines) > 0 && len(newLines) > 0 && startAlike(oldLines[1:], newLines[1:]) { // one line was replaced
 		return 1, 1, true
 	}
 	for both := 1; both <= maxDifferenceLines; both++ {
-		for gone := max(0, both-len(is)); gone <= min(both, len(was)); gone++ {
-			if inStep(was[gone:], is[both-gone:]) {
-				return gone, both - gone, true
+		for removed := max(0, both-len(newLines)); removed <= min(both, len(oldLines)); removed++ {
+			if startAlike(oldLines[removed:], newLines[both-removed:]) {
+				return removed, both - removed, true
 			}
 		}
 	}
 	return 0, 0, false
 }
 
-// inStep reports whether both texts begin with the same sureLines lines, or are equal if one is
+// startAlike reports whether both texts begin with the same minEqualLines lines, or are equal if one is
 // shorter.
-func inStep(was, is []string) bool {
-	if len(was) < sureLines || len(is) < sureLines {
-		return slices.Equal(was, is)
+func startAlike(oldLines, newLines []string) bool {
+	if len(oldLines) < minEqualLines || len(newLines) < minEqualLines {
+		return slices.Equal(oldLines, newLines)
 	}
-	return slices.Equal(was[:sureLines], is[:sureLines])
+	return slices.Equal(oldLines[:minEqualLines], newLines[:minEqualLines])
 }
 
-// withoutEqualEnds returns the numbers of lines of both texts above their common last lines.
-func withoutEqualEnds(was, is []string) (gone, came int) {
-	gone, came = len(was), len(is)
-	for gone > 0 && came > 0 && was[gone-1] == is[came-1] {
-		gone, came = gone-1, came-1
+// withoutCommonEnd returns the numbers of lines of both texts above their common last lines.
+func withoutCommonEnd(oldLines, newLines []string) (removed, added int) {
+	removed, added = len(oldLines), len(newLines)
+	for removed > 0 && added > 0 && oldLines[removed-1] == newLines[added-1] {
+		removed, added = removed-1, added-1
 	}
-	return gone, came
+	return removed, added
 }
 
-// AlignTexts returns the lines that were kept, removed and inserted from was to is. Equal lines at
+// AlignTexts returns the lines that were kept, removed and inserted from old to text. Equal lines at
 // the end of both are always kept.
-func AlignTexts(was, is string) (all []Line) {
-	add := func(kind Kind, text string) {
-		for line := range strings.Lines(text) {
+func AlignTexts(old, text string) (all []Line) {
+	add := func(kind Kind, part string) {
+		for line := range strings.Lines(part) {
 			all = append(all, Line{kind, strings.TrimSuffix(line, "\n")})
 		}
 	}
-	at, tail := 0, 0
-	for line := "\n"; line != ""; tail += len(line) {
-		if line = lastLineOf(was[:len(was)-tail]); line != lastLineOf(is[:len(is)-tail]) {
-			break
-		}
-	}
-	for _, r := range differences(was[:len(was)-tail], is[:len(is)-tail]) {
-		add(Keep, was[at:r.oldFrom])
-		add(Remove, was[r.oldFrom:r.oldTo])
-		add(Insert, is[r.newFrom:r.newTo])
+	at, tail := 0, commonTail(old, text)
+	for _, r := range differingRanges(old[:len(old)-tail], text[:len(text)-tail]) {
+		add(Keep, old[at:r.oldFrom])
+		add(Remove, old[r.oldFrom:r.oldTo])
+		add(Insert, text[r.newFrom:r.newTo])
 		at = r.oldTo
 	}
-	add(Keep, was[at:])
+	add(Keep, old[at:])
 	return all
+}
+
+// commonTail returns how many bytes the equal last lines of two texts have.
+func commonTail(a, b string) (n int) {
+	for {
+		line := lastLineOf(a[:len(a)-n])
+		if line == "" || line != lastLineOf(b[:len(b)-n]) {
+			return n
+		}
+		n += len(line)
+	}
 }
 
 // ReplaceSection returns a section that replaces the text old in a file by the text now.
@@ -148,8 +158,8 @@ func ReplaceSection(path, old, now string) Section {
 	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: AlignTexts(old, now)}}}
 }
 
-// numbered returns a number for each line of a and b. Equal lines have equal numbers.
-func numbered(a, b []string) (x, y []int32) {
+// numberLines returns a number for each line of a and b. Equal lines have equal numbers.
+func numberLines(a, b []string) (x, y []int32) {
 	ids := make(map[string]int32, len(a))
 	number := func(lines []string) []int32 {
 		numbers := make([]int32, len(lines))
@@ -166,10 +176,10 @@ func numbered(a, b []string) (x, y []int32) {
 	return number(a), number(b)
 }
 
-// matches returns the pairs of a longest common subsequence (E. Myers, "An O(ND) Difference
+// commonSubsequence returns the pairs of a longest common subsequence (E. Myers, "An O(ND) Difference
 // Algorithm and Its Variations", 1986). It returns none if the texts differ in more than maxEdits
 // lines.
-func matches(a, b []int32) [][2]int {
+func commonSubsequence(a, b []int32) [][2]int {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}

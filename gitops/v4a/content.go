@@ -16,13 +16,13 @@ func (c *Content) WithText(text string) *Content { return &Content{text, c.base}
 
 // Similarity returns how much of the larger text both texts have in common, in percent.
 func (c *Content) Similarity() int {
-	larger := max(len(c.base), len(c.text))
-	if larger == 0 {
+	largerSize := max(len(c.base), len(c.text))
+	if largerSize == 0 {
 		return 100
 	}
 	kept := len(c.base)
-	for _, r := range differences(c.base, c.text) {
+	for _, r := range differingRanges(c.base, c.text) {
 		kept -= r.oldTo - r.oldFrom
 	}
-	return kept * 100 / larger
+	return kept * 100 / largerSize
 }

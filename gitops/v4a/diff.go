@@ -15,7 +15,7 @@ type Diff struct {
 
 // Diff compares the original with the current text.
 func (c *Content) Diff() Diff {
-	d := Diff{old: c.base, text: c.text, ranges: differences(c.base, c.text)}
+	d := Diff{old: c.base, text: c.text, ranges: differingRanges(c.base, c.text)}
 	for _, r := range d.ranges {
 		d.Removed += countLines(d.old[r.oldFrom:r.oldTo])
 		d.Added += countLines(d.text[r.newFrom:r.newTo])
@@ -37,9 +37,9 @@ func (d Diff) Texts() (old, now string) {
 
 // WriteHunks writes the hunks of a unified diff. w remembers the first error, which Flush returns.
 func (d Diff) WriteHunks(w *bufio.Writer) {
-	h := &hunkWriter{Writer: w, old: d.old, text: d.text, line: 1}
+	h := &hunkWriter{Writer: w, old: d.old, text: d.text, startLine: 1}
 	for rest := d.ranges; len(rest) > 0; {
-		n := neighbours(d.old, rest)
+		n := countNeighbours(d.old, rest)
 		h.writeHunk(rest[:n])
 		rest = rest[n:]
 	}
@@ -48,8 +48,8 @@ func (d Diff) WriteHunks(w *bufio.Writer) {
 // contextLines is the number of unchanged lines around a difference.
 const contextLines = 3
 
-// neighbours returns how many of the first ranges are so close that they share a hunk.
-func neighbours(old string, ranges []lineRange) int {
+// countNeighbours returns how many of the first ranges are so close that they share a hunk.
+func countNeighbours(old string, ranges []lineRange) int {
 	n := 1
 	for n < len(ranges) && countLines(old[ranges[n-1].oldTo:ranges[n].oldFrom]) <= 2*contextLines {
 		n++
@@ -60,36 +60,36 @@ func neighbours(old string, ranges []lineRange) int {
 // hunkWriter writes hunks in order and keeps count of lines.
 type hunkWriter struct {
 	*bufio.Writer
-	old, text string
-	at, line  int // start of the last hunk in the old text: its byte and its line
-	shift     int // lines that the new text has more than the old one so far
+	old, text            string
+	hunkStart, startLine int // start of the last hunk in the old text: its byte and its line
+	addedSoFar           int // lines that the new text has more than the old one so far
 }
 
 // writeHunk writes ranges that are close to each other as one hunk, with context around them.
 func (h *hunkWriter) writeHunk(ranges []lineRange) {
 	start := contextBefore(h.old, ranges[0].oldFrom)
 	end := contextAfter(h.old, ranges[len(ranges)-1].oldTo)
-	h.line += strings.Count(h.old[h.at:start], "\n")
-	h.at = start
+	h.startLine += strings.Count(h.old[h.hunkStart:start], "\n")
+	h.hunkStart = start
 	removed := countLines(h.old[start:end])
 	added := removed
 	for _, r := range ranges {
 		added += countLines(h.text[r.newFrom:r.newTo]) - countLines(h.old[r.oldFrom:r.oldTo])
 	}
-	fmt.Fprintf(h, "@@ -%s +%s @@\n", extent(h.line, removed), extent(h.line+h.shift, added))
-	h.shift += added - removed
+	fmt.Fprintf(h, "@@ -%s +%s @@\n", rangeHeader(h.startLine, removed), rangeHeader(h.startLine+h.addedSoFar, added))
+	h.addedSoFar += added - removed
 	for _, r := range ranges {
-		h.lines(" ", h.old[start:r.oldFrom])
-		h.lines("-", h.old[r.oldFrom:r.oldTo])
-		h.lines("+", h.text[r.newFrom:r.newTo])
+		h.writeLines(" ", h.old[start:r.oldFrom])
+		h.writeLines("-", h.old[r.oldFrom:r.oldTo])
+		h.writeLines("+", h.text[r.newFrom:r.newTo])
 		start = r.oldTo
 	}
-	h.lines(" ", h.old[start:end])
+	h.writeLines(" ", h.old[start:end])
 }
 
-// extent formats a range of lines for a hunk's header. An empty range has the number of the line
+// rangeHeader formats a range of lines for a hunk's header. An empty range has the number of the line
 // before it.
-func extent(line, count int) string {
+func rangeHeader(line, count int) string {
 	switch count {
 	case 0:
 		return fmt.Sprintf("%d,0", line-1)
@@ -99,8 +99,8 @@ func extent(line, count int) string {
 	return fmt.Sprintf("%d,%d", line, count)
 }
 
-// lines writes each line of text with a prefix.
-func (h *hunkWriter) lines(prefix, text string) {
+// writeLines writes each line of text with a prefix.
+func (h *hunkWriter) writeLines(prefix, text string) {
 	for line := range strings.Lines(text) {
 		h.WriteString(prefix)
 		h.WriteString(line)

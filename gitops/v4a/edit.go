@@ -11,13 +11,13 @@ import (
 func applyHunks(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
 	for i := range placed {
-		e.fitMark(&placed[i])
+		e.fitByteOrderMark(&placed[i])
 	}
 	e.new.Grow(len(t.data))
 	for _, p := range placed {
 		e.apply(p)
 	}
-	e.new.WriteString(t.data[e.at:])
+	e.new.WriteString(t.data[e.copiedTo:])
 	text := e.new.String()
 	if bare && (e.lastRemoved || e.lastTerminated) { // the line below the current last line was removed, or the last line got an ending
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
@@ -27,9 +27,9 @@ func applyHunks(t *text, placed []placement, bare bool) string {
 
 // editor builds the new text from top to bottom.
 type editor struct {
-	text *text
-	new  strings.Builder
-	at   int // the old text before this byte is copied or replaced
+	text     *text
+	new      strings.Builder
+	copiedTo int // the old text before this byte is copied or replaced
 
 	lastRemoved    bool // the last line was removed
 	lastTerminated bool // the last line had no ending and got one
@@ -39,41 +39,41 @@ type editor struct {
 // ending of the removed line that it replaces, or else the file's usual ending.
 func (e *editor) apply(p placement) {
 	at := p.at
-	var gone []string // endings of the lines that the current change removes
+	var endings []string // endings of the lines that the current change removes
 	for i, l := range p.lines {
 		if l.Kind != Keep && (i == 0 || p.lines[i-1].Kind == Keep) {
-			gone = e.text.endings(at, removed(p.lines[i:]))
+			endings = e.text.endings(at, removed(p.lines[i:]))
 		}
 		switch l.Kind {
 		case Keep:
 			at++
 		case Remove:
-			e.copy(int(e.text.starts[at]))
+			e.copyTo(int(e.text.starts[at]))
 			at++
-			e.at = int(e.text.starts[at])
+			e.copiedTo = int(e.text.starts[at])
 			e.lastRemoved = at == e.text.lines()
 		case Insert:
-			e.copy(int(e.text.starts[at]))
+			e.copyTo(int(e.text.starts[at]))
 			if at == e.text.lines() {
 				e.endLastLine()
 			}
 			ending := e.text.ending
-			if len(gone) > 0 {
-				ending = gone[0]
+			if len(endings) > 0 {
+				ending = endings[0]
 			}
-			if len(gone) > 1 {
-				gone = gone[1:] // if more lines are added than removed, the rest get the last of these endings
+			if len(endings) > 1 {
+				endings = endings[1:] // if more lines are added than removed, the rest get the last of these endings
 			}
 			e.new.WriteString(l.Text + ending)
 		}
 	}
 }
 
-// copy copies the old text up to a byte.
-func (e *editor) copy(to int) {
-	if to > e.at {
-		e.new.WriteString(e.text.data[e.at:to])
-		e.at = to
+// copyTo copies the old text up to a byte.
+func (e *editor) copyTo(to int) {
+	if to > e.copiedTo {
+		e.new.WriteString(e.text.data[e.copiedTo:to])
+		e.copiedTo = to
 	}
 }
 
@@ -90,17 +90,17 @@ func removed(lines []Line) (n int) {
 	return n
 }
 
-// fitMark decides whether the file keeps its byte order mark. It does, unless a removed first line
+// fitByteOrderMark decides whether the file keeps its byte order mark. It does, unless a removed first line
 // contains the mark and no added first line does.
-func (e *editor) fitMark(p *placement) {
+func (e *editor) fitByteOrderMark(p *placement) {
 	if !e.text.hasByteOrderMark || p.at != 0 {
 		return
 	}
 	removed, added := false, false
 	p.lines = slices.Clone(p.lines)
 	for i, l := range p.lines {
-		bare, spelled := strings.CutPrefix(l.Text, byteOrderMark)
-		if !spelled {
+		bare, hasMark := strings.CutPrefix(l.Text, byteOrderMark)
+		if !hasMark {
 			continue
 		}
 		removed = removed || l.Kind == Remove
@@ -108,14 +108,14 @@ func (e *editor) fitMark(p *placement) {
 		p.lines[i].Text = bare
 	}
 	if removed && !added {
-		e.at = len(byteOrderMark)
+		e.copiedTo = len(byteOrderMark)
 	}
 }
 
 // endLastLine adds a line ending to a last line without one, because a line is added below it.
 func (e *editor) endLastLine() {
 	last := e.text.lines() - 1
-	if last < 0 || e.lastRemoved || e.lastTerminated || e.text.terminated(last) {
+	if last < 0 || e.lastRemoved || e.lastTerminated || e.text.hasEnding(last) {
 		return
 	}
 	e.new.WriteString(e.text.ending)

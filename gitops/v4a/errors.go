@@ -22,16 +22,16 @@ func (e *ParseError) Error() string {
 
 // MatchError reports a hunk whose lines were not found at a permitted place.
 type MatchError struct {
-	file      string   // path as written in the patch
-	hunk      int      // from 1
-	patchLine int      // line of the patch with the first line that does not match
-	want      []string // the missing lines: an "@@" line or the hunk's old lines
-	context   bool     // want is an "@@" line
-	unclear   bool     // the lines are in several places, and nothing identifies one
-	below     int      // the line of the file below which the search began; 0 for the whole file
-	hint      string   // what is probably wrong, or ""
-	near      int      // first line of the most similar place in the file, from 1, or 0
-	diff      string   // that place: "-" for lines that the patch expects, "+" for lines of the file
+	file          string   // path as written in the patch
+	hunk          int      // from 1
+	patchLine     int      // line of the patch with the first line that does not match
+	want          []string // the missing lines: an "@@" line or the hunk's old lines
+	isContext     bool     // want is an "@@" line
+	isAmbiguous   bool     // the lines are in several places, and nothing identifies one
+	searchedBelow int      // the line of the file below which the search began; 0 for the whole file
+	hint          string   // what is probably wrong, or ""
+	nearestLine   int      // first line of the most similar place in the file, from 1, or 0
+	diff          string   // that place: "-" for lines that the patch expects, "+" for lines of the file
 }
 
 // Error returns the report for the model, with the most similar place if there is one.
@@ -39,45 +39,45 @@ func (e *MatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: hunk %d (line %d of the patch) ", e.file, e.hunk, e.patchLine)
 	switch {
-	case e.unclear:
+	case e.isAmbiguous:
 		b.WriteString("fits more than one place")
-	case e.context:
-		fmt.Fprintf(&b, "names a line that is not in the file%s: %q", e.where(), clip.Bytes(e.want[0], shownBytes))
+	case e.isContext:
+		fmt.Fprintf(&b, "names a line that is not in the file%s: %q", e.searchStart(), clip.Bytes(e.want[0], maxShownBytes))
 	default:
-		fmt.Fprintf(&b, "expects lines that are not in the file%s", e.where())
+		fmt.Fprintf(&b, "expects lines that are not in the file%s", e.searchStart())
 	}
 	if e.hint != "" {
 		b.WriteString("; " + e.hint)
 	}
-	if e.near == 0 {
-		if !e.context && e.hint == "" {
+	if e.nearestLine == 0 {
+		if !e.isContext && e.hint == "" {
 			b.WriteString("; the file has nothing like them. Expected:\n" + Excerpt(e.want))
 		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, "\nnearest place: line %d (- expected by the patch, + in the file)\n%s", e.near, e.diff)
+	fmt.Fprintf(&b, "\nnearest place: line %d (- expected by the patch, + in the file)\n%s", e.nearestLine, e.diff)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// where returns the part of the message that says where the search began.
-func (e *MatchError) where() string {
-	if e.below == 0 {
+// searchStart returns the part of the message that says where the search began.
+func (e *MatchError) searchStart() string {
+	if e.searchedBelow == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" below line %d, where the hunk or \"@@\" line before it is", e.below)
+	return fmt.Sprintf(" below line %d, where the hunk or \"@@\" line before it is", e.searchedBelow)
 }
 
 const (
-	shownLines = 8   // of a hunk in an error
-	shownBytes = 160 // of a line in an error
-	shownLead  = 40  // bytes shown before the position of interest
+	maxShownLines = 8   // of a hunk in an error
+	maxShownBytes = 160 // of a line in an error
+	maxShownLead  = 40  // bytes shown before the position of interest
 )
 
 // Excerpt formats the first expected lines, with "-" before each. It cuts long lines.
 func Excerpt(lines []string) string {
 	var b strings.Builder
 	for i, l := range lines {
-		if i == shownLines {
+		if i == maxShownLines {
 			fmt.Fprintf(&b, "… %d more lines\n", len(lines)-i)
 			break
 		}
@@ -89,9 +89,9 @@ func Excerpt(lines []string) string {
 // clipAround cuts a long line to the surroundings of the byte at. It marks cuts with "…".
 func clipAround(line string, at int) string {
 	start, end := 0, len(line)
-	if len(line) > shownBytes {
-		start = runeStart(line, min(max(at-shownLead, 0), len(line)-shownBytes))
-		end = runeStart(line, start+shownBytes)
+	if len(line) > maxShownBytes {
+		start = runeStart(line, min(max(at-maxShownLead, 0), len(line)-maxShownBytes))
+		end = runeStart(line, start+maxShownBytes)
 	}
 	shown := strings.ToValidUTF8(line[start:end], "\uFFFD")
 	if start > 0 {

@@ -11,23 +11,23 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// mismatch returns the error for a hunk whose old lines were not found. It says where else they
+// mismatchError returns the error for a hunk whose old lines were not found. It says where else they
 // are, or which place is most similar.
-func (p *placer) mismatch(i int) error {
+func (p *placer) mismatchError(i int) error {
 	h := &p.section.Hunks[i]
-	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), below: p.cursor}
-	if at, ok := p.seek(e.want, p.cursor); ok {
-		e.hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
-		return e
+	mismatch := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: oldLines(h.Lines), searchedBelow: p.cursor}
+	if at, ok := p.findFirst(mismatch.want, p.cursor); ok {
+		mismatch.hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
+		return mismatch
 	}
-	if at, ok := p.seek(e.want, 0); ok {
-		e.hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
-		return e
+	if at, ok := p.findFirst(mismatch.want, 0); ok {
+		mismatch.hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
+		return mismatch
 	}
-	line, diff, missing := p.nearest(e.want)
-	e.near, e.diff, e.patchLine = line, diff, h.patchLine(missing)
-	e.hint = otherEncoding(p.text.data, e.want)
-	return e
+	line, diff, missing := p.nearest(mismatch.want)
+	mismatch.nearestLine, mismatch.diff, mismatch.patchLine = line, diff, h.patchLine(missing)
+	mismatch.hint = otherEncoding(p.text.data, mismatch.want)
+	return mismatch
 }
 
 // otherEncoding returns a hint if the file is not UTF-8 and the wanted lines are not ASCII, since
@@ -42,15 +42,15 @@ func otherEncoding(text string, want []string) string {
 	return "the file is not UTF-8, so only its ASCII lines can be matched; change the others with a command, or convert it with iconv and back"
 }
 
-// unclear returns the error for a hunk that fits several places. hint says how to choose one.
-func (p *placer) unclear(i int, hint string) error {
+// ambiguousError returns the error for a hunk that fits several places. hint says how to choose one.
+func (p *placer) ambiguousError(i int, hint string) error {
 	h := &p.section.Hunks[i]
-	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: hint}
+	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: oldLines(h.Lines), isAmbiguous: true, hint: hint}
 }
 
-// tooMany returns the error for a hunk whose search was stopped because its lines are too frequent.
-func (p *placer) tooMany(i int) error {
-	return p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
+// tooFrequentError returns the error for a hunk whose search was stopped because its lines are too frequent.
+func (p *placer) tooFrequentError(i int) error {
+	return p.ambiguousError(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
 }
 
 // Nearest finds the place in a text that is most similar to the wanted lines. It returns the line
@@ -66,62 +66,64 @@ func Nearest(text string, want []string) (line int, diff string) {
 }
 
 // patchLine returns the line of the patch that contains old line number old of the hunk, from 0.
-func (h *Hunk) patchLine(old int) int {
+func (h *Hunk) patchLine(oldIndex int) int {
 	for i, l := range h.Lines {
 		if l.Kind == Insert {
 			continue
 		}
-		if old == 0 {
-			return h.first + i
+		if oldIndex == 0 {
+			return h.firstLine + i
 		}
-		old--
+		oldIndex--
 	}
-	return h.first
+	return h.firstLine
 }
 
 // lineNumbers matches the line numbers of a unified diff's hunk header, without "@@ " in front.
 var lineNumbers = regexp.MustCompile(`^-(\d+)(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
-// missingContext returns the error for the "@@" line k of hunk i, which was not found.
-func (p *placer) missingContext(i, k int) error {
+// missingContextError returns the error for the "@@" line k of hunk i, which was not found.
+func (p *placer) missingContextError(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
-	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.contextLines[k], want: []string{want}, context: true, below: p.cursor}
+	mismatch := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.contextLines[k], want: []string{want}, isContext: true, searchedBelow: p.cursor}
 	if lineNumbers.MatchString(want) {
-		e.hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
-		return e
+		mismatch.hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
+		return mismatch
 	}
-	if at, ok := p.seek([]string{want}, 0); ok {
-		e.hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
-		return e
+	if at, ok := p.findFirst([]string{want}, 0); ok {
+		mismatch.hint = fmt.Sprintf("it is line %d: put hunks in the order of the file", at+1)
+		return mismatch
 	}
-	if at, ok := p.containing(want); ok {
-		e.hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
-		return e
+	if at, ok := p.lineContaining(want); ok {
+		mismatch.hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
+		return mismatch
 	}
-	e.near, e.diff, _ = p.nearest([]string{want})
-	return e
+	mismatch.nearestLine, mismatch.diff, _ = p.nearest([]string{want})
+	return mismatch
 }
 
-// linesPerLook is the number of lines handled between two checks of the context.
-const linesPerLook = 1 << 14
+// linesPerContextCheck is the number of lines handled between two checks of the context.
+const linesPerContextCheck = 1 << 14
 
-// giveUp reports whether the context was cancelled. It checks this only for some lines, to save
+// isCancelled reports whether the context was cancelled. It checks this only for some lines, to save
 // time.
-func (p *placer) giveUp(line int) bool { return line%linesPerLook == 0 && p.ctx.Err() != nil }
+func (p *placer) isCancelled(line int) bool {
+	return line%linesPerContextCheck == 0 && p.ctx.Err() != nil
+}
 
-// containing returns the first line that contains part. It searches from the cursor on, then from
+// lineContaining returns the first line that contains part. It searches from the cursor on, then from
 // the top.
-func (p *placer) containing(part string) (int, bool) {
+func (p *placer) lineContaining(part string) (int, bool) {
 	part = find.FoldedUnicode.Normal(part)
 	if part == "" {
 		return 0, false
 	}
 	n := p.text.lines()
-	for i := 0; i < n && !p.giveUp(i); i++ {
-		at := (p.cursor + i) % n
-		if strings.Contains(find.FoldedUnicode.Normal(p.text.line(at)), part) {
-			return at, true
+	for i := 0; i < n && !p.isCancelled(i); i++ {
+		line := (p.cursor + i) % n
+		if strings.Contains(find.FoldedUnicode.Normal(p.text.line(line)), part) {
+			return line, true
 		}
 	}
 	return 0, false
@@ -137,9 +139,9 @@ func clipRest(line, part string) string {
 }
 
 const (
-	shownBefore = 3  // equal lines shown above the first difference
-	shownWindow = 20 // lines of the patch that are compared
-	slackLines  = 6  // additional lines of the file that are compared
+	maxShownBefore   = 3  // equal lines shown above the first difference
+	maxComparedLines = 20 // lines of the patch that are compared
+	maxExtraLines    = 6  // additional lines of the file that are compared
 )
 
 // nearest finds the place in the file that is most similar to the wanted lines. It returns the
@@ -153,15 +155,15 @@ func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	if !ok {
 		return 0, "", 0
 	}
-	skip := max(p.firstDifference(want, start)-shownBefore, 0, -start)
+	skip := max(p.firstDifference(want, start)-maxShownBefore, 0, -start)
 	start += skip
-	window := want[skip:min(skip+shownWindow, len(want))]
-	have := make([]string, 0, shownWindow+slackLines)
-	for i := start; i < min(start+len(window)+slackLines, p.text.lines()); i++ {
+	window := want[skip:min(skip+maxComparedLines, len(want))]
+	have := make([]string, 0, maxComparedLines+maxExtraLines)
+	for i := start; i < min(start+len(window)+maxExtraLines, p.text.lines()); i++ {
 		have = append(have, p.text.line(i))
 	}
-	rows, first := align(window, have)
-	return start + 1, render(rows), skip + first
+	rows, first := alignWithFile(window, have)
+	return start + 1, formatRows(rows), skip + first
 }
 
 // firstDifference returns the index of the first wanted line that differs from the file, if the
@@ -177,13 +179,13 @@ func (p *placer) firstDifference(want []string, start int) int {
 }
 
 const (
-	maxVotes     = 8       // a line of the file counts for at most this many equal wanted lines
-	lookedAround = 1 << 20 // only this many lines of the file around the cursor are searched
+	maxVotes         = 8       // a line of the file counts for at most this many equal wanted lines
+	maxSearchedLines = 1 << 20 // only this many lines of the file around the cursor are searched
 )
 
-// around returns the range of lines to search.
-func (p *placer) around() (from, to int) {
-	n := min(p.text.lines(), lookedAround)
+// searchedRange returns the range of lines to search.
+func (p *placer) searchedRange() (from, to int) {
+	n := min(p.text.lines(), maxSearchedLines)
 	from = max(0, min(p.cursor-n/2, p.text.lines()-n))
 	return from, from + n
 }
@@ -199,15 +201,15 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 			places[w] = append(places[w], i)
 		}
 	}
-	from, to := p.around()
+	from, to := p.searchedRange()
 	first := from - len(want) // start line of the place that votes[0] counts for
 	votes := make([]int32, to-first)
 	best := 0
-	for i := from; i < to && !p.giveUp(i); i++ {
+	for i := from; i < to && !p.isCancelled(i); i++ {
 		for _, k := range places[find.FoldedUnicode.Normal(p.text.line(i))] {
 			at := i - k - first
 			votes[at]++
-			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at+first, best+first) {
+			if votes[at] > votes[best] || votes[at] == votes[best] && p.isNearer(at+first, best+first) {
 				best = at
 			}
 		}
@@ -215,14 +217,14 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	return best + first, votes[best] > 0
 }
 
-func (p *placer) nearer(a, b int) bool { return distance(a, p.cursor) < distance(b, p.cursor) }
+func (p *placer) isNearer(a, b int) bool { return distance(a, p.cursor) < distance(b, p.cursor) }
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
 const (
-	searchedBytes = 4 << 20 // bytes of the file that are searched for a similar line, from the cursor on
-	comparedBytes = 512     // only this many bytes of a line are compared
-	minSimilarity = 0.4
+	maxSearchedBytes = 4 << 20 // bytes of the file that are searched for a similar line, from the cursor on
+	maxComparedBytes = 512     // only this many bytes of a line are compared
+	minSimilarity    = 0.4
 )
 
 // mostSimilar finds the line most similar to the longest wanted line. It returns the start of the
@@ -234,13 +236,13 @@ func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 			longest = i
 		}
 	}
-	like := newLikeness(want[longest])
+	likeness := newLikeness(want[longest])
 	best, at := minSimilarity, -1
 	n := p.text.lines()
-	for i, budget := 0, searchedBytes; i < n && budget > 0; i++ {
+	for i, budget := 0, maxSearchedBytes; i < n && budget > 0; i++ {
 		line := p.text.line((p.cursor + i) % n)
 		budget -= len(line) + 1
-		if s := like.similarity(line); s > best {
+		if s := likeness.similarity(line); s > best {
 			best, at = s, (p.cursor+i)%n
 		}
 	}
@@ -257,7 +259,7 @@ type likeness struct {
 // newLikeness returns a comparison with a line.
 func newLikeness(line string) *likeness {
 	l := &likeness{grams: map[string]int{}, count: map[string]int{}}
-	line = comparable3(line)
+	line = comparedPart(line)
 	for i := 0; i+3 <= len(line); i++ {
 		l.grams[line[i:i+3]]++
 		l.total++
@@ -265,15 +267,15 @@ func newLikeness(line string) *likeness {
 	return l
 }
 
-// comparable3 returns the folded beginning of a line that likeness compares.
-func comparable3(line string) string {
+// comparedPart returns the folded beginning of a line that likeness compares.
+func comparedPart(line string) string {
 	line = find.FoldedUnicode.Normal(line)
-	return line[:min(len(line), comparedBytes)]
+	return line[:min(len(line), maxComparedBytes)]
 }
 
 // similarity returns how similar a line is, from 0 to 1.
 func (l *likeness) similarity(line string) float64 {
-	line = comparable3(line)
+	line = comparedPart(line)
 	total := max(len(line)-2, 0)
 	// the most that lines of such different lengths can share is too little
 	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {

@@ -29,7 +29,7 @@ func Parse(text string) (*Patch, error) {
 	p := &parser{rest: body, patch: &Patch{}}
 	p.next()
 	for p.next() {
-		if err := p.read(); err != nil {
+		if err := p.readLine(); err != nil {
 			return nil, err
 		}
 	}
@@ -37,7 +37,7 @@ func Parse(text string) (*Patch, error) {
 		return nil, err
 	}
 	if len(p.patch.Sections) == 0 {
-		return nil, p.wrong("the patch has no sections; " + wantHeader)
+		return nil, p.errorHere("the patch has no sections; " + wantHeader)
 	}
 	return p.patch, nil
 }
@@ -80,13 +80,13 @@ func unwrapOnce(text string) (string, bool) {
 func checkEnvelope(text string) (string, error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(first) != beginMarker {
-		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip.Bytes(first, shownBytes))}
+		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip.Bytes(first, maxShownBytes))}
 	}
 	end := strings.LastIndexByte(text, '\n')
 	last := strings.TrimSpace(text[end+1:])
 	if last != endMarker {
 		lines := strings.Count(text, "\n") + 1
-		return "", &ParseError{Line: lines, Problem: fmt.Sprintf("a patch ends with the line %q, not %q", endMarker, clip.Bytes(last, shownBytes))}
+		return "", &ParseError{Line: lines, Problem: fmt.Sprintf("a patch ends with the line %q, not %q", endMarker, clip.Bytes(last, maxShownBytes))}
 	}
 	return text[:end+1], nil
 }
@@ -94,18 +94,18 @@ func checkEnvelope(text string) (string, error) {
 // heredocBody returns the body of a heredoc <<EOF, <<'EOF' or <<"EOF", with or without a program
 // before it, up to a last line that ends in EOF.
 func heredocBody(text string) (string, bool) {
-	first, rest, _ := strings.Cut(text, "\n")
-	first = strings.TrimPrefix(strings.TrimPrefix(first, "apply_patch "), "applypatch ")
-	switch strings.TrimSuffix(first, "\r") {
+	command, body, _ := strings.Cut(text, "\n")
+	command = strings.TrimPrefix(strings.TrimPrefix(command, "apply_patch "), "applypatch ")
+	switch strings.TrimSuffix(command, "\r") {
 	case "<<EOF", "<<'EOF'", `<<"EOF"`:
 	default:
 		return "", false
 	}
-	end := strings.LastIndexByte(rest, '\n')
-	if end < 0 || !strings.HasSuffix(rest, "EOF") {
+	end := strings.LastIndexByte(body, '\n')
+	if end < 0 || !strings.HasSuffix(body, "EOF") {
 		return "", false
 	}
-	return strings.TrimSuffix(rest[:end], "\r"), true
+	return strings.TrimSuffix(body[:end], "\r"), true
 }
 
 // parser parses a patch line by line. A section lasts from its header to the next header. A hunk
@@ -116,10 +116,10 @@ type parser struct {
 	number int
 	patch  *Patch
 
-	section *Section
-	content strings.Builder // content of the current section, if it adds a file
-	hunk    *Hunk
-	closed  bool // the current hunk ended with an end-of-file marker
+	section   *Section
+	content   strings.Builder // content of the current section, if it adds a file
+	hunk      *Hunk
+	hunkEnded bool // the current hunk ended with an end-of-file marker
 }
 
 // next moves to the next line. It returns false at the end.
@@ -133,15 +133,15 @@ func (p *parser) next() bool {
 	return true
 }
 
-// wrong returns an error about the current line.
-func (p *parser) wrong(problem string) error {
+// errorHere returns an error about the current line.
+func (p *parser) errorHere(problem string) error {
 	return &ParseError{Line: p.number, Problem: problem}
 }
 
 const wantHeader = `a section starts with "*** Add File: path", "*** Delete File: path" or "*** Update File: path"`
 
-// read parses the line p.line: a header, or a line of the current section.
-func (p *parser) read() error {
+// readLine parses the line p.line: a header, or a line of the current section.
+func (p *parser) readLine() error {
 	header, err := p.readHeader()
 	if header || err != nil {
 		return err
@@ -150,11 +150,11 @@ func (p *parser) read() error {
 	case p.section == nil && strings.HasPrefix(strings.TrimSpace(p.line), environmentMarker):
 		return p.readEnvironment()
 	case p.section == nil || p.section.Op == Delete:
-		return p.wrong(fmt.Sprintf("%q is not a header; %s", clip.Bytes(p.line, shownBytes), wantHeader))
+		return p.errorHere(fmt.Sprintf("%q is not a header; %s", clip.Bytes(p.line, maxShownBytes), wantHeader))
 	case p.section.Op == Add:
-		return p.readAdded()
+		return p.readAddedLine()
 	default:
-		return p.readUpdate()
+		return p.readUpdateLine()
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *parser) readHeader() (bool, error) {
 			p.rest = ""
 			return true, nil
 		}
-		return true, p.wrong("text follows after " + endMarker + "; send one patch with all sections")
+		return true, p.errorHere("text follows after " + endMarker + "; send one patch with all sections")
 	}
 	for _, h := range [...]struct {
 		marker string
@@ -209,7 +209,7 @@ func (p *parser) finishSection() error {
 		}
 		if len(s.Hunks) == 0 {
 			return &ParseError{Line: s.Line, Problem: fmt.Sprintf(
-				"the update of %s has no hunk; to move a file unchanged, give one line of it as context", clip.Bytes(s.Path, shownBytes))}
+				"the update of %s has no hunk; to move a file unchanged, give one line of it as context", clip.Bytes(s.Path, maxShownBytes))}
 		}
 	}
 	p.section = nil
@@ -220,29 +220,29 @@ func (p *parser) finishSection() error {
 func (p *parser) readEnvironment() error {
 	id := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.line), environmentMarker))
 	if id == "" {
-		return p.wrong("the environment id is empty; leave the line out")
+		return p.errorHere("the environment id is empty; leave the line out")
 	}
 	if p.patch.Environment != "" {
-		return p.wrong("the environment id stands there twice")
+		return p.errorHere("the environment id stands there twice")
 	}
 	p.patch.Environment = id
 	return nil
 }
 
-// readAdded reads a line of an added file.
-func (p *parser) readAdded() error {
+// readAddedLine reads a line of an added file.
+func (p *parser) readAddedLine() error {
 	text, ok := strings.CutPrefix(p.line, "+")
 	if !ok {
-		return p.wrong(fmt.Sprintf(`%q: every line of an added file starts with "+", an empty line too; otherwise %s`, clip.Bytes(p.line, shownBytes), wantHeader))
+		return p.errorHere(fmt.Sprintf(`%q: every line of an added file starts with "+", an empty line too; otherwise %s`, clip.Bytes(p.line, maxShownBytes), wantHeader))
 	}
 	p.content.WriteString(text)
 	p.content.WriteByte('\n')
 	return nil
 }
 
-// readUpdate parses a line of an updated file: its new path, an "@@" line, an end-of-file marker,
+// readUpdateLine parses a line of an updated file: its new path, an "@@" line, an end-of-file marker,
 // or a line of a hunk.
-func (p *parser) readUpdate() error {
+func (p *parser) readUpdateLine() error {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	s := p.section
 	if name, ok := strings.CutPrefix(line, moveMarker); ok && s.MoveTo == "" && p.hunk == nil {
@@ -263,7 +263,7 @@ func (p *parser) readUpdate() error {
 
 // openHunk handles an "@@" line. It starts a hunk, or adds context to a hunk that has no lines yet.
 func (p *parser) openHunk(context string) error {
-	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.closed) {
+	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.hunkEnded) {
 		if err := p.finishHunk(); err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ func (p *parser) openHunk(context string) error {
 	if p.hunk == nil {
 		p.hunk = &Hunk{Line: p.number}
 	} else {
-		p.hunk.stacked = true
+		p.hunk.hasSeveralContexts = true
 	}
 	if context != "" {
 		p.hunk.Context = append(p.hunk.Context, context)
@@ -286,12 +286,12 @@ func (p *parser) closeHunk() error {
 	switch {
 	case p.hunk == nil:
 		return nil
-	case p.closed:
-		return p.wrong(endOfFileMarker + " stands there twice")
-	case len(p.hunk.Lines) == 0 && !p.section.bare:
-		return p.wrong(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
+	case p.hunkEnded:
+		return p.errorHere(endOfFileMarker + " stands there twice")
+	case len(p.hunk.Lines) == 0 && !p.section.isBare:
+		return p.errorHere(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
 	}
-	p.hunk.EndOfFile, p.closed = true, true
+	p.hunk.EndOfFile, p.hunkEnded = true, true
 	return nil
 }
 
@@ -301,32 +301,32 @@ func (p *parser) finishHunk() error {
 	if p.hunk == nil {
 		return nil
 	}
-	if len(p.hunk.Lines) == 0 && !p.closed {
+	if len(p.hunk.Lines) == 0 && !p.hunkEnded {
 		return &ParseError{Line: p.hunk.Line, Problem: "the hunk has no lines"}
 	}
 	p.section.Hunks = append(p.section.Hunks, *p.hunk)
-	p.hunk, p.closed = nil, false
+	p.hunk, p.hunkEnded = nil, false
 	return nil
 }
 
 // readHunkLine adds a line to the current hunk. The first hunk of a section may begin without "@@".
 func (p *parser) readHunkLine() error {
-	if p.closed {
+	if p.hunkEnded {
 		if strings.TrimSpace(p.line) == "" {
 			return nil
 		}
-		return p.wrong(fmt.Sprintf("%q: after %s comes %q or a header", clip.Bytes(p.line, shownBytes), endOfFileMarker, hunkMarker))
+		return p.errorHere(fmt.Sprintf("%q: after %s comes %q or a header", clip.Bytes(p.line, maxShownBytes), endOfFileMarker, hunkMarker))
 	}
 	line, ok := hunkLine(p.line)
 	if !ok {
-		return p.wrong(fmt.Sprintf(
-			`%q: a line of a hunk starts with " " (stays), "-" (goes) or "+" (comes); a new hunk starts with "@@" or "@@ " and a whole line of the file`, clip.Bytes(p.line, shownBytes)))
+		return p.errorHere(fmt.Sprintf(
+			`%q: a line of a hunk starts with " " (stays), "-" (goes) or "+" (comes); a new hunk starts with "@@" or "@@ " and a whole line of the file`, clip.Bytes(p.line, maxShownBytes)))
 	}
 	if p.hunk == nil {
 		p.hunk = &Hunk{Line: p.number}
 	}
 	if len(p.hunk.Lines) == 0 {
-		p.hunk.first = p.number
+		p.hunk.firstLine = p.number
 	}
 	p.hunk.Lines = append(p.hunk.Lines, line)
 	return nil

@@ -35,7 +35,7 @@ type Section struct {
 	Content string // of an added file
 	Hunks   []Hunk // of an updated file, in file order
 
-	bare   bool   // from a patch without an envelope, to which the rules of the Agents SDKs apply
+	isBare bool   // from a patch without an envelope, to which the rules of the Agents SDKs apply
 	ending string // line ending of a bare diff, for a file that has no line ending
 }
 
@@ -46,9 +46,9 @@ type Hunk struct {
 	Lines     []Line
 	EndOfFile bool // its lines must be the last of the file
 
-	contextLines []int // line numbers of Context in the patch
-	stacked      bool  // it has several "@@" lines, counting those without text
-	first        int   // line number of Lines[0] in the patch
+	contextLines       []int // line numbers of Context in the patch
+	hasSeveralContexts bool  // it has several "@@" lines, counting those without text
+	firstLine          int   // line number of Lines[0] in the patch
 }
 
 type Line struct {

@@ -19,17 +19,17 @@ type placement struct {
 	lines []Line // what to keep, remove and insert from there on
 }
 
-// spot is the place found for a hunk, with alternative places.
-type spot struct {
+// location is the place found for a hunk, with alternative places.
+type location struct {
 	placement
-	way    find.Tolerance // the comparison in which its lines are equal to the file's
-	others []find.Place   // other equally good places, below its "@@" lines
-	looser []find.Place   // places where it fits in a looser comparison
-	higher []find.Place   // places where it fits above the previous hunk
-	// identified reports that an "@@" line identifies the place, instead of only the order of
-	// hunks. settled reports that the place is certain, by the end of the file or a line number, so
+	tolerance     find.Tolerance // the comparison in which its lines are equal to the file's
+	others        []find.Place   // other equally good places, below its "@@" lines
+	looser        []find.Place   // places where it fits in a looser comparison
+	abovePrevious []find.Place   // places where it fits above the previous hunk
+	// isIdentified reports that an "@@" line identifies the place, instead of only the order of
+	// hunks. isCertain reports that the place is certain, by the end of the file or a line number, so
 	// the previous hunk must be above it.
-	identified, settled bool
+	isIdentified, isCertain bool
 }
 
 // place finds the places of a section's hunks. It returns them sorted, with notes for the model. An
@@ -37,7 +37,7 @@ type spot struct {
 func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
 	p := newPlacer(ctx, t, s)
 	placed := make([]placement, 0, len(s.Hunks))
-	spots := make([]spot, 0, len(s.Hunks))
+	spots := make([]location, 0, len(s.Hunks))
 	for i := range s.Hunks {
 		spot, err := p.place(i)
 		if err := cmp.Or(ctx.Err(), err); err != nil {
@@ -47,7 +47,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 		spots = append(spots, spot)
 		placed = spot.appendTo(placed, t.lines())
 	}
-	if err := p.compare(spots); err != nil {
+	if err := p.checkAmbiguity(spots); err != nil {
 		return nil, nil, err
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
@@ -58,7 +58,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 // kept last line become a separate placement at the end of the file. So lines keep the order of the
 // patch.
 func (p placement) appendTo(placed []placement, end int) []placement {
-	tail := lastLine(p.lines, Insert) + 1
+	tail := lastLineExcept(p.lines, Insert) + 1
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
 		return append(placed, p)
 	}
@@ -70,25 +70,25 @@ func (p placement) appendTo(placed []placement, end int) []placement {
 
 // placer walks through a file hunk by hunk.
 type placer struct {
-	ctx     context.Context
-	text    *text
-	seeker  *find.Seeker
-	lines   *find.Text // the lines of text; the first has number 1
-	section *Section
-	cursor  int   // the next hunk starts at this line or below
-	starts  []int // start lines of the hunks placed so far
+	ctx          context.Context
+	text         *text
+	seeker       *find.Seeker
+	lines        *find.Text // the lines of text; the first has number 1
+	section      *Section
+	cursor       int   // the next hunk starts at this line or below
+	placedStarts []int // start lines of the hunks placed so far
 
-	notes     []string                    // notes about the section, as sentences
-	loose     map[find.Tolerance][]string // lines at which hunks with loosely matched context add something, by comparison
-	ambiguous []string                    // descriptions of places that are not the only ones
+	notes           []string                    // notes about the section, as sentences
+	looseLines      map[find.Tolerance][]string // lines at which hunks with loosely matched context add something, by comparison
+	ambiguousPlaces []string                    // descriptions of places that are not the only ones
 }
 
-// anyWay lists the comparisons for hunks and "@@" lines, the strictest first.
-var anyWay = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.TrimmedBothEnds, find.FoldedUnicode}
+// allTolerances lists the comparisons for hunks and "@@" lines, the strictest first.
+var allTolerances = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.TrimmedBothEnds, find.FoldedUnicode}
 
 // newPlacer prepares the search for all hunks of a section in a text.
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
-	p := &placer{ctx: ctx, text: t, section: s, loose: map[find.Tolerance][]string{}}
+	p := &placer{ctx: ctx, text: t, section: s, looseLines: map[find.Tolerance][]string{}}
 	var wanted [][]string
 	for _, h := range s.Hunks {
 		wanted = append(wanted, h.Context, oldLines(h.Lines))
@@ -111,58 +111,58 @@ func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, ot
 	return p.lines.Find(find.Block{Lines: lines}, find.ID(from+1), ways...)
 }
 
-// seek finds the first place of lines, from line number from downwards.
-func (p *placer) seek(lines []string, from int) (at int, ok bool) {
-	fit, _ := p.find(lines, from, anyWay...)
+// findFirst finds the first place of lines, from line number from downwards.
+func (p *placer) findFirst(lines []string, from int) (at int, ok bool) {
+	fit, _ := p.find(lines, from, allTolerances...)
 	if len(fit) == 0 {
 		return 0, false
 	}
-	return line(fit[0]), true
+	return firstLineOf(fit[0]), true
 }
 
-// line returns the first line of a place, counted from 0.
-func line(p find.Place) int { return int(p.FirstLine) - 1 }
+// firstLineOf returns the first line of a place, counted from 0.
+func firstLineOf(p find.Place) int { return int(p.FirstLine) - 1 }
 
 // place finds where hunk i applies and moves the cursor below it. If the hunk only adds lines, the
 // cursor stays below its "@@" lines. Errors are written for the model.
-func (p *placer) place(i int) (spot, error) {
+func (p *placer) place(i int) (location, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
-	n, err := p.narrow(i)
+	contexts, err := p.findContexts(i)
 	old := oldLines(h.Lines)
 	switch {
 	case p.seeker.OutOfSteps():
-		return spot{}, p.tooMany(i)
+		return location{}, p.tooFrequentError(i)
 	case err != nil:
-		return spot{}, err
+		return location{}, err
 	case len(old) == 0:
-		if n.above != nil {
-			return spot{}, p.missingContext(i, n.above.context)
+		if contexts.parent != nil {
+			return location{}, p.missingContextError(i, contexts.parent.context)
 		}
-		s := spot{placement: placement{p.additionLine(h), h.Lines}, identified: true}
+		s := location{placement: placement{p.additionLine(h), h.Lines}, isIdentified: true}
 		if !h.EndOfFile {
-			s.others, s.looser = n.others, n.looser
+			s.others, s.looser = contexts.others, contexts.looser
 		}
 		return s, nil
 	}
-	found, ok := p.locate(h, n, h.Lines)
-	if last := len(old) - 1; !ok && old[last] == "" && !p.section.bare {
-		found, ok = p.locate(h, n, withoutLastEmpty(h.Lines))
+	found, ok := p.findOldLines(h, contexts, h.Lines)
+	if last := len(old) - 1; !ok && old[last] == "" && !p.section.isBare {
+		found, ok = p.findOldLines(h, contexts, withoutLastEmpty(h.Lines))
 	}
-	if ok && n.above != nil {
-		p.judge(&found, n.above, old, start)
+	if ok && contexts.parent != nil {
+		p.checkParent(&found, contexts.parent, old, start)
 	}
-	if ok && !found.identified && !found.settled {
-		found.higher = p.placesAbove(oldLines(found.lines), start)
+	if ok && !found.isIdentified && !found.isCertain {
+		found.abovePrevious = p.placesAbove(oldLines(found.lines), start)
 	}
 	switch {
 	case p.seeker.OutOfSteps():
-		return spot{}, p.tooMany(i)
+		return location{}, p.tooFrequentError(i)
 	case !ok:
-		return spot{}, p.mismatch(i)
+		return location{}, p.mismatchError(i)
 	}
 	p.cursor = found.at + len(oldLines(found.lines))
-	p.starts = append(p.starts, found.at)
+	p.placedStarts = append(p.placedStarts, found.at)
 	return found, nil
 }
 
@@ -172,64 +172,66 @@ func (p *placer) placesAbove(old []string, start int) []find.Place {
 	if start == 0 {
 		return nil
 	}
-	fit, _ := p.find(old, 0, anyWay...)
-	return slices.DeleteFunc(fit, func(place find.Place) bool { return line(place) >= start || slices.Contains(p.starts, line(place)) })
+	fit, _ := p.find(old, 0, allTolerances...)
+	return slices.DeleteFunc(fit, func(place find.Place) bool {
+		return firstLineOf(place) >= start || slices.Contains(p.placedStarts, firstLineOf(place))
+	})
 }
 
-// judge decides whether an "@@" line above the previous hunk still identifies this hunk's place. It
+// checkParent decides whether an "@@" line above the previous hunk still identifies this hunk's place. It
 // does if no other line is like it, and the hunk's lines do not also occur between that line and
 // the previous hunk.
-func (p *placer) judge(s *spot, above *parent, old []string, start int) {
-	at, hidden := p.seek(old, above.line+1)
-	hidden = hidden && at < start
-	s.identified = above.only && !hidden
-	if first, _ := p.seek(old, 0); first < start || len(s.others)+len(s.looser) > 0 {
-		p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, above.line+1))
+func (p *placer) checkParent(found *location, parent *parentContext, old []string, start int) {
+	at, isElsewhere := p.findFirst(old, parent.line+1)
+	isElsewhere = isElsewhere && at < start
+	found.isIdentified = parent.isUnique && !isElsewhere
+	if first, _ := p.findFirst(old, 0); first < start || len(found.others)+len(found.looser) > 0 {
+		p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, parent.line+1))
 	}
 }
 
 // contextResult is the result of a hunk's "@@" lines.
 type contextResult struct {
-	found  bool    // an "@@" line was found
-	number int     // line number, from 1, that an "@@" line gives instead of text; or 0
-	above  *parent // the last "@@" line that is only found above the previous hunk
+	found  bool           // an "@@" line was found
+	number int            // line number, from 1, that an "@@" line gives instead of text; or 0
+	parent *parentContext // the last "@@" line that is only found above the previous hunk
 
 	others, looser []find.Place // further places of the last "@@" line
 }
 
-// parent is an "@@" line found above the cursor.
-type parent struct {
+// parentContext is an "@@" line found above the cursor.
+type parentContext struct {
 	context, line int
-	only          bool // no other line is like it
+	isUnique      bool // no other line is like it
 }
 
-// narrow moves the cursor below the hunk's "@@" lines, one after the other.
-func (p *placer) narrow(i int) (n contextResult, err error) {
+// findContexts moves the cursor below the hunk's "@@" lines, one after the other.
+func (p *placer) findContexts(i int) (contexts contextResult, err error) {
 	h := &p.section.Hunks[i]
 	for k, context := range h.Context {
-		if p.section.bare && k == 0 {
-			if n.others, n.found = p.narrowBare(context); n.found {
+		if p.section.isBare && k == 0 {
+			if contexts.others, contexts.found = p.findBareContext(context); contexts.found {
 				continue
 			}
 		}
-		fit, looser := p.find([]string{context}, p.cursor, anyWay...)
+		fit, looser := p.find([]string{context}, p.cursor, allTolerances...)
 		number := lineNumbers.FindStringSubmatch(context)
 		switch {
 		case len(fit) > 0:
-			p.cursor, n = line(fit[0])+1, contextResult{found: true, others: fit[1:], looser: looser}
+			p.cursor, contexts = firstLineOf(fit[0])+1, contextResult{found: true, others: fit[1:], looser: looser}
 		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
-			n.number, _ = strconv.Atoi(number[1])
-		case p.section.bare && !h.stacked:
-			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip.Bytes(context, shownBytes)))
+			contexts.number, _ = strconv.Atoi(number[1])
+		case p.section.isBare && !h.hasSeveralContexts:
+			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip.Bytes(context, maxShownBytes)))
 		default:
-			in := p.above(context)
-			if in == nil || p.section.bare || n.above != nil && in.line < n.above.line {
-				return n, p.missingContext(i, k)
+			parent := p.findParent(context)
+			if parent == nil || p.section.isBare || contexts.parent != nil && parent.line < contexts.parent.line {
+				return contexts, p.missingContextError(i, k)
 			}
-			in.context, n.above = k, in
+			parent.context, contexts.parent = k, parent
 		}
 	}
-	return n, nil
+	return contexts, nil
 }
 
 // note adds a note, unless it is already there.
@@ -239,22 +241,22 @@ func (p *placer) note(note string) {
 	}
 }
 
-// above finds an "@@" line above the cursor. Of its first places in the file, it takes the last. It
+// findParent finds an "@@" line above the cursor. Of its first places in the file, it takes the last. It
 // returns nil if there is none.
-func (p *placer) above(context string) *parent {
-	fit, looser := p.find([]string{context}, 0, anyWay...)
+func (p *placer) findParent(context string) *parentContext {
+	fit, looser := p.find([]string{context}, 0, allTolerances...)
 	if len(fit) == 0 {
 		return nil
 	}
-	return &parent{line: line(fit[len(fit)-1]), only: len(fit)+len(looser) == 1}
+	return &parentContext{line: firstLineOf(fit[len(fit)-1]), isUnique: len(fit)+len(looser) == 1}
 }
 
-// narrowBare moves the cursor below the first "@@" line of a hunk in a bare diff, unless that line
+// findBareContext moves the cursor below the first "@@" line of a hunk in a bare diff, unless that line
 // is above the cursor. named reports whether the line exists, others its further places.
-func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
-	fit, _ := p.find([]string{context}, 0, anyWay...)
-	if len(fit) > 0 && line(fit[0]) >= p.cursor {
-		p.cursor, others = line(fit[0])+1, fit[1:]
+func (p *placer) findBareContext(context string) (others []find.Place, named bool) {
+	fit, _ := p.find([]string{context}, 0, allTolerances...)
+	if len(fit) > 0 && firstLineOf(fit[0]) >= p.cursor {
+		p.cursor, others = firstLineOf(fit[0])+1, fit[1:]
 	}
 	return others, len(fit) > 0
 }
@@ -264,69 +266,69 @@ func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 func (p *placer) additionLine(h *Hunk) int {
 	end := p.text.lines()
 	switch {
-	case p.section.bare && h.EndOfFile:
+	case p.section.isBare && h.EndOfFile:
 		p.cursor = end
-	case p.section.bare || (len(h.Context) > 0 && !h.EndOfFile):
+	case p.section.isBare || (len(h.Context) > 0 && !h.EndOfFile):
 		return p.cursor
 	}
 	return end
 }
 
-// locate finds the old lines of a hunk. Lines for the end of the file may be elsewhere only in a
-// bare diff, and then locate adds a note. It fails for them in an envelope.
-func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool) {
+// findOldLines finds the old lines of a hunk. Lines for the end of the file may be elsewhere only in a
+// bare diff, and then findOldLines adds a note. It fails for them in an envelope.
+func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (found location, ok bool) {
 	old := oldLines(lines)
-	s = spot{placement: placement{p.cursor, lines}, identified: n.found}
+	found = location{placement: placement{p.cursor, lines}, isIdentified: contexts.found}
 	if len(old) == 0 {
-		return s, true
+		return found, true
 	}
 	if h.EndOfFile {
 		end := p.text.lines() - len(old)
-		if p.section.bare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
+		if p.section.isBare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
 			end-- // the last line is the empty one after the final line ending
 		}
-		if fit, _ := p.find(old, max(end, 0), anyWay...); len(fit) > 0 && end >= p.cursor {
-			s.at, s.way, s.settled = line(fit[0]), fit[0].Tolerance, true
-			return s, true
+		if fit, _ := p.find(old, max(end, 0), allTolerances...); len(fit) > 0 && end >= p.cursor {
+			found.at, found.tolerance, found.isCertain = firstLineOf(fit[0]), fit[0].Tolerance, true
+			return found, true
 		}
-		if !p.section.bare {
-			return s, false
+		if !p.section.isBare {
+			return found, false
 		}
 	}
-	fit, looser := p.find(old, p.cursor, anyWay...)
+	fit, looser := p.find(old, p.cursor, allTolerances...)
 	if len(fit) == 0 {
-		return s, false
+		return found, false
 	}
-	if n.number > 0 && len(fit) > 1 {
-		fit, s.identified = p.byNumber(old, fit, n.number-1), true
+	if contexts.number > 0 && len(fit) > 1 {
+		fit, found.isIdentified = p.nearestFirst(old, fit, contexts.number-1), true
 	}
 	if h.EndOfFile {
-		p.note(fmt.Sprintf("the lines of a hunk with %q are at line %d, which is not the end of the file.", endOfFileMarker, line(fit[0])+1))
+		p.note(fmt.Sprintf("the lines of a hunk with %q are at line %d, which is not the end of the file.", endOfFileMarker, firstLineOf(fit[0])+1))
 	}
-	s.settled = line(fit[0]) == n.number-1
-	s.at, s.way, s.others, s.looser = line(fit[0]), fit[0].Tolerance, fit[1:], looser
-	return s, true
+	found.isCertain = firstLineOf(fit[0]) == contexts.number-1
+	found.at, found.tolerance, found.others, found.looser = firstLineOf(fit[0]), fit[0].Tolerance, fit[1:], looser
+	return found, true
 }
 
-// byNumber returns the places with the one nearest to a line number first. If few has as many as a
+// nearestFirst returns the places with the one nearest to a line number first. If firstPlaces has as many as a
 // search returns, it searches on, so that it finds the nearest of all.
-func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
-	way, all := few[0].Tolerance, few
-	at, _ := p.find(old, max(number, p.cursor), way)
-	if len(at) == 0 || line(at[0]) != number {
-		for more := few; len(more) == find.MaxPlaces; all = append(all, more...) {
-			more, _ = p.find(old, line(more[find.MaxPlaces-1])+1, way)
+func (p *placer) nearestFirst(old []string, firstPlaces []find.Place, number int) []find.Place {
+	tolerance, all := firstPlaces[0].Tolerance, firstPlaces
+	at, _ := p.find(old, max(number, p.cursor), tolerance)
+	if len(at) == 0 || firstLineOf(at[0]) != number {
+		for more := firstPlaces; len(more) == find.MaxPlaces; all = append(all, more...) {
+			more, _ = p.find(old, firstLineOf(more[find.MaxPlaces-1])+1, tolerance)
 		}
-		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(line(a), number) - distance(line(b), number) })}
+		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(firstLineOf(a), number) - distance(firstLineOf(b), number) })}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(other find.Place) bool { return other == at[0] })
 	return append(at[:1:1], all[:min(len(all), find.MaxPlaces-1)]...)
 }
 
-// compare looks for hunks that fit several places between the previous hunk and the last possible
+// checkAmbiguity looks for hunks that fit several places between the previous hunk and the last possible
 // place of the next hunk. It returns an error for such a hunk without an "@@" line. For others it
 // adds a note. It goes from the last hunk to the first.
-func (p *placer) compare(spots []spot) error {
+func (p *placer) checkAmbiguity(spots []location) error {
 	below := p.text.lines() // the last line at which the hunk below can start
 	var descriptions []string
 	for i, s := range slices.Backward(spots) {
@@ -341,7 +343,7 @@ func (p *placer) compare(spots []spot) error {
 		latest := own
 		within := func(places []find.Place) (in []find.Place) {
 			for _, other := range places {
-				if at := line(other); at+size <= below && at != own {
+				if at := firstLineOf(other); at+size <= below && at != own {
 					in, latest = append(in, other), max(latest, at)
 				}
 			}
@@ -349,31 +351,31 @@ func (p *placer) compare(spots []spot) error {
 		}
 		others := within(s.others)
 		looser := within(s.looser)
-		if len(others) > 0 && !s.identified {
-			return p.unclear(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, numbers(others)))
+		if len(others) > 0 && !s.isIdentified {
+			return p.ambiguousError(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, lineList(others)))
 		}
 		switch {
 		case len(others) > 0:
-			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too)", own+1, lineList(others)))
 		case len(looser) > 0:
-			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Tolerance))
-		case len(s.higher) > 0:
-			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, lineList(looser), looser[0].Tolerance))
+		case len(s.abovePrevious) > 0:
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, lineList(s.abovePrevious)))
 		}
 		switch below -= size; {
-		case s.settled:
+		case s.isCertain:
 			below = s.at
 		case len(s.others) < find.MaxPlaces-1 && len(s.looser) < find.MaxPlaces:
 			below = latest
 		}
 	}
 	slices.Reverse(descriptions)
-	p.ambiguous = descriptions
+	p.ambiguousPlaces = descriptions
 	return nil
 }
 
-// numbers formats the line numbers of places.
-func numbers(places []find.Place) string {
+// lineList formats the line numbers of places.
+func lineList(places []find.Place) string {
 	var texts []string
 	for _, at := range places {
 		texts = append(texts, fmt.Sprintf("line %d", at.FirstLine))
@@ -381,22 +383,22 @@ func numbers(places []find.Place) string {
 	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
 }
 
-// maxTold is the largest number of hunks listed in a note.
-const maxTold = 40
+// maxListedHunks is the largest number of hunks listed in a note.
+const maxListedHunks = 40
 
 // allNotes returns the notes about ambiguous and loosely matched hunks, then all others.
 func (p *placer) allNotes() (notes []string) {
 	list := func(places []string) string {
-		if more := len(places) - maxTold; more > 0 {
-			places = append(places[:maxTold:maxTold], fmt.Sprintf("%d more", more))
+		if more := len(places) - maxListedHunks; more > 0 {
+			places = append(places[:maxListedHunks:maxListedHunks], fmt.Sprintf("%d more", more))
 		}
 		return strings.Join(places, ", ")
 	}
-	if len(p.ambiguous) > 0 {
-		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", list(p.ambiguous)))
+	if len(p.ambiguousPlaces) > 0 {
+		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", list(p.ambiguousPlaces)))
 	}
-	for _, way := range slices.Sorted(maps.Keys(p.loose)) {
-		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s; what it adds stands as the patch has it, so look at that.", list(p.loose[way]), way))
+	for _, way := range slices.Sorted(maps.Keys(p.looseLines)) {
+		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s; what it adds stands as the patch has it, so look at that.", list(p.looseLines[way]), way))
 	}
 	return append(notes, p.notes...)
 }
@@ -405,11 +407,11 @@ func (p *placer) allNotes() (notes []string) {
 // and without an empty last new line. A kept line that is last on one side only becomes an
 // insertion or a removal.
 func withoutLastEmpty(lines []Line) []Line {
-	lastOld, lastNew := lastLine(lines, Insert), lastLine(lines, Remove)
+	lastOld, lastNew := lastLineExcept(lines, Insert), lastLineExcept(lines, Remove)
 	if lastOld == lastNew {
 		return slices.Delete(slices.Clone(lines), lastOld, lastOld+1)
 	}
-	out := make([]Line, 0, len(lines))
+	shortened := make([]Line, 0, len(lines))
 	for i, l := range lines {
 		switch {
 		case i == lastOld && l.Kind == Keep:
@@ -419,15 +421,15 @@ func withoutLastEmpty(lines []Line) []Line {
 		case i == lastOld, i == lastNew && l.Text == "":
 			continue
 		}
-		out = append(out, l)
+		shortened = append(shortened, l)
 	}
-	return out
+	return shortened
 }
 
-// lastLine returns the index of the last line whose kind is not not, or -1.
-func lastLine(lines []Line, not Kind) int {
+// lastLineExcept returns the index of the last line whose kind is not kind, or -1.
+func lastLineExcept(lines []Line, kind Kind) int {
 	i := len(lines) - 1
-	for i >= 0 && lines[i].Kind == not {
+	for i >= 0 && lines[i].Kind == kind {
 		i--
 	}
 	return i
@@ -435,9 +437,9 @@ func lastLine(lines []Line, not Kind) int {
 
 // noteLooseContext records a hunk that adds lines in loosely matched context: the added lines may
 // have the same mistake as the context. Blanks at line ends do not count.
-func (p *placer) noteLooseContext(s spot) {
+func (p *placer) noteLooseContext(s location) {
 	adds := slices.ContainsFunc(s.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
-	if adds && s.way > find.TrimmedTrailing {
-		p.loose[s.way] = append(p.loose[s.way], fmt.Sprintf("line %d", s.at+1))
+	if adds && s.tolerance > find.TrimmedTrailing {
+		p.looseLines[s.tolerance] = append(p.looseLines[s.tolerance], fmt.Sprintf("line %d", s.at+1))
 	}
 }

@@ -16,15 +16,15 @@ type text struct {
 // newText splits a text into lines.
 func newText(data string) *text {
 	t := &text{data: data, ending: "\n", hasByteOrderMark: strings.HasPrefix(data, byteOrderMark)}
-	crs := strings.Count(data, "\r")
-	t.starts = make([]int32, 0, strings.Count(data, "\n")+crs+2)
+	carriageReturns := strings.Count(data, "\r")
+	t.starts = make([]int32, 0, strings.Count(data, "\n")+carriageReturns+2)
 	at := 0
 	if t.hasByteOrderMark {
 		at = len(byteOrderMark)
 	}
 	for at < len(data) {
 		t.starts = append(t.starts, int32(at))
-		at = lineEnd(data, at, crs > 0)
+		at = lineEnd(data, at, carriageReturns > 0)
 	}
 	t.starts = append(t.starts, int32(at))
 	if t.lines() > 0 {
@@ -37,12 +37,12 @@ func newText(data string) *text {
 
 // lineEnd returns the end of the line at a byte, after its ending. crs is false if the text has no
 // CR.
-func lineEnd(data string, at int, crs bool) int {
+func lineEnd(data string, at int, hasCR bool) int {
 	end := len(data)
 	if i := strings.IndexByte(data[at:], '\n'); i >= 0 {
 		end = at + i + 1
 	}
-	if !crs {
+	if !hasCR {
 		return end
 	}
 	cr := strings.IndexByte(data[at:end], '\r')
@@ -77,26 +77,26 @@ func (t *text) textEnd(i int) int {
 // ending. A lone CR is replaced by the file's ending, too, because it could merge with a following
 // LF.
 func (t *text) endings(at, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = t.data[t.textEnd(at+i):t.starts[at+i+1]]
-		if all[i] == "" || all[i] == "\r" || t.ending == "\r" {
-			all[i] = t.ending
+	endings := make([]string, n)
+	for i := range endings {
+		endings[i] = t.data[t.textEnd(at+i):t.starts[at+i+1]]
+		if endings[i] == "" || endings[i] == "\r" || t.ending == "\r" {
+			endings[i] = t.ending
 		}
 	}
-	return all
+	return endings
 }
 
-// terminated reports whether a line has an ending.
-func (t *text) terminated(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
+// hasEnding reports whether a line has an ending.
+func (t *text) hasEnding(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
 
 // splitBare prepares a text for a bare diff: after a final line ending there is one more, empty
 // line. If the first line has no ending, the ending of the diff becomes the file's.
 func (t *text) splitBare(ending string) {
-	if t.lines() == 0 || !t.terminated(0) {
+	if t.lines() == 0 || !t.hasEnding(0) {
 		t.ending = ending
 	}
-	if t.lines() == 0 || t.terminated(t.lines()-1) {
+	if t.lines() == 0 || t.hasEnding(t.lines()-1) {
 		t.starts = append(t.starts, int32(len(t.data)))
 	}
 }

@@ -19,12 +19,12 @@ func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []
 // updated applies one section.
 func (c *Content) updated(ctx context.Context, s *Section) (*Content, []string, error) {
 	t := newText(c.text)
-	if s.bare {
+	if s.isBare {
 		t.splitBare(s.ending)
 	}
 	placed, notes, err := place(ctx, t, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.WithText(applyHunks(t, placed, s.bare)), notes, nil
+	return c.WithText(applyHunks(t, placed, s.isBare)), notes, nil
 }
