@@ -287,7 +287,8 @@ func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (fo
 		if p.section.isBare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
 			end-- // the last line is the empty one after the final line ending
 		}
-		if fit, _ := p.find(old, max(end, 0), allTolerances...); len(fit) > 0 && end >= p.cursor {
+		fit, _ := p.find(old, max(end, 0), allTolerances...)
+		if len(fit) > 0 && end >= p.cursor {
 			found.at, found.tolerance, found.isCertain = firstLineOf(fit[0]), fit[0].Tolerance, true
 			return found, true
 		}
@@ -340,17 +341,12 @@ func (p *placer) checkAmbiguity(spots []location) error {
 		if size == 0 && len(s.others)+len(s.looser) == 0 {
 			continue
 		}
-		latest := own
-		within := func(places []find.Place) (in []find.Place) {
-			for _, other := range places {
-				if at := firstLineOf(other); at+size <= below && at != own {
-					in, latest = append(in, other), max(latest, at)
-				}
-			}
-			return in
+		isElsewhere := func(place find.Place) bool {
+			at := firstLineOf(place)
+			return at != own && at+size <= below
 		}
-		others := within(s.others)
-		looser := within(s.looser)
+		others := selectPlaces(s.others, isElsewhere)
+		looser := selectPlaces(s.looser, isElsewhere)
 		if len(others) > 0 && !s.isIdentified {
 			return p.ambiguousError(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, lineList(others)))
 		}
@@ -362,16 +358,38 @@ func (p *placer) checkAmbiguity(spots []location) error {
 		case len(s.abovePrevious) > 0:
 			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, lineList(s.abovePrevious)))
 		}
-		switch below -= size; {
+		isComplete := len(s.others) < find.MaxPlaces-1 && len(s.looser) < find.MaxPlaces // the search found all places
+		switch {
 		case s.isCertain:
 			below = s.at
-		case len(s.others) < find.MaxPlaces-1 && len(s.looser) < find.MaxPlaces:
-			below = latest
+		case isComplete:
+			below = max(own, lastStart(others), lastStart(looser))
+		default:
+			below -= size
 		}
 	}
 	slices.Reverse(descriptions)
 	p.ambiguousPlaces = descriptions
 	return nil
+}
+
+// selectPlaces returns the places for which isWanted returns true.
+func selectPlaces(places []find.Place, isWanted func(find.Place) bool) (selected []find.Place) {
+	for _, place := range places {
+		if isWanted(place) {
+			selected = append(selected, place)
+		}
+	}
+	return selected
+}
+
+// lastStart returns the largest first line of places, counted from 0, or -1 without any.
+func lastStart(places []find.Place) int {
+	last := -1
+	for _, place := range places {
+		last = max(last, firstLineOf(place))
+	}
+	return last
 }
 
 // lineList formats the line numbers of places.
