@@ -36,12 +36,12 @@ func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*stri
 // applier applies blocks to files in memory.
 type applier struct {
 	*find.Seeker
-	format Format
-	was    map[string]*string
-	files  map[string]*file
-	done   map[string]int // number of the block that was applied, by comparableForm
-	told   int            // number of misfits explained with their nearest lines
-	notes  []string
+	format  Format
+	was     map[string]*string
+	files   map[string]*file
+	done    map[string]int // number of the block that was applied, by comparableForm
+	misfits int            // number of misfits explained with their nearest lines
+	notes   []string
 }
 
 // shownNotes is the largest number of notes.
@@ -153,7 +153,7 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 		return "the fence is empty and the file is not; to empty or remove a file, use a command"
 	}
 	f.exists = true
-	a.replace(f, compared(was, newTexts(e.lines)), find.Place{FirstLine: f.Next(0)}, "")
+	a.replace(f, alignLines(was, newTexts(e.lines)), find.Place{FirstLine: f.Next(0)}, "")
 	return ""
 }
 
@@ -215,7 +215,7 @@ func comparableForm(f *file, e *Edit) string {
 
 // put applies a block at its place and adds notes about doubtful matches.
 func (a *applier) put(f *file, e *Edit, hits []hit) {
-	if how := hits[0].how; how != "" {
+	if how := hits[0].note; how != "" {
 		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
 	}
 	if e.assumed {

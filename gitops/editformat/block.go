@@ -31,8 +31,8 @@ func searchMarker(line string) marker  { return readMarker(line, '<', " SEARCH",
 func dividerMarker(line string) marker { return readMarker(line, '=', "") }
 func replaceMarker(line string) marker { return readMarker(line, '>', " REPLACE") }
 
-// begins reports whether a line begins a SEARCH/REPLACE block, in a format that has such blocks.
-func (p *parser) begins(line int) bool {
+// beginsBlock reports whether a line begins a SEARCH/REPLACE block, in a format that has such blocks.
+func (p *parser) beginsBlock(line int) bool {
 	return p.format == Diff && searchMarker(p.lines[line]).size > 0
 }
 
@@ -48,13 +48,13 @@ func (p *parser) holdsBlocks(f fence) bool {
 	named := false
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
 		switch {
-		case p.begins(i) && f.isText() && !named:
+		case p.beginsBlock(i) && f.isText() && !named:
 			above := p.pathAbove(p.at)
 			if above != "" && !isProse(above) {
 				p.passed.line, p.passed.why = i, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
 			}
 			return above != "" && isProse(above)
-		case p.begins(i):
+		case p.beginsBlock(i):
 			return true
 		case strings.TrimSpace(p.lines[i]) == "":
 		case pathIn(p.lines[i]) == "":
@@ -72,7 +72,7 @@ func (p *parser) readBlocks(f fence) {
 	open, before, last := p.at, len(p.answer.Edits), p.last
 	for p.at++; p.at < len(p.lines); {
 		switch {
-		case p.begins(p.at):
+		case p.beginsBlock(p.at):
 			p.readBlock()
 		case f.closes(p.lines[p.at]):
 			p.at++
@@ -89,7 +89,7 @@ func (p *parser) readBlocks(f fence) {
 // skips the line.
 func (p *parser) readBlock() {
 	from, path := p.at, p.pathAbove(p.at)
-	divider, end, problem := p.bounds(from)
+	divider, end, problem := p.findBounds(from)
 	if problem != "" {
 		p.problem(from, "the SEARCH/REPLACE block that begins there %s", problem)
 		p.at++
@@ -101,13 +101,13 @@ func (p *parser) readBlock() {
 
 const longerMarkers = "lines that begin, divide or end a block stand in it more than once; write the markers of the block with 9 characters"
 
-// bounds finds the divider and the end of a block. Markers with the length and indentation of the
+// findBounds finds the divider and the end of a block. Markers with the length and indentation of the
 // first marker count. If there are no such markers, any marker counts. problem is not "" for an
 // incomplete block, or for one with two different readings.
-func (p *parser) bounds(from int) (divider, end int, problem string) {
+func (p *parser) findBounds(from int) (divider, end int, problem string) {
 	head := searchMarker(p.lines[from])
-	divider, end, strict := p.scan(from, func(m marker) bool { return m == head })
-	looseDivider, looseEnd, loose := p.scan(from, func(m marker) bool { return m.size > 0 })
+	divider, end, strict := p.scanMarkers(from, func(m marker) bool { return m == head })
+	looseDivider, looseEnd, loose := p.scanMarkers(from, func(m marker) bool { return m.size > 0 })
 	switch {
 	case strict == "" && loose == "" && (divider != looseDivider || end != looseEnd):
 		return 0, 0, "is not clear: " + longerMarkers
@@ -117,8 +117,8 @@ func (p *parser) bounds(from int) (divider, end int, problem string) {
 	return looseDivider, looseEnd, loose
 }
 
-// scan finds the divider and the end of a block. counts decides which markers count.
-func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, problem string) {
+// scanMarkers finds the divider and the end of a block. counts decides which markers count.
+func (p *parser) scanMarkers(from int, counts func(marker) bool) (divider, end int, problem string) {
 	dividers := 0
 	for i := from + 1; i < len(p.lines); i++ {
 		line := p.lines[i]
@@ -145,17 +145,17 @@ func searchReplace(search, replace []string) Edit {
 	if isBlank(search) {
 		search = nil
 	}
-	return Edit{lines: compared(search, replace), pieces: elided(search, replace)}
+	return Edit{lines: alignLines(search, replace), pieces: splitAtOmissions(search, replace)}
 }
 
 func isBlank(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
 }
 
-// elided returns the parts between "..." lines, if both sides have the same number of such lines.
+// splitAtOmissions returns the parts between "..." lines, if both sides have the same number of such lines.
 // Otherwise it returns nil.
-func elided(search, replace []string) [][]v4a.Line {
-	was, is := parts(search), parts(replace)
+func splitAtOmissions(search, replace []string) [][]v4a.Line {
+	was, is := splitAtDots(search), splitAtDots(replace)
 	if len(was) == 1 || len(was) != len(is) {
 		return nil
 	}
@@ -163,7 +163,7 @@ func elided(search, replace []string) [][]v4a.Line {
 	for i := range was {
 		switch {
 		case len(was[i]) > 0 && !isBlank(was[i]):
-			pieces = append(pieces, compared(was[i], is[i]))
+			pieces = append(pieces, alignLines(was[i], is[i]))
 		case !isBlank(is[i]): // without old lines, nothing says where the new lines belong
 			return nil
 		}
@@ -171,8 +171,8 @@ func elided(search, replace []string) [][]v4a.Line {
 	return pieces
 }
 
-// parts splits lines at lines that contain only "..." or "…".
-func parts(lines []string) [][]string {
+// splitAtDots splits lines at lines that contain only "..." or "…".
+func splitAtDots(lines []string) [][]string {
 	all := [][]string{nil}
 	for _, line := range lines {
 		if text := strings.TrimSpace(line); text == "..." || text == "…" {
@@ -185,10 +185,10 @@ func parts(lines []string) [][]string {
 	return all
 }
 
-// compared returns the kept, removed and inserted lines between two sides of a block.
-func compared(was, is []string) []v4a.Line { return v4a.AlignTexts(joined(was), joined(is)) }
+// alignLines returns the kept, removed and inserted lines between two sides of a block.
+func alignLines(was, is []string) []v4a.Line { return v4a.AlignTexts(joinLines(was), joinLines(is)) }
 
-func joined(lines []string) string {
+func joinLines(lines []string) string {
 	if len(lines) == 0 {
 		return ""
 	}

@@ -16,22 +16,22 @@ type hit struct {
 	find.Place
 	lines  []v4a.Line
 	margin string // the indentation that all lines share, to be replaced by the file's
-	how    string // which tolerance was needed, or ""
+	note   string // which tolerance was needed, or ""
 	others string // places where a looser comparison also fits, or ""
 }
 
 // reading is one of several interpretations of a block's lines.
 type reading struct {
-	lines []v4a.Line
-	ways  []find.Tolerance // comparisons to search with
-	how   string           // description of the interpretation, for a note
+	lines      []v4a.Line
+	tolerances []find.Tolerance // comparisons to search with
+	note       string           // description of the interpretation, for a note
 }
 
 var (
-	anyWay   = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.Indented}
-	inPlace  = anyWay[:2] // without different indentation
-	atEnds   = "without the blank lines at its ends"
-	leftOver = "with the blank in front of its unchanged lines left out"
+	allTolerances           = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.Indented}
+	sameIndentation         = allTolerances[:2] // without different indentation
+	withoutBlankEndsNote    = "without the blank lines at its ends"
+	withoutLeadingBlankNote = "with the blank in front of its unchanged lines left out"
 )
 
 // newSeeker returns a seeker prepared for the lines of all blocks.
@@ -61,10 +61,10 @@ func oldTexts(lines []v4a.Line) []string {
 // neither.
 func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	for _, r := range []reading{
-		{e.lines, anyWay, ""},
-		{e.raw, inPlace, leftOver},
-		{withoutBlankEnds(e.lines), anyWay, atEnds},
-		{withoutBlankEnds(e.raw), inPlace, atEnds},
+		{e.lines, allTolerances, ""},
+		{e.raw, sameIndentation, withoutLeadingBlankNote},
+		{withoutBlankEnds(e.lines), allTolerances, withoutBlankEndsNote},
+		{withoutBlankEnds(e.raw), sameIndentation, withoutBlankEndsNote},
 	} {
 		h, why := a.seek(f, r)
 		if why != "" {
@@ -87,8 +87,8 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	if f.mark != "" {
 		texts[0] = strings.TrimPrefix(texts[0], byteOrderMark)
 	}
-	h := hit{lines: r.lines, margin: margin(r.lines)}
-	places, others := f.Find(find.Block{Lines: texts, Margin: h.margin}, 0, r.ways...)
+	h := hit{lines: r.lines, margin: commonIndentation(r.lines)}
+	places, others := f.Find(find.Block{Lines: texts, Margin: h.margin}, 0, r.tolerances...)
 	switch {
 	case a.OutOfSteps():
 		return nil, "its lines occur too often in the file to look for the place; give lines with it that are rare"
@@ -97,9 +97,9 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	case len(places) == 0:
 		return nil, ""
 	}
-	h.Place, h.how = places[0], r.how
+	h.Place, h.note = places[0], r.note
 	if left := h.Tolerance.String(); left != "" {
-		h.how = strings.TrimPrefix(r.how+" and with "+left, " and ")
+		h.note = strings.TrimPrefix(r.note+" and with "+left, " and ")
 	}
 	if h.Tolerance != find.Indented {
 		h.margin = ""
@@ -123,8 +123,8 @@ func (f *file) numbers(places []find.Place) string {
 	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
 }
 
-// margin returns the indentation that all lines have in common.
-func margin(lines []v4a.Line) string {
+// commonIndentation returns the indentation that all lines have in common.
+func commonIndentation(lines []v4a.Line) string {
 	common, found := "", false
 	for _, l := range lines {
 		text := strings.TrimLeftFunc(l.Text, unicode.IsSpace)
@@ -173,7 +173,7 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	var below find.ID
 	for i, lines := range e.pieces {
-		h, why := a.seek(f, reading{lines, inPlace, `with lines left out at "..."`})
+		h, why := a.seek(f, reading{lines, sameIndentation, `with lines left out at "..."`})
 		if why != "" {
 			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, why)
 		}
@@ -192,7 +192,7 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 // mismatch returns the reason for a block that does not fit, with the most similar lines of the
 // file. For later misfits it omits those lines.
 func (a *applier) mismatch(f *file, e *Edit) string {
-	if a.told++; a.told > shownMisfits {
+	if a.misfits++; a.misfits > shownMisfits {
 		return "its lines are not in the file"
 	}
 	text := f.text()

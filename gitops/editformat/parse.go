@@ -48,7 +48,7 @@ func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Command
 // read handles what begins at the current line: a block, a fence, or a line of text.
 func (p *parser) read() {
 	p.named = false
-	if p.begins(p.at) && !isCode(p.lines[p.at]) {
+	if p.beginsBlock(p.at) && !isCode(p.lines[p.at]) {
 		p.readBlock()
 		return
 	}
@@ -159,7 +159,7 @@ func (p *parser) readFence(f fence) {
 // lateBlock reports a problem for a block that is below other lines of its fence.
 func (p *parser) lateBlock(open, end int) {
 	for i := open + 1; i < end; i++ {
-		if p.begins(i) {
+		if p.beginsBlock(i) {
 			p.problem(i, "a SEARCH/REPLACE block begins there, below other lines of its fence; only the path may stand above it. An example stands in a fence of text")
 			return
 		}
@@ -190,7 +190,7 @@ func (f fence) isText() bool {
 // asksIn reports whether a block or a fence with a language begins at a line or below.
 func (p *parser) asksIn(line int) bool {
 	for i := line; i < len(p.lines); i++ {
-		if f, ok := opened(p.lines[i]); p.begins(i) || ok && f.language != "" {
+		if f, ok := opened(p.lines[i]); p.beginsBlock(i) || ok && f.language != "" {
 			return true
 		}
 	}
