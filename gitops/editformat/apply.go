@@ -12,17 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Apply returns the new texts of the edited files; nil deletes a file. was has the texts of all
+// Apply returns the new texts of the edited files; nil deletes a file. before has the texts of all
 // [Paths], nil for missing files. notes describe tolerated mistakes. If any block does not fit,
 // Apply returns a [*MismatchError] and no texts.
 //
 // Each block applies to the result of the ones before.
-func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*string, notes []string, err error) {
-	a := &applier{format: f, was: was, Seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
+func Apply(f Format, edits []Edit, before map[string]*string) (after map[string]*string, notes []string, err error) {
+	a := &applier{format: f, before: before, Seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
 	mismatch := &MismatchError{}
 	for i := range edits {
-		if why := a.apply(&edits[i]); why != "" {
-			mismatch.Misfit = append(mismatch.Misfit, Misfit{edits[i].Number, edits[i].Line, edits[i].Path, why})
+		if reason := a.apply(&edits[i]); reason != "" {
+			mismatch.Misfit = append(mismatch.Misfit, Misfit{edits[i].Number, edits[i].Line, edits[i].Path, reason})
 			continue
 		}
 		mismatch.Fits = append(mismatch.Fits, edits[i].Number)
@@ -37,18 +37,18 @@ func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*stri
 type applier struct {
 	*find.Seeker
 	format  Format
-	was     map[string]*string
+	before  map[string]*string
 	files   map[string]*file
 	done    map[string]int // number of the block that was applied, by comparableForm
 	misfits int            // number of misfits explained with their nearest lines
 	notes   []string
 }
 
-// shownNotes is the largest number of notes.
-const shownNotes = 8
+// maxNotes is the largest number of notes.
+const maxNotes = 8
 
 func (a *applier) note(format string, args ...any) {
-	if len(a.notes) < shownNotes {
+	if len(a.notes) < maxNotes {
 		a.notes = append(a.notes, fmt.Sprintf(format, args...))
 	}
 }
@@ -56,35 +56,35 @@ func (a *applier) note(format string, args ...any) {
 // file returns the file at a path, with the changes so far.
 func (a *applier) file(path string) *file {
 	if a.files[path] == nil {
-		a.files[path] = newFile(path, a.was[path], a.Seeker)
+		a.files[path] = newFile(path, a.before[path], a.Seeker)
 	}
 	return a.files[path]
 }
 
-// changedTexts returns the texts that differ from was. Nil means a deleted file.
+// changedTexts returns the texts that differ from before. Nil means a deleted file.
 func (a *applier) changedTexts() map[string]*string {
-	now := map[string]*string{}
+	after := map[string]*string{}
 	for path, f := range a.files {
-		was := a.was[path]
+		before := a.before[path]
 		switch {
 		case f.exists:
-			if text := f.text(); was == nil || text != *was {
-				now[path] = &text
+			if text := f.text(); before == nil || text != *before {
+				after[path] = &text
 			}
-		case was != nil:
-			now[path] = nil
+		case before != nil:
+			after[path] = nil
 		}
 	}
-	return now
+	return after
 }
 
 // apply applies a block. If the block does not fit, it returns the reason, for the model.
-func (a *applier) apply(e *Edit) (why string) {
+func (a *applier) apply(e *Edit) (reason string) {
 	if e.Path == "" {
 		return a.applyNameless(e)
 	}
-	if was := a.was[e.Path]; was != nil {
-		if encoding := charset.Of([]byte((*was)[:min(len(*was), charset.Head)])); encoding != "" {
+	if before := a.before[e.Path]; before != nil {
+		if encoding := charset.Of([]byte((*before)[:min(len(*before), charset.Head)])); encoding != "" {
 			return "the file is text in " + encoding + ", and edits are UTF-8; " + charset.Advice(encoding)
 		}
 	}
@@ -99,15 +99,15 @@ func (a *applier) apply(e *Edit) (why string) {
 	case !f.exists:
 		return a.missing(e)
 	}
-	if a.repeats(f, e) {
+	if a.isRepeated(f, e) {
 		return ""
 	}
-	hits, why := a.locate(f, e)
+	hits, reason := a.locate(f, e)
 	switch {
-	case why != "":
-		return why
+	case reason != "":
+		return reason
 	case hits == nil:
-		return a.mismatch(f, e)
+		return a.mismatchReason(f, e)
 	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.Len() || len(newTexts(hits[0].lines)) > 0):
 		return "it removes the file and does not take away all of its lines; give them all, or remove the file by a command"
 	}
@@ -116,17 +116,17 @@ func (a *applier) apply(e *Edit) (why string) {
 }
 
 // applyNameless applies a block without a path, if it fits exactly one file.
-func (a *applier) applyNameless(e *Edit) (why string) {
+func (a *applier) applyNameless(e *Edit) (reason string) {
 	var fits []*file
 	var hits []hit
 	if len(oldTexts(e.lines)) > 0 {
-		for _, path := range slices.Sorted(maps.Keys(a.was)) {
+		for _, path := range slices.Sorted(maps.Keys(a.before)) {
 			f := a.file(path)
 			if !f.exists {
 				continue
 			}
-			if found, why := a.locate(f, e); why != "" {
-				return f.path + " may be meant, but " + why
+			if found, reason := a.locate(f, e); reason != "" {
+				return f.path + " may be meant, but " + reason
 			} else if found != nil {
 				fits, hits = append(fits, f), found
 			}
@@ -135,7 +135,7 @@ func (a *applier) applyNameless(e *Edit) (why string) {
 	if len(fits) != 1 {
 		return "it names no file; put the path of its file alone on a line above the block"
 	}
-	if a.repeats(fits[0], e) {
+	if a.isRepeated(fits[0], e) {
 		return ""
 	}
 	a.note("block %d names no file and was applied to %s, the only one that it fits.", e.Number, fits[0].path)
@@ -186,16 +186,16 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 // missing returns the reason for an edit of a missing file. It suggests a file of the same name in
 // another folder.
 func (a *applier) missing(e *Edit) string {
-	for _, other := range slices.Sorted(maps.Keys(a.was)) {
-		if other != e.Path && a.was[other] != nil && path.Base(other) == path.Base(e.Path) {
+	for _, other := range slices.Sorted(maps.Keys(a.before)) {
+		if other != e.Path && a.before[other] != nil && path.Base(other) == path.Base(e.Path) {
 			return fmt.Sprintf("there is no such file, but %s; write paths whole, from the working directory", other)
 		}
 	}
 	return "there is no such file; write its path from the working directory, or look where it is"
 }
 
-// repeats reports whether an earlier block was the same, and adds a note then.
-func (a *applier) repeats(f *file, e *Edit) bool {
+// isRepeated reports whether an earlier block was the same, and adds a note then.
+func (a *applier) isRepeated(f *file, e *Edit) bool {
 	first := a.done[comparableForm(f, e)]
 	if first > 0 {
 		a.note("block %d says what block %d has done, and was passed over.", e.Number, first)

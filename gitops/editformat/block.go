@@ -155,16 +155,16 @@ func isBlank(lines []string) bool {
 // splitAtOmissions returns the parts between "..." lines, if both sides have the same number of such lines.
 // Otherwise it returns nil.
 func splitAtOmissions(search, replace []string) [][]v4a.Line {
-	was, is := splitAtDots(search), splitAtDots(replace)
-	if len(was) == 1 || len(was) != len(is) {
+	oldParts, newParts := splitAtDots(search), splitAtDots(replace)
+	if len(oldParts) == 1 || len(oldParts) != len(newParts) {
 		return nil
 	}
 	var pieces [][]v4a.Line
-	for i := range was {
+	for i := range oldParts {
 		switch {
-		case len(was[i]) > 0 && !isBlank(was[i]):
-			pieces = append(pieces, alignLines(was[i], is[i]))
-		case !isBlank(is[i]): // without old lines, nothing says where the new lines belong
+		case len(oldParts[i]) > 0 && !isBlank(oldParts[i]):
+			pieces = append(pieces, alignLines(oldParts[i], newParts[i]))
+		case !isBlank(newParts[i]): // without old lines, nothing says where the new lines belong
 			return nil
 		}
 	}
@@ -186,7 +186,9 @@ func splitAtDots(lines []string) [][]string {
 }
 
 // alignLines returns the kept, removed and inserted lines between two sides of a block.
-func alignLines(was, is []string) []v4a.Line { return v4a.AlignTexts(joinLines(was), joinLines(is)) }
+func alignLines(old, replacement []string) []v4a.Line {
+	return v4a.AlignTexts(joinLines(old), joinLines(replacement))
+}
 
 func joinLines(lines []string) string {
 	if len(lines) == 0 {

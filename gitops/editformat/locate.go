@@ -57,18 +57,18 @@ func oldTexts(lines []v4a.Line) []string {
 }
 
 // locate returns the place of a block in a file: one hit, or several for a block with omitted
-// lines. For an ambiguous block it returns only why. For a block that does not fit, it returns
+// lines. For an ambiguous block it returns only a reason. For a block that does not fit, it returns
 // neither.
-func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
+func (a *applier) locate(f *file, e *Edit) (hits []hit, reason string) {
 	for _, r := range []reading{
 		{e.lines, allTolerances, ""},
 		{e.raw, sameIndentation, withoutLeadingBlankNote},
 		{withoutBlankEnds(e.lines), allTolerances, withoutBlankEndsNote},
 		{withoutBlankEnds(e.raw), sameIndentation, withoutBlankEndsNote},
 	} {
-		h, why := a.seek(f, r)
-		if why != "" {
-			return nil, why
+		h, reason := a.seek(f, r)
+		if reason != "" {
+			return nil, reason
 		}
 		if h != nil {
 			return []hit{*h}, ""
@@ -170,12 +170,12 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 
 // locatePieces finds the places of the parts between "..." lines. Every part must fit one place
 // only, and that must be below the previous part.
-func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
+func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, reason string) {
 	var below find.ID
 	for i, lines := range e.pieces {
-		h, why := a.seek(f, reading{lines, sameIndentation, `with lines left out at "..."`})
-		if why != "" {
-			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, why)
+		h, reason := a.seek(f, reading{lines, sameIndentation, `with lines left out at "..."`})
+		if reason != "" {
+			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, reason)
 		}
 		if h == nil || i > 0 && !f.Follows(below, h.FirstLine) {
 			return nil, ""
@@ -189,15 +189,15 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	return hits, ""
 }
 
-// mismatch returns the reason for a block that does not fit, with the most similar lines of the
+// mismatchReason returns the reason for a block that does not fit, with the most similar lines of the
 // file. For later misfits it omits those lines.
-func (a *applier) mismatch(f *file, e *Edit) string {
+func (a *applier) mismatchReason(f *file, e *Edit) string {
 	if a.misfits++; a.misfits > shownMisfits {
 		return "its lines are not in the file"
 	}
 	text := f.text()
-	if was := a.was[f.path]; was != nil {
-		text = *was
+	if before := a.before[f.path]; before != nil {
+		text = *before
 	}
 	want := oldTexts(e.lines)
 	var b strings.Builder
