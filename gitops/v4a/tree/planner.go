@@ -36,21 +36,21 @@ func (f *file) isLink() bool { return f.before != nil && f.before.Mode()&fs.Mode
 
 // planner applies sections, one after the other, to files in memory.
 type planner struct {
-	tree    Dir
-	section *v4a.Section
-	files   map[string]*file
-	order   []*file
-	folders map[string]bool // directories that must exist for new files
-	loaded  int64           // bytes read so far
-	notes   []string        // remarks for the model
+	tree        Dir
+	section     *v4a.Section
+	files       map[string]*file
+	order       []*file
+	folders     map[string]bool // directories that must exist for new files
+	loadedBytes int64           // bytes read so far
+	notes       []string        // remarks for the model
 }
 
 func newPlanner(tree Dir) *planner {
 	return &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
 }
 
-// keep adds a file to the planner's files.
-func (p *planner) keep(f *file) *file {
+// addFile adds a file to the planner's files.
+func (p *planner) addFile(f *file) *file {
 	p.files[f.path] = f
 	p.order = append(p.order, f)
 	return f
@@ -67,18 +67,19 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
 	}
-	if p.loaded += info.Size(); p.loaded > maxTotalSize {
+	p.loadedBytes += info.Size()
+	if p.loadedBytes > maxTotalSize {
 		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
 	}
-	text, err := read(w.dir(), name, info.Size())
+	text, err := readContent(w.dir(), name, info.Size())
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
-	return p.keep(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
+	return p.addFile(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
 }
 
-// read returns the content of a file of size bytes. It fails if the file grew.
-func read(dir Dir, name string, size int64) (string, error) {
+// readContent returns the content of a file of size bytes. It fails if the file grew.
+func readContent(dir Dir, name string, size int64) (string, error) {
 	r, err := dir.Open(name)
 	if err != nil {
 		return "", err
@@ -157,7 +158,7 @@ func (p *planner) delete() error {
 // remove marks a file as deleted.
 func (p *planner) remove(f *file) {
 	if p.files[f.path] == nil {
-		p.keep(f)
+		p.addFile(f)
 	}
 	f.exists, f.content = false, f.content.WithText("")
 }

@@ -100,7 +100,7 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	if w.planner.folders[full] {
 		return nil, w.refuse("this patch makes a directory of that name; name a file", nil)
 	}
-	return w.planner.keep(&file{path: full, content: v4a.NewContent("")}), nil
+	return w.planner.addFile(&file{path: full, content: v4a.NewContent("")}), nil
 }
 
 // stepOnLink follows a link: it puts the elements of the link's target before the pending ones, and
