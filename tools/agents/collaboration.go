@@ -24,9 +24,9 @@ func Collaboration(s Setup) []tools.Tool {
 			}, "task_name", "message"), tools.Decoded(l.spawnNamed)),
 		l.tool("send_message", "Leaves an agent a message, which starts no turn: it reads it in the turn that it has or in its next.", letterSchema, tools.Decoded(l.sendMessage)),
 		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, tools.Decoded(l.followUp)),
-		l.scripted("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
+		l.unorderedTool("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
 			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closedSchema([]string{timeoutSchema}), tools.Decoded(l.waitAny)),
-		l.scripted("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closedSchema([]string{namedSchema}, "target"), tools.Decoded(l.interrupt)),
+		l.unorderedTool("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closedSchema([]string{namedSchema}, "target"), tools.Decoded(l.interrupt)),
 		l.tool("list_agents", "Lists the agents and their statuses.", closedSchema(
 			[]string{`"path_prefix":{"type":"string","description":"Only agents whose name begins with this."}`}), tools.Decoded(l.list)),
 		l.mergeTool(),
@@ -52,7 +52,7 @@ func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArgumen
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(map[string]string{"task_name": id})
+	return jsonResult(map[string]string{"task_name": id})
 }
 
 // letterArguments are the arguments of send_message and followup_task.
@@ -87,7 +87,7 @@ type waitAnyArguments struct {
 
 // waitAny waits for news of any agent, and merges the changes of all that completed.
 func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArguments) (tools.Result, error) {
-	_, timedOut, err := l.Team.Wait(ctx, nil, patience(a.Timeout))
+	_, timedOut, err := l.Team.Wait(ctx, nil, waitTimeout(a.Timeout))
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -95,7 +95,7 @@ func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArgument
 	if timedOut {
 		message = "Wait timed out."
 	}
-	return answer(struct {
+	return jsonResult(struct {
 		Message  string            `json:"message"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
@@ -107,7 +107,7 @@ func (l *leadTools) interrupt(ctx context.Context, _ tools.Call, a struct{ Targe
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(map[string]Status{"previous_status": previous.shown(maxText)})
+	return jsonResult(map[string]Status{"previous_status": previous.withTextUpTo(maxText)})
 }
 
 type listArguments struct {
@@ -117,11 +117,11 @@ type listArguments struct {
 func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tools.Result, error) {
 	all := []Listed{}
 	for _, agent := range l.Team.List(a.Prefix) {
-		agent.Status = agent.Status.shown(maxListed)
+		agent.Status = agent.Status.withTextUpTo(maxListed)
 		agent.LastTask = clip.Visible(agent.LastTask, maxListed)
 		all = append(all, agent)
 	}
-	return answer(map[string][]Listed{"agents": all})
+	return jsonResult(map[string][]Listed{"agents": all})
 }
 
 // maxListed is how many bytes of an agent's task and last words a list shows.

@@ -19,14 +19,14 @@ func Direct(s Setup) []tools.Tool {
 				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
 				modelSchema, tierSchema, pathsSchema,
 			}), tools.Decoded(l.spawnDirect)),
-		l.scripted("send_input", "Gives an agent a message. One that has ended goes on with it.", closedSchema(
+		l.unorderedTool("send_input", "Gives an agent a message. One that has ended goes on with it.", closedSchema(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), tools.Decoded(l.sendInput)),
 		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closedSchema([]string{idSchema}, "id"), tools.Decoded(l.resume)),
-		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
+		l.unorderedTool("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
 			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
 			closedSchema([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), tools.Decoded(l.waitDirect)),
-		l.scripted("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
+		l.unorderedTool("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
 			"The change of a worker that has completed is taken over before.", closedSchema([]string{targetSchema}, "target"), tools.Decoded(l.close)),
 		l.mergeTool(),
 	}
@@ -37,13 +37,13 @@ func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArgume
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(struct {
+	return jsonResult(struct {
 		ID       string  `json:"agent_id"`
 		Nickname *string `json:"nickname"`
-	}{id, given(nickname)})
+	}{id, nilIfEmpty(nickname)})
 }
 
-func given(text string) *string {
+func nilIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArgu
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(map[string]string{"submission_id": submission})
+	return jsonResult(map[string]string{"submission_id": submission})
 }
 
 func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
@@ -73,7 +73,7 @@ func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID strin
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(map[string]Status{"status": status.shown(maxText)})
+	return jsonResult(map[string]Status{"status": status.withTextUpTo(maxText)})
 }
 
 type waitDirectArguments struct {
@@ -86,15 +86,15 @@ func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectAr
 	if len(a.Targets) == 0 {
 		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
 	}
-	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, patience(a.Timeout))
+	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, waitTimeout(a.Timeout))
 	if err != nil {
 		return tools.Result{}, err
 	}
 	shown := make(map[string]Status, len(statuses))
 	for id, status := range statuses {
-		shown[id] = status.shown(maxText / len(statuses))
+		shown[id] = status.withTextUpTo(maxText / len(statuses))
 	}
-	result, err := answer(struct {
+	result, err := jsonResult(struct {
 		Statuses map[string]Status `json:"status"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
@@ -124,8 +124,8 @@ func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target st
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer(struct {
+	return jsonResult(struct {
 		Previous Status            `json:"previous_status"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{previous.shown(maxText), mergeMessages(merged)})
+	}{previous.withTextUpTo(maxText), mergeMessages(merged)})
 }

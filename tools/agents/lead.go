@@ -65,25 +65,25 @@ func newLead(s Setup, group tools.Namespace) *leadTools {
 	return &leadTools{Setup: s, group: group, warned: map[string]bool{}}
 }
 
-type run func(context.Context, tools.Call) (tools.Result, error)
+type runFunc func(context.Context, tools.Call) (tools.Result, error)
 
 // tool returns a tool for starting or messaging agents. Its calls run in the model's order. If the team returns a
 // *Refusal, its text is the result for the model.
-func (l *leadTools) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
+func (l *leadTools) tool(name, description string, parameters json.RawMessage, run runFunc) tools.Tool {
 	spec := tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}
 	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		result, err := run(ctx, call)
-		if refusal, is := errors.AsType[*Refusal](err); is {
+		if refusal, ok := errors.AsType[*Refusal](err); ok {
 			return tools.Refuse(refusal.Words), nil
 		}
 		return result, err
 	}}
 }
 
-// scripted returns a tool whose calls are not in the model's order of mutating calls. They make merge calls of their own,
+// unorderedTool returns a tool whose calls are not in the model's order of mutating calls. They make merge calls of their own,
 // or stop an agent's turn. In that order they could wait forever: the agent ends only with its calls, and such a call in
 // the same tree could be waiting behind them.
-func (l *leadTools) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
+func (l *leadTools) unorderedTool(name, description string, parameters json.RawMessage, run runFunc) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
 	return t
@@ -105,37 +105,37 @@ func (l *leadTools) merge(ctx context.Context, _ tools.Call, a struct{ ID string
 func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools.Result {
 	calls := tools.ScriptCallsOf(ctx)
 	var mu sync.Mutex
-	all := map[string]tools.Result{}
+	results := map[string]tools.Result{}
 	for _, id := range l.Team.Unmerged(ids) {
 		input, _ := json.Marshal(map[string]string{"id": id}) // encoding a string cannot fail
 		calls.Start(ctx, tools.Call{Name: mergeName, Input: string(input)}, func(result tools.Result) {
 			mu.Lock()
 			defer mu.Unlock()
-			all[id] = result
+			results[id] = result
 		})
 	}
 	calls.Wait()
-	return all
+	return results
 }
 
 // mergeMessages returns the outputs of merges, or nil if there are none.
-func mergeMessages(all map[string]tools.Result) map[string]string {
-	if len(all) == 0 {
+func mergeMessages(results map[string]tools.Result) map[string]string {
+	if len(results) == 0 {
 		return nil
 	}
-	said := make(map[string]string, len(all))
-	for id, m := range all {
-		said[id] = m.Output
+	messages := make(map[string]string, len(results))
+	for id, m := range results {
+		messages[id] = m.Output
 	}
-	return said
+	return messages
 }
 
 // lossWarning returns a refusal if closing the agent would lose a change that could not be merged. It returns "" the
 // second time, or if nothing is lost.
-func (l *leadTools) lossWarning(id string, all map[string]tools.Result) string {
+func (l *leadTools) lossWarning(id string, merges map[string]tools.Result) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, m := range all {
+	for agent, m := range merges {
 		if m.Failed && !l.warned[agent] {
 			l.warned[agent] = true
 			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.Output, mergeName)
@@ -151,16 +151,16 @@ const (
 	maxWait     = time.Hour
 )
 
-// patience returns how long to wait, given the timeout in the call or nil.
-func patience(milliseconds *float64) time.Duration {
+// waitTimeout returns how long to wait, given the timeout in the call or nil.
+func waitTimeout(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
 	}
 	return tools.Milliseconds(*milliseconds, minWait, maxWait)
 }
 
-// answer returns a result with value as JSON. It does not escape angle brackets.
-func answer(value any) (tools.Result, error) {
+// jsonResult returns a result with value as JSON. It does not escape angle brackets.
+func jsonResult(value any) (tools.Result, error) {
 	raw, err := tools.JSON(value)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("encode what came of it: %w", err)

@@ -27,7 +27,7 @@ func (w messageArguments) text() (text, problem string) {
 	}
 	parts := []string{w.Message}
 	for _, i := range w.Items {
-		parts = append(parts, i.words())
+		parts = append(parts, i.asText())
 	}
 	if text = strings.TrimSpace(strings.Join(parts, "\n")); text == "" {
 		return "", "the message is empty; say what the agent is to do"
@@ -35,8 +35,8 @@ func (w messageArguments) text() (text, problem string) {
 	return text, ""
 }
 
-// words returns an item as text. The agent opens images and files that it names.
-func (i item) words() string {
+// asText returns an item as text. The agent opens images and files that it names.
+func (i item) asText() string {
 	switch i.Type {
 	case "image":
 		return "[image: " + i.Image + "]"

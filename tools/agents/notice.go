@@ -17,15 +17,15 @@ func Notification(id string, status Status) (string, error) {
 	raw, err := json.Marshal(struct {
 		Path   string `json:"agent_path"`
 		Status Status `json:"status"`
-	}{id, status.shown(maxText)})
+	}{id, status.withTextUpTo(maxText)})
 	if err != nil {
 		return "", fmt.Errorf("encode the notification of %s: %w", id, err)
 	}
 	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>", nil
 }
 
-// shown returns the status with its text cut to most bytes, for a model.
-func (s Status) shown(most int) Status {
+// withTextUpTo returns the status with its text cut to most bytes, for a model.
+func (s Status) withTextUpTo(most int) Status {
 	s.Text = clip.Visible(s.Text, most)
 	return s
 }
@@ -47,13 +47,13 @@ type Letter struct {
 	Payload  string
 }
 
-// heading matches lines of a payload that look like a letter's head or a notification's tag.
-var heading = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
+// forgedHead matches lines of a payload that look like a letter's head or a notification's tag.
+var forgedHead = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 
 // String returns the letter as text. It marks lines of the payload that look like a head, so that an agent cannot forge
 // another letter.
 func (l Letter) String() string {
-	payload := heading().ReplaceAllString(clip.Visible(l.Payload, maxText), "| $0")
+	payload := forgedHead().ReplaceAllString(clip.Visible(l.Payload, maxText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 

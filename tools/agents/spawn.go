@@ -26,7 +26,7 @@ type spawnArguments struct {
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, problem := a.text()
 	if problem == "" {
-		problem = l.problemOfRole(a.Role)
+		problem = l.roleProblem(a.Role)
 	}
 	if problem != "" {
 		return "", "", Refusef("spawn_agent: %s.", problem)
@@ -42,8 +42,8 @@ func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id,
 // noRole is how models name the absence of a role.
 const noRole = "default"
 
-// problemOfRole returns what is wrong with the name of a role, or "".
-func (l *leadTools) problemOfRole(name string) string {
+// roleProblem returns what is wrong with the name of a role, or "".
+func (l *leadTools) roleProblem(name string) string {
 	names := make([]string, len(l.Roles))
 	for i, role := range l.Roles {
 		if names[i] = role.Name; role.Name == name {
@@ -56,13 +56,13 @@ func (l *leadTools) problemOfRole(name string) string {
 	return fmt.Sprintf("there is no agent_type %s; there are %s", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
-// turnsToFork matches a number of last turns, which models may ask for. It counts as "all".
-var turnsToFork = lazyregexp.New(`^[1-9][0-9]*$`)
+// numberOfTurns matches a number of last turns, which models may ask for. It counts as "all".
+var numberOfTurns = lazyregexp.New(`^[1-9][0-9]*$`)
 
 // forksConversation reports whether the agent is to know the conversation, or what is wrong with fork_turns.
-func (a spawnArguments) forksConversation() (yes bool, problem string) {
+func (a spawnArguments) forksConversation() (fork bool, problem string) {
 	switch turns := a.Turns; {
-	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):
+	case turns == nil, *turns == "", *turns == "all", numberOfTurns().MatchString(*turns):
 		return true, ""
 	case *turns == "none":
 		return false, ""

@@ -13,8 +13,8 @@ import (
 func Task(s Setup) []tools.Tool {
 	l := newLead(s, tools.Namespace{})
 	return []tools.Tool{
-		l.scripted("task", "Has another agent do a task, waits until it has ended, and returns its last words. Its change is taken over into your tree. "+
-			"The agent does not know this conversation: tell it all that it needs, and what it is to tell you."+s.aboutTypes(), closedSchema([]string{
+		l.unorderedTool("task", "Has another agent do a task, waits until it has ended, and returns its last words. Its change is taken over into your tree. "+
+			"The agent does not know this conversation: tell it all that it needs, and what it is to tell you."+s.describeTypes(), closedSchema([]string{
 			`"description":{"type":"string","description":"What the task is, in 3 to 5 words."}`,
 			`"prompt":{"type":"string","description":"The task."}`,
 			`"subagent_type":{"type":"string","description":"The kind of agent."}`,
@@ -33,8 +33,8 @@ const (
 	exploreType = "explore"
 )
 
-// aboutTypes describes the kinds of agents to the model.
-func (s Setup) aboutTypes() string {
+// describeTypes describes the kinds of agents to the model.
+func (s Setup) describeTypes() string {
 	words := " subagent_type is one of:\n- " + generalType + ": for any task."
 	for _, role := range s.Roles {
 		words += fmt.Sprintf("\n- %s: %s", role.Name, role.Text)
@@ -50,7 +50,7 @@ type taskArguments struct {
 
 // task has an agent do a task. It waits for the end, merges the change, and returns the agent's last words.
 func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (tools.Result, error) {
-	id, err := l.begin(ctx, a.ID, a.Prompt, a.Type)
+	id, err := l.startOrContinue(ctx, a.ID, a.Prompt, a.Type)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -62,21 +62,21 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 	for _, m := range l.mergeAll(ctx, []string{id}) { // at most one; its key is the ID even if id is a nickname
 		merged = m
 	}
-	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, maxText))
+	output := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, maxText))
 	if status.State != Completed {
-		words += "The agent did not complete it: " + status.State + ".\n"
+		output += "The agent did not complete it: " + status.State + ".\n"
 	}
 	if merged.Output != "" {
-		words += merged.Output + "\n"
+		output += merged.Output + "\n"
 	}
 	if merged.Failed {
-		words += "Do away with what is in the way, and call " + mergeName + " with the task_id as id to try again.\n"
+		output += "Do away with what is in the way, and call " + mergeName + " with the task_id as id to try again.\n"
 	}
-	return tools.Result{Output: words, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
+	return tools.Result{Output: output, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
-// begin starts an agent of this kind on a task, or sends the task to the agent id. It returns the agent's ID.
-func (l *leadTools) begin(ctx context.Context, id, prompt, kind string) (string, error) {
+// startOrContinue starts an agent of this kind on a task, or sends the task to the agent id. It returns the agent's ID.
+func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, kind string) (string, error) {
 	text, problem := messageArguments{Message: prompt}.text()
 	if problem != "" {
 		return "", Refusef("task: %s.", problem)
@@ -87,7 +87,7 @@ func (l *leadTools) begin(ctx context.Context, id, prompt, kind string) (string,
 	}
 	role, known := l.roleOf(kind)
 	if !known {
-		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(kind, 100), l.aboutTypes())
+		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(kind, 100), l.describeTypes())
 	}
 	id, _, err := l.Team.Spawn(ctx, Order{Role: role, Message: text})
 	return id, err
@@ -110,9 +110,9 @@ func (l *leadTools) awaitEnd(ctx context.Context, id string) (Status, error) {
 		if err != nil {
 			return Status{}, err
 		}
-		if status, there := statuses[id]; there && status.State == NotFound {
+		if status, exists := statuses[id]; exists && status.State == NotFound {
 			return status, Unknown(id)
-		} else if there && status.Ended() {
+		} else if exists && status.Ended() {
 			return status, nil
 		}
 		if err := ctx.Err(); err != nil {

@@ -96,11 +96,11 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 		s.Text = ""
 		return nil
 	}
-	var worded map[string]*string
-	if err := json.Unmarshal(data, &worded); err != nil || len(worded) != 1 {
+	var textByState map[string]*string
+	if err := json.Unmarshal(data, &textByState); err != nil || len(textByState) != 1 {
 		return fmt.Errorf("read the status of an agent: %.100s is neither a state nor one state with words", data)
 	}
-	for state, text := range worded {
+	for state, text := range textByState {
 		*s = Status{State: state}
 		if text != nil {
 			s.Text = *text

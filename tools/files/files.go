@@ -57,7 +57,7 @@ func (c Checkout) rules() walk.Rules {
 
 // New makes the tools: read_file, list_dir, grep_files, view_image.
 func New(o Options) []tools.Tool {
-	p := place(o)
+	p := resolver(o)
 	return []tools.Tool{
 		Tool(readSpec, p.readFile),
 		Tool(listSpec, p.listDir),

@@ -38,7 +38,7 @@ const grepProperties = `"pattern":{"type":"string","description":"Regular expres
 	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
 
 type grepFiles struct {
-	place
+	resolver
 	patience time.Duration
 }
 
@@ -54,7 +54,7 @@ type grepArguments struct {
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
 	inTime, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, _, err := g.found(inTime, a)
+	found, _, err := g.findMatches(inTime, a)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -67,18 +67,18 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 	return found.result(), nil
 }
 
-// found returns the files that a call searches for.
-func (g grepFiles) found(ctx context.Context, a grepArguments) (matches, query, error) {
+// findMatches returns the files that a call searches for.
+func (g grepFiles) findMatches(ctx context.Context, a grepArguments) (searchResult, query, error) {
 	q, err := a.query()
 	if err != nil {
-		return matches{}, q, err
+		return searchResult{}, q, err
 	}
-	at, err := g.find(a.Path)
+	location, err := g.locate(a.Path)
 	if err != nil {
-		return matches{}, q, err
+		return searchResult{}, q, err
 	}
-	defer at.close()
-	found, err := g.search(ctx, at, q)
+	defer location.close()
+	found, err := g.search(ctx, location, q)
 	return found, q, err
 }
 
@@ -126,48 +126,48 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 	return pattern, nil
 }
 
-// matches lists the found files in the order of [walk.Tree.Files].
-type matches struct {
-	paths    []string // as read_file accepts them
-	more     bool     // there may be further files
-	foreign  []string // files in encodings that are not searched
-	searched int
-	of       int // number of files to search
+// searchResult lists the found files in the order of [walk.Tree.Files].
+type searchResult struct {
+	paths      []string // as read_file accepts them
+	more       bool     // there may be further files
+	unsearched []string // files in encodings that are not searched
+	searched   int
+	total      int // number of files to search
 }
 
-// unread lists the files that were not searched because of their encoding, or returns "".
-func (f matches) unread() string {
+// describeUnsearched lists the files that were not searched because of their encoding, or returns "".
+func (f searchResult) describeUnsearched() string {
 	const most = 5
-	if len(f.foreign) == 0 {
+	if len(f.unsearched) == 0 {
 		return ""
 	}
 	named := make([]string, 0, most)
-	for _, path := range f.foreign[:min(len(f.foreign), most)] {
+	for _, path := range f.unsearched[:min(len(f.unsearched), most)] {
 		named = append(named, oneLine(path))
 	}
 	others := ""
-	if n := len(f.foreign) - most; n > 0 {
+	if n := len(f.unsearched) - most; n > 0 {
 		others = fmt.Sprintf(" and %d more", n)
 	}
 	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(named, ", ") + others + ")"
 }
 
-func (f matches) result() tools.Result {
+func (f searchResult) result() tools.Result {
 	detail := map[string]any{"files": len(f.paths)}
 	if len(f.paths) == 0 {
-		return tools.Result{Output: strings.TrimSuffix("No matches found.\n"+f.unread(), "\n"), Detail: detail}
+		return tools.Result{Output: strings.TrimSuffix("No matches found.\n"+f.describeUnsearched(), "\n"), Detail: detail}
 	}
 	text := f.text()
 	if f.more {
 		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), maxFound)
 	}
-	if unread := f.unread(); unread != "" {
+	if unread := f.describeUnsearched(); unread != "" {
 		text += unread + "\n"
 	}
 	return tools.Result{Output: text, Detail: detail}
 }
 
-func (f matches) text() string {
+func (f searchResult) text() string {
 	var text strings.Builder
 	for _, path := range f.paths {
 		text.WriteString(oneLine(path))
@@ -177,10 +177,10 @@ func (f matches) text() string {
 }
 
 // timedOut returns the result of a search that took too long.
-func (g grepFiles) timedOut(f matches) tools.Result {
+func (g grepFiles) timedOut(f searchResult) tools.Result {
 	how := "before all files were listed"
-	if f.of > 0 {
-		how = fmt.Sprintf("with %d of %d files searched", f.searched, f.of)
+	if f.total > 0 {
+		how = fmt.Sprintf("with %d of %d files searched", f.searched, f.total)
 	}
 	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, how)
 	if len(f.paths) > 0 {
@@ -190,9 +190,9 @@ func (g grepFiles) timedOut(f matches) tools.Result {
 }
 
 // named returns the path of a result, as the model sees it: relative to the working directory, or absolute outside it.
-func (g grepFiles) named(at spot, path string) string {
-	if at.base != "" {
-		return filepath.Join(g.absolute(at), path)
+func (g grepFiles) named(at location, path string) string {
+	if at.rootPath != "" {
+		return filepath.Join(g.absolutePath(at), path)
 	}
-	return filepath.Join(at.shown, path)
+	return filepath.Join(at.displayPath, path)
 }

@@ -25,7 +25,7 @@ func older(t *testing.T, path string, hours int) {
 	}
 }
 
-func (p place) files(t *testing.T, texts map[string]string) {
+func (p resolver) files(t *testing.T, texts map[string]string) {
 	t.Helper()
 	toolstest.Write(t, p.dir, texts)
 	for name := range texts {

@@ -20,7 +20,7 @@ func TestHidesSecretsUnderEveryName(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := files.New(files.Options{Dir: toolstest.Folder(t, dir), View: toolstest.Hiding(t, dir, "conf/cred", "vault")})
-	p := place{dir: dir, d: &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}}
+	p := resolver{dir: dir, d: &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}}
 	toolstest.SwapLinks(t, filepath.Join(dir, "way"), "conf", "pub", "vault", ".")
 	for range 40 {
 		for _, call := range []struct{ tool, arguments string }{

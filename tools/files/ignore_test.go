@@ -127,7 +127,7 @@ func TestIgnoresSameFilesAsGit(t *testing.T) {
 		sub := placeIn(t, filepath.Join(random.top, folder), random.checkout)
 		for _, test := range []struct {
 			name string
-			p    place
+			p    resolver
 			path string
 			want []string
 		}{
@@ -165,7 +165,7 @@ func below(dir string, paths []string) []string {
 }
 
 // searched are the files that grep_files finds, relative to the folder.
-func searched(t *testing.T, p place, dir string) []string {
+func searched(t *testing.T, p resolver, dir string) []string {
 	got := p.call(t, "grep_files", map[string]any{"pattern": "", "include": "*", "path": dir, "limit": 2000})
 	if got.Failed {
 		t.Fatal(got.Output)
@@ -179,7 +179,7 @@ func searched(t *testing.T, p place, dir string) []string {
 }
 
 // listed are the files that list_dir shows.
-func listed(t *testing.T, p place, dir string) []string {
+func listed(t *testing.T, p resolver, dir string) []string {
 	got := p.call(t, "list_dir", map[string]any{"dir_path": dir, "depth": 100, "limit": 10_000})
 	if got.Failed {
 		t.Fatal(got.Output)

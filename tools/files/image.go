@@ -27,7 +27,7 @@ var imageSpec = tools.Spec{
 
 // viewImage is the tool view_image. Decoded images are large, so decodeSlot lets only one call decode at a time.
 type viewImage struct {
-	place
+	resolver
 	decodeSlot chan struct{}
 }
 
@@ -73,7 +73,7 @@ func (v viewImage) read(path string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(file, maxImage+1))
 	switch {
 	case err != nil:
-		return nil, unreadable(path, err.Error())
+		return nil, refuseRead(path, err.Error())
 	case len(data) == 0:
 		return nil, refusal(path + " is empty")
 	case len(data) > maxImage:

@@ -61,7 +61,7 @@ type codeLine struct {
 // size estimates a line's size on a page.
 func (l codeLine) size() int { return len("L12345: \n") + len(l.text) }
 
-func (l codeLine) comment() bool {
+func (l codeLine) isComment() bool {
 	text := strings.TrimLeft(l.text, " \t")
 	return slices.ContainsFunc([]string{"#", "//", "--", "/*", "*", "@"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }
@@ -78,7 +78,7 @@ func (l codeLine) looksLikeEnd() bool {
 
 // read returns the block as text.
 func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
-	near, anchor, err := b.around(ctx, lines)
+	near, anchor, err := b.readAround(ctx, lines)
 	if err != nil {
 		return "", err
 	}
@@ -95,12 +95,12 @@ func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 	for first < last && near[last].blank {
 		last--
 	}
-	return show(near[first:last+1], full), nil
+	return formatBlock(near[first:last+1], full), nil
 }
 
-// around reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in near,
+// readAround reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in nearby,
 // or -1 if the file is too short.
-func (b block) around(ctx context.Context, lines *lineReader) (near []codeLine, anchor int, err error) {
+func (b block) readAround(ctx context.Context, lines *lineReader) (nearby []codeLine, anchor int, err error) {
 	anchor = -1
 	indent := 0
 	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
@@ -109,7 +109,7 @@ func (b block) around(ctx context.Context, lines *lineReader) (near []codeLine, 
 		}
 		ok, err := lines.next()
 		if err != nil || !ok {
-			return near, anchor, err
+			return nearby, anchor, err
 		}
 		line := codeLine{number: lines.number, blank: len(bytes.TrimSpace(lines.line)) == 0}
 		if !line.blank {
@@ -119,12 +119,12 @@ func (b block) around(ctx context.Context, lines *lineReader) (near []codeLine, 
 			continue
 		}
 		line.text = lines.text()
-		near = append(near, line)
+		nearby = append(nearby, line)
 		if line.number == b.anchor {
-			anchor = len(near) - 1
+			anchor = len(nearby) - 1
 		}
 	}
-	return near, anchor, nil
+	return nearby, anchor, nil
 }
 
 func indentOf(line []byte) int {
@@ -145,26 +145,26 @@ func indentOf(line []byte) int {
 // extent extends the block from the anchor, by turns up and down. It stops when both ends are found or a limit is reached.
 // It returns the indexes of the block's ends. full reports that the page is full.
 func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
-	least := 0
+	leastIndent := 0
 	if b.levels > 0 {
-		least = max(near[anchor].indent-min(b.levels, maxBlock)*tabWidth, 0)
+		leastIndent = max(near[anchor].indent-min(b.levels, maxBlock)*tabWidth, 0)
 	}
 	first, last = anchor, anchor
-	taken := near[anchor].size()
-	up := edge{block: b, least: least, mayGrow: true, up: true, reachedLeast: near[anchor].indent <= least && !near[anchor].looksLikeEnd()}
-	down := edge{block: b, least: least, mayGrow: true}
+	size := near[anchor].size()
+	up := edge{block: b, least: leastIndent, mayGrow: true, up: true, reachedLeast: near[anchor].indent <= leastIndent && !near[anchor].looksLikeEnd()}
+	down := edge{block: b, least: leastIndent, mayGrow: true}
 	for turn := 0; up.mayGrow || down.mayGrow; turn++ {
-		full = taken >= maxPage
+		full = size >= maxPage
 		if full || last-first+1 >= b.limit {
 			break
 		}
 		switch {
-		case turn%2 == 0 && up.growsBy(near, first-1):
+		case turn%2 == 0 && up.grow(near, first-1):
 			first--
-			taken += near[first].size()
-		case turn%2 == 1 && down.growsBy(near, last+1):
+			size += near[first].size()
+		case turn%2 == 1 && down.grow(near, last+1):
 			last++
-			taken += near[last].size()
+			size += near[last].size()
 		}
 	}
 	return first, last, full
@@ -179,9 +179,9 @@ type edge struct {
 	reachedLeast bool // the block contains a line with the least indentation
 }
 
-// growsBy reports whether the block grows by a line. The first line with the least indentation ends
+// grow reports whether the block grows by a line. The first line with the least indentation ends
 // it: above is its header, with only comments before it; below is its end, or another block.
-func (e *edge) growsBy(near []codeLine, i int) bool {
+func (e *edge) grow(near []codeLine, i int) bool {
 	if !e.mayGrow || i < 0 || i >= len(near) || near[i].indent < e.least {
 		e.mayGrow = false
 		return false
@@ -190,7 +190,7 @@ func (e *edge) growsBy(near []codeLine, i int) bool {
 	switch {
 	case e.siblings:
 	case e.up && e.reachedLeast:
-		e.mayGrow = atLeast && e.header && line.comment()
+		e.mayGrow = atLeast && e.header && line.isComment()
 	case atLeast && e.up:
 		e.reachedLeast = true
 	case atLeast:
@@ -200,8 +200,8 @@ func (e *edge) growsBy(near []codeLine, i int) bool {
 	return e.mayGrow
 }
 
-// show formats the block for a page. full reports that the page ended it.
-func show(lines []codeLine, full bool) string {
+// formatBlock formats the block for a page. full reports that the page ended it.
+func formatBlock(lines []codeLine, full bool) string {
 	var text strings.Builder
 	for _, line := range lines {
 		fmt.Fprintf(&text, "L%d: %s\n", line.number, line.text)

@@ -43,34 +43,34 @@ type listArguments struct {
 }
 
 // listDir lists a directory from the requested entry on.
-func (p place) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
+func (p resolver) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
 	window, err := a.window()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	at, err := p.find(a.Path)
+	at, err := p.locate(a.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer at.close()
-	tree, err := p.tree(at)
+	tree, err := p.openTree(at)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer tree.close()
 	window.tree = tree.Tree
-	fmt.Fprintf(&window.text, "Absolute path: %s\n", oneLine(p.absolute(at)))
-	if err := window.add(ctx, tree.Top(), 0); err != nil {
+	fmt.Fprintf(&window.text, "Absolute path: %s\n", oneLine(p.absolutePath(at)))
+	if err := window.addFolder(ctx, tree.Top(), 0); err != nil {
 		return tools.Result{}, err
 	}
 	return window.result()
 }
 
-func (p place) absolute(at spot) string {
-	if at.base != "" {
-		return filepath.Join(at.base, at.shown)
+func (p resolver) absolutePath(location location) string {
+	if location.rootPath != "" {
+		return filepath.Join(location.rootPath, location.displayPath)
 	}
-	return filepath.Join(p.Dir.Path, at.shown)
+	return filepath.Join(p.Dir.Path, location.displayPath)
 }
 
 // window returns the requested part of the listing.
@@ -92,14 +92,14 @@ type listing struct {
 	tree                *walk.Tree
 	first, limit, depth int
 
-	text  strings.Builder
-	seen  int
-	shown int
-	more  bool
+	text    strings.Builder
+	entries int
+	shown   int
+	more    bool
 }
 
-// add lists a folder and those below it, down to the depth asked for. It stops once the page is full.
-func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
+// addFolder lists a folder and those below it, down to the depth asked for. It stops once the page is full.
+func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -108,15 +108,15 @@ func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 		return nil // what can't be listed is shown by its name alone
 	}
 	if err != nil {
-		return notOpened("directory", "it", err)
+		return refuseOpen("directory", "it", err)
 	}
 	for _, e := range entries {
-		l.show(e, level)
+		l.addEntry(e, level)
 		if l.more {
 			return nil
 		}
 		if e.Mode.IsDir() && level+1 < l.depth {
-			if err := l.add(ctx, f.Below(e), level+1); err != nil || l.more {
+			if err := l.addFolder(ctx, f.Below(e), level+1); err != nil || l.more {
 				return err
 			}
 		}
@@ -124,31 +124,31 @@ func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 	return nil
 }
 
-func (l *listing) show(e walk.Entry, level int) {
-	l.seen++
+func (l *listing) addEntry(e walk.Entry, level int) {
+	l.entries++
 	switch {
-	case l.seen < l.first:
+	case l.entries < l.first:
 	case l.shown == l.limit || l.text.Len() >= maxPage:
 		l.more = true
 	default:
 		l.shown++
-		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), maxName), suffix(e.Mode))
+		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), maxName), typeMark(e.Mode))
 	}
 }
 
 func (l *listing) result() (tools.Result, error) {
 	switch {
-	case l.seen == 0:
+	case l.entries == 0:
 		l.text.WriteString("(nothing is in it, or nothing that git does not ignore)\n")
 	case l.shown == 0:
-		return tools.Result{}, refusal(fmt.Sprintf("offset exceeds directory entry count: there are %d to this depth", l.seen))
+		return tools.Result{}, refusal(fmt.Sprintf("offset exceeds directory entry count: there are %d to this depth", l.entries))
 	case l.more:
 		fmt.Fprintf(&l.text, "More than %d entries found; go on with offset %d\n", l.shown, l.first+l.shown)
 	}
 	return tools.Result{Output: l.text.String()}, nil
 }
 
-func suffix(mode fs.FileMode) string {
+func typeMark(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "/"

@@ -29,27 +29,27 @@ type Page struct {
 }
 
 // Page reads as many lines as fit. Errors with [Refused] words are for the model.
-func (o Options) Page(ctx context.Context, name string, first, most int) (Page, error) {
-	late, cancel := context.WithTimeout(ctx, readPatience)
+func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Page, error) {
+	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	page, err := place(o).page(late, name, first, most)
-	return page, inTime(ctx, late, name, err)
+	page, err := resolver(o).page(limited, name, first, maxLines)
+	return page, inTime(ctx, limited, name, err)
 }
 
 // page reads the whole file, for its digest and number of lines, and keeps the lines of the page. A page ends
 // after most lines or maxPage bytes.
-func (p place) page(ctx context.Context, name string, first, most int) (Page, error) {
+func (p resolver) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {
-		return Page{}, p.withNear(name, err)
+		return Page{}, p.suggestNames(name, err)
 	}
 	defer file.Close()
-	sum := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10), longest: maxShown}
+	digest := sha256.New()
+	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, digest), 64<<10), longest: maxShown}
 	if why := lines.notText(name); why != "" {
 		return Page{}, refusal(why)
 	}
-	shown, room := Page{First: first}, maxPage
+	page, room := Page{First: first}, maxPage
 	for {
 		ok, err := lines.next()
 		if err != nil {
@@ -58,69 +58,69 @@ func (p place) page(ctx context.Context, name string, first, most int) (Page, er
 		if !ok {
 			break
 		}
-		if lines.number >= first && len(shown.Lines) < most && room > 0 {
-			shown.Lines = append(shown.Lines, lines.text())
-			room -= len(shown.Lines[len(shown.Lines)-1])
+		if lines.number >= first && len(page.Lines) < maxLines && room > 0 {
+			page.Lines = append(page.Lines, lines.text())
+			room -= len(page.Lines[len(page.Lines)-1])
 		} else if lines.number > first {
 			room = 0 // what follows is no part of the page
 		}
 	}
-	if shown.Total = lines.number; first > max(shown.Total, 1) {
-		return Page{}, refusal(fmt.Sprintf("offset %d is behind the end of %s, whose last line is %d", first, name, shown.Total))
+	if page.Total = lines.number; first > max(page.Total, 1) {
+		return Page{}, refusal(fmt.Sprintf("offset %d is behind the end of %s, whose last line is %d", first, name, page.Total))
 	}
-	sum.Sum(shown.Sum[:0])
-	return shown, nil
+	digest.Sum(page.Sum[:0])
+	return page, nil
 }
 
 const (
-	maxNear    = 3    // names like one that is missing
-	shortNear  = 3    // bytes that a name has at least to be like a longer one
-	lookedNear = 1000 // entries of its folder that are looked at
+	maxSuggestions     = 3    // names like one that is missing
+	minSuggestedLength = 3    // bytes that a name has at least to be like a longer one
+	maxLookedAt        = 1000 // entries of its folder that are looked at
 )
 
-// withNear adds similar names in the same folder to a missing file's refusal.
-func (p place) withNear(name string, err error) error {
-	refused, is := errors.AsType[refusal](err)
-	if !is || refused != notOpened("file", name, fs.ErrNotExist) {
+// suggestNames adds similar names in the same folder to a missing file's refusal.
+func (p resolver) suggestNames(name string, err error) error {
+	refused, ok := errors.AsType[refusal](err)
+	if !ok || refused != refuseOpen("file", name, fs.ErrNotExist) {
 		return err
 	}
 	folder, base := filepath.Split(filepath.Clean(name))
-	at, notFound := p.find(cmp.Or(folder, "."))
+	folderLocation, notFound := p.locate(cmp.Or(folder, "."))
 	if notFound != nil {
 		return err
 	}
-	defer at.close()
-	dir, notOpen := at.root.OpenFile(at.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	defer folderLocation.close()
+	dir, notOpen := folderLocation.root.OpenFile(folderLocation.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if notOpen != nil {
 		return err
 	}
 	defer dir.Close()
-	if at.base != "" || at.mayShow(dir) != nil {
+	if folderLocation.rootPath != "" || folderLocation.refuseHidden(dir) != nil {
 		return err
 	}
-	entries, _ := dir.ReadDir(lookedNear)
-	var near []string
+	entries, _ := dir.ReadDir(maxLookedAt)
+	var similar []string
 	for _, entry := range entries {
-		have, want := strings.ToLower(entry.Name()), strings.ToLower(base)
-		if !strings.Contains(have, want) && (len(have) < shortNear || !strings.Contains(want, have)) || inGitDirectory(entry.Name()) {
+		entryName, wanted := strings.ToLower(entry.Name()), strings.ToLower(base)
+		if !strings.Contains(entryName, wanted) && (len(entryName) < minSuggestedLength || !strings.Contains(wanted, entryName)) || inGitDirectory(entry.Name()) {
 			continue
 		}
-		if beside, hidden := p.find(folder + entry.Name()); hidden == nil { // which commands see
+		if beside, hidden := p.locate(folder + entry.Name()); hidden == nil { // which commands see
 			beside.close()
-			near = append(near, oneLine(folder+entry.Name()))
+			similar = append(similar, oneLine(folder+entry.Name()))
 		}
 	}
-	if len(near) == 0 {
+	if len(similar) == 0 {
 		return err
 	}
-	slices.Sort(near)
-	return refused + refusal("; did you mean "+strings.Join(near[:min(len(near), maxNear)], ", ")+"?")
+	slices.Sort(similar)
+	return refused + refusal("; did you mean "+strings.Join(similar[:min(len(similar), maxSuggestions)], ", ")+"?")
 }
 
 // Refused returns the model's text of an error.
-func Refused(err error) (words string, is bool) {
-	refused, is := errors.AsType[refusal](err)
-	return string(refused), is
+func Refused(err error) (words string, ok bool) {
+	refused, ok := errors.AsType[refusal](err)
+	return string(refused), ok
 }
 
 // Matches holds matching lines by file, in the order of grep_files.
@@ -145,34 +145,34 @@ type MatchedLine struct {
 
 // Grep returns up to most lines that match a regular expression, in files below a path that fit
 // include. Errors with [Refused] words are for the model.
-func (o Options) Grep(ctx context.Context, pattern, include, path string, most int) (Matches, error) {
-	g := grepFiles{place(o), searchTime}
-	late, stop := context.WithTimeout(ctx, g.patience)
+func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLines int) (Matches, error) {
+	g := grepFiles{resolver(o), searchTime}
+	limited, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, q, err := g.found(late, grepArguments{Pattern: pattern, Include: include, Path: path, Limit: new(float64(most))})
-	all := Matches{More: found.more, Unread: found.unread()}
+	found, q, err := g.findMatches(limited, grepArguments{Pattern: pattern, Include: include, Path: path, Limit: new(float64(maxLines))})
+	all := Matches{More: found.more, Unread: found.describeUnsearched()}
 	for _, name := range found.paths {
-		if most <= 0 || err != nil {
+		if maxLines <= 0 || err != nil {
 			break
 		}
-		lines, more, failed := g.lines(late, name, q, most)
-		if failed != nil { // it has gone since
+		lines, more, readErr := g.matchingLines(limited, name, q, maxLines)
+		if readErr != nil { // it has gone since
 			continue
 		}
-		all.Files, most, all.More = append(all.Files, FileMatches{name, lines}), most-len(lines), all.More || more
+		all.Files, maxLines, all.More = append(all.Files, FileMatches{name, lines}), maxLines-len(lines), all.More || more
 	}
 	if err == nil {
-		err = late.Err()
+		err = limited.Err()
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = refusal(fmt.Sprintf("stopped after %v; narrow the search with path or include", g.patience))
 	}
-	all.More = all.More || most <= 0
+	all.More = all.More || maxLines <= 0
 	return all, err
 }
 
-// lines returns a file's matching lines.
-func (g grepFiles) lines(ctx context.Context, name string, q query, most int) (all []MatchedLine, more bool, err error) {
+// matchingLines returns a file's matching lines.
+func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxLines int) (matching []MatchedLine, more bool, err error) {
 	file, err := g.open(name)
 	if err != nil {
 		return nil, false, err
@@ -183,14 +183,14 @@ func (g grepFiles) lines(ctx context.Context, name string, q query, most int) (a
 	for {
 		ok, err := lines.next()
 		if err != nil || !ok {
-			return all, false, err
+			return matching, false, err
 		}
 		if !q.pattern.MatchLines(append(bytes.Clone(lines.line), '\n')) {
 			continue
 		}
-		if len(all) == most {
-			return all, true, nil
+		if len(matching) == maxLines {
+			return matching, true, nil
 		}
-		all = append(all, MatchedLine{lines.number, lines.text()})
+		matching = append(matching, MatchedLine{lines.number, lines.text()})
 	}
 }

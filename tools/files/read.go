@@ -59,7 +59,7 @@ type readArguments struct {
 	Block  blockArguments `json:"indentation"`
 }
 
-func (p place) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
+func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
 	late, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	text, err := p.read(late, a)
@@ -87,7 +87,7 @@ func (u until) Read(p []byte) (int, error) {
 	return u.file.Read(p)
 }
 
-func (p place) read(ctx context.Context, a readArguments) (string, error) {
+func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 	shown, err := a.part()
 	if err != nil {
 		return "", err

@@ -17,24 +17,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place is a working directory and the folder of outputs, with the tools.
-type place struct {
+// resolver is a working directory and the folder of outputs, with the tools.
+type resolver struct {
 	dir, outputs string
 	d            *tools.Dispatcher
 	all          []tools.Tool
 }
 
-func newPlace(t *testing.T) place {
+func newPlace(t *testing.T) resolver {
 	t.Helper()
 	return placeIn(t, t.TempDir(), files.Checkout{})
 }
 
 // placeIn has a folder of a checkout as its working directory.
-func placeIn(t testing.TB, dir string, checkout files.Checkout) place {
+func placeIn(t testing.TB, dir string, checkout files.Checkout) resolver {
 	t.Helper()
 	outputs := filepath.Join(t.TempDir(), "outputs")
 	all := files.New(files.Options{Dir: toolstest.Folder(t, dir), Outputs: outputs, Checkout: checkout})
-	return place{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}
+	return resolver{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}
 }
 
 // refused is a call that is refused.
@@ -43,7 +43,7 @@ type refused struct {
 	want      string
 }
 
-func (p place) refuses(t *testing.T, tool string, calls []refused) {
+func (p resolver) refuses(t *testing.T, tool string, calls []refused) {
 	t.Helper()
 	for _, c := range calls {
 		if got := p.call(t, tool, c.arguments); !got.Failed || !strings.Contains(got.Output, c.want) || strings.Contains(got.Output, "L1:") {
@@ -52,12 +52,12 @@ func (p place) refuses(t *testing.T, tool string, calls []refused) {
 	}
 }
 
-func (p place) read(t *testing.T, arguments map[string]any) tools.Result {
+func (p resolver) read(t *testing.T, arguments map[string]any) tools.Result {
 	t.Helper()
 	return p.call(t, "read_file", arguments)
 }
 
-func (p place) call(t testing.TB, tool string, arguments map[string]any) tools.Result {
+func (p resolver) call(t testing.TB, tool string, arguments map[string]any) tools.Result {
 	t.Helper()
 	input, err := json.Marshal(arguments)
 	if err != nil {

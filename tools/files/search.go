@@ -11,56 +11,56 @@ import (
 )
 
 // search finds the first q.limit matching files. With an error it returns those found so far.
-func (g grepFiles) search(ctx context.Context, at spot, q query) (matches, error) {
-	if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
-		return g.searchFile(ctx, at, q)
+func (g grepFiles) search(ctx context.Context, location location, q query) (searchResult, error) {
+	if info, err := location.root.Stat(location.path); err == nil && !info.IsDir() {
+		return g.searchFile(ctx, location, q)
 	}
-	tree, err := g.tree(at)
+	tree, err := g.openTree(location)
 	if err != nil {
-		return matches{}, err
+		return searchResult{}, err
 	}
 	defer tree.close()
-	files, err := tree.Files(ctx, g.Since, func(path string) bool { return q.include.includes(path, at.shown) })
+	files, err := tree.Files(ctx, g.Since, func(path string) bool { return q.include.includes(path, location.displayPath) })
 	if err != nil {
-		return matches{}, err
+		return searchResult{}, err
 	}
 	s := &search{tree: tree.Tree, query: q, files: files}
-	hits, err := s.run(ctx)
-	f := matches{more: len(hits) > q.limit, searched: min(s.next, len(files)), of: len(files)}
-	if !f.more && err == nil { // else it depends on the machine which files were looked into
-		slices.Sort(s.foreign)
-		for _, i := range s.foreign {
-			f.foreign = append(f.foreign, g.named(at, files[i].Path))
+	hits, err := s.searchAll(ctx)
+	result := searchResult{more: len(hits) > q.limit, searched: min(s.next, len(files)), total: len(files)}
+	if !result.more && err == nil { // else it depends on the machine which files were looked into
+		slices.Sort(s.unsearched)
+		for _, i := range s.unsearched {
+			result.unsearched = append(result.unsearched, g.named(location, files[i].Path))
 		}
 	}
 	for _, i := range hits[:min(len(hits), q.limit)] {
-		f.paths = append(f.paths, g.named(at, files[i].Path))
+		result.paths = append(result.paths, g.named(location, files[i].Path))
 	}
-	return f, err
+	return result, err
 }
 
 // searchFile searches a file named by the call, ignoring include.
-func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (matches, error) {
-	file, err := at.open()
+func (g grepFiles) searchFile(ctx context.Context, location location, q query) (searchResult, error) {
+	file, err := location.open()
 	if err != nil {
-		return matches{}, err
+		return searchResult{}, err
 	}
 	defer file.Close()
 	matched := q.pattern == nil
 	var r match.Reader
 	if !matched {
 		if matched, err = r.Match(ctx, q.pattern, file); err != nil {
-			return matches{of: 1}, err
+			return searchResult{total: 1}, err
 		}
 	}
-	f := matches{searched: 1, of: 1}
+	result := searchResult{searched: 1, total: 1}
 	if r.Encoding != "" {
-		f.foreign = []string{g.named(at, "")}
+		result.unsearched = []string{g.named(location, "")}
 	}
 	if matched {
-		f.paths = []string{g.named(at, "")}
+		result.paths = []string{g.named(location, "")}
 	}
-	return f, nil
+	return result, nil
 }
 
 // search looks into files in their order, several at once, until it knows the
@@ -70,40 +70,40 @@ type search struct {
 	query query
 	files []walk.File
 
-	mu      sync.Mutex
-	next    int   // all before it are searched or being searched
-	hits    []int // of files
-	foreign []int // of files that are text in an encoding that is not searched
+	mu         sync.Mutex
+	next       int   // all before it are searched or being searched
+	hits       []int // of files
+	unsearched []int // of files that are text in an encoding that is not searched
 }
 
-// run returns the matches in order. It may return more than the query's limit.
-func (s *search) run(ctx context.Context) ([]int, error) {
+// searchAll returns the matches in order. It may return more than the query's limit.
+func (s *search) searchAll(ctx context.Context) ([]int, error) {
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(s.files)) {
-		workers.Go(func() { s.work(ctx) })
+		workers.Go(func() { s.searchFiles(ctx) })
 	}
 	workers.Wait()
 	slices.Sort(s.hits)
 	return s.hits, ctx.Err()
 }
 
-func (s *search) work(ctx context.Context) {
+func (s *search) searchFiles(ctx context.Context) {
 	var r match.Reader
-	for i, ok := s.take(); ok && ctx.Err() == nil; i, ok = s.take() {
-		if s.matches(ctx, &r, s.files[i]) {
+	for i, ok := s.takeNext(); ok && ctx.Err() == nil; i, ok = s.takeNext() {
+		if s.fileMatches(ctx, &r, s.files[i]) {
 			s.mu.Lock()
 			s.hits = append(s.hits, i)
 			s.mu.Unlock()
 		} else if r.Encoding != "" {
 			s.mu.Lock()
-			s.foreign = append(s.foreign, i)
+			s.unsearched = append(s.unsearched, i)
 			s.mu.Unlock()
 		}
 		r.Encoding = ""
 	}
 }
 
-func (s *search) take() (int, bool) {
+func (s *search) takeNext() (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.files) || len(s.hits) > s.query.limit {
@@ -113,8 +113,8 @@ func (s *search) take() (int, bool) {
 	return s.next - 1, true
 }
 
-// matches returns false for unreadable files, like rg and git.
-func (s *search) matches(ctx context.Context, r *match.Reader, f walk.File) bool {
+// fileMatches returns false for unreadable files, like rg and git.
+func (s *search) fileMatches(ctx context.Context, r *match.Reader, f walk.File) bool {
 	if s.query.pattern == nil {
 		return true
 	}

@@ -20,19 +20,19 @@ type needle struct {
 // maxNeedles is the maximum number of texts to search for one after the other.
 const maxNeedles = 8
 
-// required returns texts such that every match contains at least one of them. exact means that a line with one of them
+// requiredTexts returns texts such that every match contains at least one of them. exact means that a line with one of them
 // always matches.
-func required(tree *syntax.Regexp) (needles []needle, exact bool) {
+func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		return requiredOf(tree)
+		return requiredOfLiteral(tree)
 	case syntax.OpCapture:
-		return required(tree.Sub[0])
+		return requiredTexts(tree.Sub[0])
 	case syntax.OpPlus:
-		return required(tree.Sub[0])
+		return requiredTexts(tree.Sub[0])
 	case syntax.OpConcat:
 		for _, sub := range tree.Sub {
-			if found, _ := required(sub); better(found, needles) {
+			if found, _ := requiredTexts(sub); isMoreSelective(found, needles) {
 				needles = found
 			}
 		}
@@ -40,7 +40,7 @@ func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 	case syntax.OpAlternate:
 		exact = true
 		for _, sub := range tree.Sub {
-			found, subExact := required(sub)
+			found, subExact := requiredTexts(sub)
 			if len(found) == 0 || len(needles)+len(found) > maxNeedles {
 				return nil, false
 			}
@@ -51,12 +51,12 @@ func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 	return nil, false
 }
 
-// alsoRequired returns the texts required by each part of a sequence.
-func alsoRequired(tree *syntax.Regexp) [][]needle {
+// requiredByParts returns the texts required by each part of a sequence.
+func requiredByParts(tree *syntax.Regexp) [][]needle {
 	var all [][]needle
 	if tree.Op == syntax.OpConcat {
 		for _, sub := range tree.Sub {
-			if found, _ := required(sub); len(found) > 0 {
+			if found, _ := requiredTexts(sub); len(found) > 0 {
 				all = append(all, found)
 			}
 		}
@@ -64,7 +64,7 @@ func alsoRequired(tree *syntax.Regexp) [][]needle {
 	return all
 }
 
-func requiredOf(literal *syntax.Regexp) ([]needle, bool) {
+func requiredOfLiteral(literal *syntax.Regexp) ([]needle, bool) {
 	if literal.Flags&syntax.FoldCase == 0 {
 		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes
 			return nil, false
@@ -79,15 +79,15 @@ func requiredOf(literal *syntax.Regexp) ([]needle, bool) {
 	return []needle{n}, len(text) == len(literal.Rune)
 }
 
-// better reports whether searching for a excludes more lines than searching for b: its shortest text is longer.
-func better(a, b []needle) bool {
+// isMoreSelective reports whether searching for a excludes more lines than searching for b: its shortest text is longer.
+func isMoreSelective(a, b []needle) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) > 0
 	}
-	return shortest(a) > shortest(b)
+	return shortestLength(a) > shortestLength(b)
 }
 
-func shortest(needles []needle) int {
+func shortestLength(needles []needle) int {
 	length := len(needles[0].text)
 	for _, n := range needles {
 		length = min(length, len(n.text))
@@ -125,16 +125,16 @@ func rarest(text []byte) int {
 	}
 	best := -1
 	for i := range len(text) {
-		if wide(text[i]) == "" && (best < 0 || rank(text[i]) > rank(text[best])) {
+		if nonASCIIForm(text[i]) == "" && (best < 0 || rank(text[i]) > rank(text[best])) {
 			best = i
 		}
 	}
 	return best
 }
 
-// wide returns the non-ASCII character that equals an ASCII letter if case is ignored, or "". There are two: the long s and
+// nonASCIIForm returns the non-ASCII character that equals an ASCII letter if case is ignored, or "". There are two: the long s and
 // the Kelvin sign.
-func wide(letter byte) string {
+func nonASCIIForm(letter byte) string {
 	switch letter {
 	case 's':
 		return "\u017f"
@@ -163,27 +163,27 @@ func (n *needle) index(text []byte) int {
 	if !n.fold {
 		return bytes.Index(text, n.text)
 	}
-	small, big := n.text[n.anchor], upper(n.text[n.anchor])
-	nextSmall := cursor{text: text, c: small}
-	nextBig := cursor{text: text, c: big}
-	nextSmall.advance(0)
-	if big == small {
-		nextBig.at = len(text)
+	lowerCase, upperCase := n.text[n.anchor], upper(n.text[n.anchor])
+	nextLower := cursor{text: text, c: lowerCase}
+	nextUpper := cursor{text: text, c: upperCase}
+	nextLower.advance(0)
+	if upperCase == lowerCase {
+		nextUpper.at = len(text)
 	} else {
-		nextBig.advance(0)
+		nextUpper.advance(0)
 	}
 	for {
-		at := min(nextSmall.at, nextBig.at)
+		at := min(nextLower.at, nextUpper.at)
 		if at == len(text) {
 			return -1
 		}
-		if n.around(text, at) {
+		if n.containsAround(text, at) {
 			return at
 		}
-		if nextSmall.at == at {
-			nextSmall.advance(at + 1)
+		if nextLower.at == at {
+			nextLower.advance(at + 1)
 		} else {
-			nextBig.advance(at + 1)
+			nextUpper.advance(at + 1)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func (c *cursor) advance(from int) {
 	}
 }
 
-// around reports whether text contains the needle with its anchor at the position at.
-func (n *needle) around(text []byte, at int) bool {
+// containsAround reports whether text contains the needle with its anchor at the position at.
+func (n *needle) containsAround(text []byte, at int) bool {
 	before := text[:at]
 	for i := n.anchor - 1; i >= 0; i-- {
 		size := foldedSuffix(before, n.text[i])
@@ -229,7 +229,7 @@ func foldedSuffix(text []byte, letter byte) int {
 	if len(text) > 0 && lower(text[len(text)-1]) == letter {
 		return 1
 	}
-	if w := wide(letter); w != "" && bytes.HasSuffix(text, []byte(w)) {
+	if w := nonASCIIForm(letter); w != "" && bytes.HasSuffix(text, []byte(w)) {
 		return len(w)
 	}
 	return 0
@@ -239,7 +239,7 @@ func foldedPrefix(text []byte, letter byte) int {
 	if len(text) > 0 && lower(text[0]) == letter {
 		return 1
 	}
-	if w := wide(letter); w != "" && bytes.HasPrefix(text, []byte(w)) {
+	if w := nonASCIIForm(letter); w != "" && bytes.HasPrefix(text, []byte(w)) {
 		return len(w)
 	}
 	return 0

@@ -16,7 +16,7 @@ import (
 // Pattern is a compiled expression. It is safe for concurrent use.
 type Pattern struct {
 	expression *regexp.Regexp
-	piece      int        // maximum bytes of text to match at once
+	pieceSize  int        // maximum bytes of text to match at once
 	needles    []needle   // a matching line contains at least one; empty if unknown
 	others     [][]needle // a matching line contains at least one of each
 	exact      bool       // a line that contains one of needles matches
@@ -36,14 +36,14 @@ func Compile(expression string) (*Pattern, error) {
 	if asksForNewline(tree) {
 		return nil, ErrNewline
 	}
-	tree = byLine(tree).Simplify()
+	tree = limitToLine(tree).Simplify()
 	compiled, err := regexp.Compile(tree.String())
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{expression: compiled, piece: pieceFor(tree)}
-	p.needles, p.exact = required(tree)
-	p.others = alsoRequired(tree)
+	p := &Pattern{expression: compiled, pieceSize: pieceSize(tree)}
+	p.needles, p.exact = requiredTexts(tree)
+	p.others = requiredByParts(tree)
 	return p, nil
 }
 
@@ -51,16 +51,16 @@ func asksForNewline(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && slices.Contains(tree.Rune, '\n') || slices.ContainsFunc(tree.Sub, asksForNewline)
 }
 
-// byLine changes an expression so that it does not match across the end of a line.
-func byLine(tree *syntax.Regexp) *syntax.Regexp {
+// limitToLine changes an expression so that it does not match across the end of a line.
+func limitToLine(tree *syntax.Regexp) *syntax.Regexp {
 	for i, sub := range tree.Sub {
-		tree.Sub[i] = byLine(sub)
+		tree.Sub[i] = limitToLine(sub)
 	}
 	switch tree.Op {
 	case syntax.OpAnyChar:
 		tree.Op = syntax.OpAnyCharNotNL
 	case syntax.OpCharClass:
-		tree.Rune = without(tree.Rune, '\n')
+		tree.Rune = withoutRune(tree.Rune, '\n')
 	case syntax.OpBeginText:
 		tree.Op = syntax.OpBeginLine
 	case syntax.OpEndText, syntax.OpEndLine:
@@ -78,8 +78,8 @@ func lineEnd() *syntax.Regexp {
 	}}
 }
 
-// without removes a character from a class, a list of ranges.
-func without(class []rune, r rune) []rune {
+// withoutRune removes a character from a class, a list of ranges.
+func withoutRune(class []rune, r rune) []rune {
 	rest := make([]rune, 0, len(class)+2)
 	for i := 0; i < len(class); i += 2 {
 		lo, hi := class[i], class[i+1]
@@ -97,9 +97,9 @@ func without(class []rune, r rune) []rune {
 	return rest
 }
 
-// pieceFor returns the largest text that package regexp matches by backtracking, which is several times faster. For that,
+// pieceSize returns the largest text that package regexp matches by backtracking, which is several times faster. For that,
 // one bit for each instruction and position must fit in 32 KiB.
-func pieceFor(tree *syntax.Regexp) int {
+func pieceSize(tree *syntax.Regexp) int {
 	const (
 		bits    = 256 << 10
 		largest = 64 << 10
@@ -164,8 +164,8 @@ var newline = []byte{'\n'}
 func (p *Pattern) matchPieces(text []byte) bool {
 	for len(text) > 0 {
 		end := len(text)
-		if end > p.piece {
-			end = p.piece
+		if end > p.pieceSize {
+			end = p.pieceSize
 			if at := bytes.LastIndexByte(text[:end], '\n'); at >= 0 {
 				end = at + 1
 			} else if at := bytes.IndexByte(text, '\n'); at >= 0 {

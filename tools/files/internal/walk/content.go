@@ -15,21 +15,21 @@ import (
 
 // Content is an open file or folder, for one goroutine at a time.
 type Content struct {
-	fd   int
-	file *os.File // that fd is of, or nil
-	left int64    // bytes to read: asking for the end costs as much as reading a small file
+	fd        int
+	file      *os.File // that fd is of, or nil
+	remaining int64    // bytes to read: asking for the end costs as much as reading a small file
 }
 
-// toItsEnd remains for reading to the end.
-const toItsEnd = math.MaxInt64
+// unlimited remains for reading to the end.
+const unlimited = math.MaxInt64
 
-// flags keep an open from waiting for the other end of a pipe.
-const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+// openFlags keep an open from waiting for the other end of a pipe.
+const openFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // openInRoot opens with the standard library, one folder of the path after the
 // other.
 func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
-	file, err := t.root.OpenFile(path, flags|extra, 0)
+	file, err := t.root.OpenFile(path, openFlags|extra, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
+	return &Content{fd: int(file.Fd()), file: file, remaining: unlimited}, nil
 }
 
 func (c *Content) Read(p []byte) (int, error) {
-	if c.left <= 0 {
+	if c.remaining <= 0 {
 		return 0, io.EOF
 	}
 	for {
@@ -60,7 +60,7 @@ func (c *Content) Read(p []byte) (int, error) {
 		case n == 0 && len(p) > 0:
 			return 0, io.EOF
 		default:
-			c.left -= int64(n)
+			c.remaining -= int64(n)
 			return n, nil
 		}
 	}
@@ -91,8 +91,8 @@ func (c *Content) names() ([]string, error) {
 	}
 }
 
-// look returns a folder's entry without following a link.
-func (c *Content) look(name string) (Entry, error) {
+// stat returns a folder's entry without following a link.
+func (c *Content) stat(name string) (Entry, error) {
 	var info unix.Stat_t
 	for {
 		err := unix.Fstatat(c.fd, name, &info, unix.AT_SYMLINK_NOFOLLOW)
@@ -102,11 +102,11 @@ func (c *Content) look(name string) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		return Entry{Name: name, Mode: kind(uint32(info.Mode)), modified: info.Mtim.Nano(), size: info.Size, device: uint64(info.Dev), inode: info.Ino}, nil
+		return Entry{Name: name, Mode: fileType(uint32(info.Mode)), modified: info.Mtim.Nano(), size: info.Size, device: uint64(info.Dev), inode: info.Ino}, nil
 	}
 }
 
-func kind(mode uint32) fs.FileMode {
+func fileType(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return 0

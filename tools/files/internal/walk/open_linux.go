@@ -12,13 +12,13 @@ import (
 func (t *Tree) open(path string, extra int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{
-		Flags:   uint64(flags | extra),
+		Flags:   uint64(openFlags | extra),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	fd, err := unix.Openat2(int(t.dir.Fd()), path, &how)
 	switch err {
 	case nil:
-		return &Content{fd: fd, left: toItsEnd}, nil
+		return &Content{fd: fd, remaining: unlimited}, nil
 	case unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR:
 		return nil, err
 	}

@@ -36,12 +36,12 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 		return r, err
 	}
 	defer t.Close()
-	f, ignored := t.follow(path, true)
+	f, ignored := t.findFolder(path, true)
 	if ignored {
 		return Rules{All: true}, nil
 	}
 	r.Outer, r.prefix = f.lists, r.prefix+f.path
-	if len(t.present(f, ".git")) > 0 {
+	if len(t.existing(f, ".git")) > 0 {
 		r.Outer = nil
 	}
 	return r, nil
@@ -55,18 +55,18 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 		return false, err
 	}
 	defer t.Close()
-	_, ignored := t.follow(path, false)
-	return ignored && !r.tracks(r.prefix+path, false), nil
+	_, ignored := t.findFolder(path, false)
+	return ignored && !r.isTracked(r.prefix+path, false), nil
 }
 
-// follow returns the folder at a path, or reports an ignored part. The last element may be a file.
-func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
+// findFolder returns the folder at a path, or reports an ignored part. The last element may be a file.
+func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
-		f = t.withIgnoreFile(f, t.present(f, ".git", ".gitignore"))
+		f = t.withIgnoreFile(f, t.existing(f, ".git", ".gitignore"))
 		isFolder := toFolder || i < len(parts)-1
-		if ignoredBy(f.lists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
+		if isIgnored(f.lists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
 			return f, true
 		}
 		f = f.Below(Entry{Name: part})
@@ -74,8 +74,8 @@ func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
 	return f, false
 }
 
-// present returns the sorted names that exist in a folder.
-func (t *Tree) present(f Folder, names ...string) []string {
+// existing returns the sorted names that exist in a folder.
+func (t *Tree) existing(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := t.root.Lstat(f.path + name)
 		return err != nil
@@ -94,8 +94,8 @@ func (f Folder) Below(e Entry) Folder {
 	return Folder{path: f.path + e.Name + "/", lists: f.lists, ignored: e.ignored}
 }
 
-// judge reports whether an entry is visible, or only for tracked files inside.
-func (r *Rules) judge(f Folder, name string, isDir bool) (ignored, seen bool) {
+// visibility reports whether an entry is visible, or only for tracked files inside.
+func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible bool) {
 	switch {
 	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):
 		return true, false
@@ -103,14 +103,14 @@ func (r *Rules) judge(f Folder, name string, isDir bool) (ignored, seen bool) {
 		return false, true
 	}
 	path := r.prefix + f.path + name
-	if !f.ignored && !ignoredBy(f.lists, path, isDir, r.IgnoreCase) {
+	if !f.ignored && !isIgnored(f.lists, path, isDir, r.IgnoreCase) {
 		return false, true
 	}
-	return true, r.tracks(path, isDir)
+	return true, r.isTracked(path, isDir)
 }
 
-// tracks says whether git tracks a file, or something in a folder.
-func (r *Rules) tracks(path string, isDir bool) bool {
+// isTracked says whether git tracks a file, or something in a folder.
+func (r *Rules) isTracked(path string, isDir bool) bool {
 	if r.Tracked == nil {
 		return false
 	}
@@ -122,8 +122,8 @@ func (r *Rules) tracks(path string, isDir bool) bool {
 	return exact || isDir && at < len(tracked) && strings.HasPrefix(tracked[at], path)
 }
 
-// ignoredBy applies lists of patterns, weakest first, to a path in a folder that is not ignored.
-func ignoredBy(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
+// isIgnored applies lists of patterns, weakest first, to a path in a folder that is not ignored.
+func isIgnored(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
 	for _, list := range slices.Backward(lists) {
 		if ignored, decided := list.Decide(path, isDir, ignoreCase); decided {
 			return ignored

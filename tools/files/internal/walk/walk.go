@@ -68,7 +68,7 @@ func (t *Tree) Open(f File) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.left = f.Size
+	file.remaining = f.Size
 	return file, nil
 }
 
@@ -87,7 +87,7 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	f = t.withIgnoreFile(f, names)
 	entries := make([]Entry, 0, len(names))
 	for _, name := range names {
-		e, err := dir.look(name)
+		e, err := dir.stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has gone since
 		}
@@ -97,8 +97,8 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 		if t.rules.View.HidesID(e.device, e.inode) {
 			continue
 		}
-		var seen bool
-		if e.ignored, seen = t.rules.judge(f, name, e.Mode.IsDir()); seen {
+		var visible bool
+		if e.ignored, visible = t.rules.visibility(f, name, e.Mode.IsDir()); visible {
 			entries = append(entries, e)
 		}
 	}
@@ -113,7 +113,7 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	if f.path != "" && slices.Contains(names, ".git") {
 		f.lists = nil
 	}
-	if _, there := slices.BinarySearch(names, ".gitignore"); !there {
+	if _, exists := slices.BinarySearch(names, ".gitignore"); !exists {
 		return f
 	}
 	text, err := t.readIgnoreFile(f.path + ".gitignore")
@@ -183,19 +183,19 @@ func (w *walker) visit(ctx context.Context, f Folder) {
 	}
 	entries, f, err := w.tree.List(f)
 	if err != nil {
-		w.fail(f, err)
+		w.recordError(f, err)
 		return
 	}
-	w.add(f, entries)
+	w.addFiles(f, entries)
 	for _, e := range entries {
 		if e.Mode.IsDir() {
-			w.enter(ctx, f.Below(e))
+			w.visitConcurrently(ctx, f.Below(e))
 		}
 	}
 }
 
-// enter visits a folder in its own goroutine if there is room.
-func (w *walker) enter(ctx context.Context, f Folder) {
+// visitConcurrently visits a folder in its own goroutine if there is room.
+func (w *walker) visitConcurrently(ctx context.Context, f Folder) {
 	select {
 	case w.slots <- struct{}{}:
 		w.running.Go(func() {
@@ -207,7 +207,7 @@ func (w *walker) enter(ctx context.Context, f Folder) {
 	}
 }
 
-func (w *walker) add(f Folder, entries []Entry) {
+func (w *walker) addFiles(f Folder, entries []Entry) {
 	files := make([]File, 0, len(entries))
 	for _, e := range entries {
 		if path := f.path + e.Name; e.Mode.IsRegular() && w.keep(path) {
@@ -219,7 +219,7 @@ func (w *walker) add(f Folder, entries []Entry) {
 	w.files = append(w.files, files...)
 }
 
-func (w *walker) fail(f Folder, err error) {
+func (w *walker) recordError(f Folder, err error) {
 	if f.path == "" {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -16,19 +16,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// place resolves the files and folders named by calls.
-type place Options
+// resolver resolves the files and folders named by calls.
+type resolver Options
 
 // refusal is an error that tells the model why a file is not opened.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func unreadable(name, why string) refusal {
+func refuseRead(name, why string) refusal {
 	return refusal(name + " can't be read: " + why)
 }
 
-func ofGit(name string) refusal {
+func refuseGitDirectory(name string) refusal {
 	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
 }
 
@@ -36,35 +36,35 @@ func ofGit(name string) refusal {
 func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
 	return tools.Tool{Spec: spec, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a A) (tools.Result, error) {
 		result, err := do(ctx, a)
-		if words, is := Refused(err); is {
+		if words, ok := Refused(err); ok {
 			return tools.Refuse(spec.Name + ": " + words), nil
 		}
 		return result, err
 	})}
 }
 
-// spot is a path below an open root. The file may not exist.
-type spot struct {
-	root   *os.Root
-	inside string // path relative to root, with links resolved
-	shown  string // path relative to root, as in the call
-	name   string // path as in the call
-	// base is the origin of shown, if that is neither relative nor in the working directory. root
-	// is then the spot's own.
-	base string
-	view *grants.View
+// location is a path below an open root. The file may not exist.
+type location struct {
+	root        *os.Root
+	path        string // path relative to root, with links resolved
+	displayPath string // path relative to root, as in the call
+	calledName  string // path as in the call
+	// rootPath is the origin of shown, if that is neither relative nor in the working directory. root
+	// is then the location's own.
+	rootPath string
+	view     *grants.View
 }
 
-func (s spot) close() {
-	if s.base != "" {
+func (s location) close() {
+	if s.rootPath != "" {
 		s.root.Close()
 	}
 }
 
-// find returns the spot for a path in a call. The error is a refusal.
-func (p place) find(name string) (spot, error) {
+// locate returns the location of a path in a call. The error is a refusal.
+func (p resolver) locate(name string) (location, error) {
 	if name == "" {
-		return spot{}, refusal("the path is empty")
+		return location{}, refusal("the path is empty")
 	}
 	path := filepath.Clean(name)
 	if !filepath.IsAbs(path) {
@@ -73,60 +73,60 @@ func (p place) find(name string) (spot, error) {
 	if inside, ok := tools.Below(p.Outputs, path); ok {
 		root, err := os.OpenRoot(p.Outputs)
 		if err != nil {
-			return spot{}, refusal(fmt.Sprintf("there is no output %s", inside))
+			return location{}, refusal(fmt.Sprintf("there is no output %s", inside))
 		}
-		return spot{root: root, inside: inside, shown: inside, name: inside, base: p.Outputs}, nil
+		return location{root: root, path: inside, displayPath: inside, calledName: inside, rootPath: p.Outputs}, nil
 	}
 	var view *grants.View
 	if p.View != nil {
 		var err error
 		if view, err = p.View(); err != nil {
-			return spot{}, err
+			return location{}, err
 		}
 	}
 	inside, ok := p.Dir.Below(path)
 	switch {
 	case !ok && view == nil:
-		return spot{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir.Path))
+		return location{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir.Path))
 	case !ok:
-		return p.outside(view, path, name)
+		return p.locateOutside(view, path, name)
 	}
 	root, err := p.Dir.Root()
 	if err != nil {
-		return spot{}, err
+		return location{}, err
 	}
-	target, leadsTo := p.target(path, inside)
+	target, leadsTo := p.resolveTarget(path, inside)
 	if inGitDirectory(inside) || inGitDirectory(leadsTo) {
-		return spot{}, ofGit(name)
+		return location{}, refuseGitDirectory(name)
 	}
 	if why := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); why != "" { // whether it is there or not
-		return spot{}, unreadable(name, why)
+		return location{}, refuseRead(name, why)
 	}
-	return spot{root: root, inside: target, shown: inside, name: name, view: view}, nil
+	return location{root: root, path: target, displayPath: inside, calledName: name, view: view}, nil
 }
 
-// outside resolves a path outside the working directory in the commands' view.
-func (p place) outside(view *grants.View, path, name string) (spot, error) {
-	at, inside, err := view.Locate(path)
+// locateOutside resolves a path outside the working directory in the commands' view.
+func (p resolver) locateOutside(view *grants.View, path, name string) (location, error) {
+	rootPath, inside, err := view.Locate(path)
 	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
-		return spot{}, unreadable(name, hidden.Reason)
+		return location{}, refuseRead(name, hidden.Reason)
 	}
 	if err != nil {
-		return spot{}, notOpened("file", name, err)
+		return location{}, refuseOpen("file", name, err)
 	}
 	if inGitDirectory(inside) || inGitDirectory(path) {
-		return spot{}, ofGit(name)
+		return location{}, refuseGitDirectory(name)
 	}
-	root, err := os.OpenRoot(at + "/") // the slash keeps it from blocking on a named pipe
+	root, err := os.OpenRoot(rootPath + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
-		return spot{}, notOpened("file", name, err)
+		return location{}, refuseOpen("file", name, err)
 	}
-	return spot{root: root, inside: inside, shown: strings.TrimPrefix(path, "/"), name: name, base: "/", view: view}, nil
+	return location{root: root, path: inside, displayPath: strings.TrimPrefix(path, "/"), calledName: name, rootPath: "/", view: view}, nil
 }
 
 // open opens a regular file. The error is a refusal.
-func (p place) open(name string) (*os.File, error) {
-	found, err := p.find(name)
+func (p resolver) open(name string) (*os.File, error) {
+	found, err := p.locate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -134,27 +134,27 @@ func (p place) open(name string) (*os.File, error) {
 	return found.open()
 }
 
-// tree opens a folder with its ignore rules. The caller closes it. The error is a refusal, or an
+// openTree opens a folder with its ignore rules. The caller closes it. The error is a refusal, or an
 // unreadable working directory.
-func (p place) tree(at spot) (*tree, error) {
-	root, err := at.root.OpenRoot(at.inside + "/") // the slash keeps it from blocking on a named pipe
+func (p resolver) openTree(location location) (*tree, error) {
+	root, err := location.root.OpenRoot(location.path + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
-		if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
-			return nil, refusal(at.name + " is not a directory")
+		if info, err := location.root.Stat(location.path); err == nil && !info.IsDir() {
+			return nil, refusal(location.calledName + " is not a directory")
 		}
-		return nil, notOpened("directory", at.name, err)
+		return nil, refuseOpen("directory", location.calledName, err)
 	}
-	left, err := p.rulesFor(at)
-	left.View = at.view
+	rules, err := p.rulesFor(location)
+	rules.View = location.view
 	if err == nil {
-		left.Hidden, err = at.hiddenIn(root)
+		rules.Hidden, err = location.hiddenIn(root)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	opened, err := walk.Open(root, left)
+	opened, err := walk.Open(root, rules)
 	if err != nil {
-		return nil, errors.Join(notOpened("directory", at.name, err), root.Close())
+		return nil, errors.Join(refuseOpen("directory", location.calledName, err), root.Close())
 	}
 	return &tree{opened, root}, nil
 }
@@ -171,8 +171,8 @@ func (t *tree) close() {
 }
 
 // rulesFor returns a folder's ignore rules, including those above.
-func (p place) rulesFor(at spot) (walk.Rules, error) {
-	if at.base != "" {
+func (p resolver) rulesFor(location location) (walk.Rules, error) {
+	if location.rootPath != "" {
 		return walk.Rules{All: true}, nil
 	}
 	from, prefix := p.Dir, "."
@@ -183,17 +183,17 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 	if err != nil {
 		return walk.Rules{}, err
 	}
-	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
+	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
 }
 
-// target returns the path to open and its target after following links, both relative. They only
+// resolveTarget returns the path to open and its target after following links, both relative. They only
 // differ for links that lead out. Both are the path itself if unknown.
-func (p place) target(path, inside string) (target, leadsTo string) {
+func (p resolver) resolveTarget(path, inside string) (target, leadsTo string) {
 	target, err := p.Dir.Resolve(path)
 	if err == nil {
 		return target, target
 	}
-	if outside, is := errors.AsType[*tools.OutsideError](err); is {
+	if outside, ok := errors.AsType[*tools.OutsideError](err); ok {
 		if leadsTo, err := filepath.Rel(p.Dir.Path, outside.Path); err == nil {
 			return inside, leadsTo
 		}
@@ -211,58 +211,58 @@ func inGitDirectory(inside string) bool {
 	return false
 }
 
-// open opens a spot's regular file without blocking on a pipe. It checks type and real place after
+// open opens a location's regular file without blocking on a pipe. It checks type and real place after
 // opening, because commands control links in the working directory.
-func (s spot) open() (*os.File, error) {
-	file, err := s.root.OpenFile(s.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (s location) open() (*os.File, error) {
+	file, err := s.root.OpenFile(s.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, notOpened("file", s.name, err)
+		return nil, refuseOpen("file", s.calledName, err)
 	}
-	if err := cmp.Or(s.mustBeRegular(file), s.mayShow(file)); err != nil {
+	if err := cmp.Or(s.refuseIrregular(file), s.refuseHidden(file)); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return file, nil
 }
 
-func (s spot) mustBeRegular(file *os.File) error {
+func (s location) refuseIrregular(file *os.File) error {
 	switch info, err := file.Stat(); {
 	case err != nil:
-		return notOpened("file", s.name, err)
+		return refuseOpen("file", s.calledName, err)
 	case info.IsDir():
-		return refusal(s.name + " is a directory; name a file in it")
+		return refusal(s.calledName + " is a directory; name a file in it")
 	case !info.Mode().IsRegular():
-		return refusal(s.name + " is not a regular file")
+		return refusal(s.calledName + " is not a regular file")
 	}
 	return nil
 }
 
 // hiddenIn lists hidden paths of an open folder. A wholly hidden folder is refused.
-func (s spot) hiddenIn(root *os.Root) ([]string, error) {
+func (s location) hiddenIn(root *os.Root) ([]string, error) {
 	if s.view == nil {
 		return nil, nil
 	}
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, notOpened("directory", s.name, err)
+		return nil, refuseOpen("directory", s.calledName, err)
 	}
 	defer dir.Close()
-	if err := s.mayShow(dir); err != nil {
+	if err := s.refuseHidden(dir); err != nil {
 		return nil, err
 	}
 	return s.view.HiddenBelow(realPath(dir)), nil
 }
 
-// mayShow refuses hidden files and git's own, by their real place.
-func (s spot) mayShow(file *os.File) error {
+// refuseHidden refuses hidden files and git's own, by their real place.
+func (s location) refuseHidden(file *os.File) error {
 	if s.view == nil {
 		return nil
 	}
 	if inGitDirectory(realPath(file)) {
-		return ofGit(s.name)
+		return refuseGitDirectory(s.calledName)
 	}
 	if why := s.view.HidesFile(file); why != "" {
-		return unreadable(s.name, why)
+		return refuseRead(s.calledName, why)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func realPath(file *os.File) string {
 	return path
 }
 
-func notOpened(kind, name string, err error) refusal {
+func refuseOpen(kind, name string, err error) refusal {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return refusal(fmt.Sprintf("there is no %s %s", kind, name))
@@ -289,5 +289,5 @@ func notOpened(kind, name string, err error) refusal {
 	if err.Error() == "path escapes from parent" { // os.Root has no error value for it
 		return refusal(name + " is a link that leads out of the working directory")
 	}
-	return unreadable(name, err.Error())
+	return refuseRead(name, err.Error())
 }
