@@ -164,13 +164,16 @@ func isShell(program string) bool {
 
 // quote returns a text as one word of a shell script (POSIX 2.2.2).
 func quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	needsQuotes := func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("@%+=:,./_-", r) }
+	if word != "" && !strings.ContainsFunc(word, needsQuotes) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// isAlphanumeric reports whether a character is an ASCII letter or digit.
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // planItems returns a function that converts a list of steps or todos. key is the name of their text here, others are

@@ -74,7 +74,7 @@ func (b *Batch) Start(call Call) {
 }
 
 // enqueue returns a function that puts a call into the order of all calls, and returns the ends of the calls to wait for.
-// Call it when the previous call of the batch is decided. A script is not in that order, but the calls that it makes are.
+// Call it when the previous call of the batch is decided. A script has no place in that order; its calls have.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.runsScript() {
 		before := append([]<-chan struct{}{b.committed}, b.calls...)

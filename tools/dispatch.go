@@ -116,14 +116,17 @@ type callTarget struct {
 	err           error    // why the call could not be prepared
 }
 
-func (t callTarget) runsScript() bool {
-	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
-}
+// canRun reports whether the call was neither refused nor failed to be prepared.
+func (t callTarget) canRun() bool { return t.refusal == "" && t.err == nil }
+
+// runsScript reports whether the call runs a script, which makes calls itself.
+func (t callTarget) runsScript() bool { return t.canRun() && t.entry.Scripts }
 
 // target returns the tool of a call and the converted arguments, or why the call is refused.
 func (d *Dispatcher) target(call Call) callTarget {
 	t := d.findTarget(call)
-	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.convertedCall.Input != call.Input {
+	t.Refused = !t.canRun()
+	if t.canRun() && t.convertedCall.Input != call.Input {
 		t.ConvertedInput = t.convertedCall.Input
 	}
 	return t
@@ -140,25 +143,27 @@ func (d *Dispatcher) findTarget(call Call) callTarget {
 		t.refusal = d.unknownToolRefusal(call)
 		return t
 	}
-	t.Tool, t.Mutates, t.refusal = t.entry.Spec.Name, t.entry.Mutates, t.entry.refusal
-	if t.refusal != "" {
+	t.Tool = t.entry.Spec.Name
+	t.Mutates = t.entry.Mutates
+	if t.refusal = t.entry.refusal; t.refusal != "" {
 		return t
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
-	if t.err = t.convert(); t.err == nil && t.refusal == "" {
+	t.err = t.convert()
+	if t.canRun() {
 		t.Mutates = t.entry.mutatesIn(t.convertedCall)
 	}
 	return t
 }
 
 // mutatesIn reports whether a call mutates. If the tool's MutatesCall panics, the call counts as mutating, which is safe.
-func (t Tool) mutatesIn(call Call) (yes bool) {
+func (t Tool) mutatesIn(call Call) (mutates bool) {
 	if t.MutatesCall == nil {
 		return t.Mutates
 	}
 	defer func() {
 		if recover() != nil {
-			yes = true
+			mutates = true
 		}
 	}()
 	return t.MutatesCall(call)
@@ -177,8 +182,10 @@ func (d *Dispatcher) reportStart(t callTarget) error {
 // run runs a call that was reported as started, and reports its end. If refused is not nil, the call only fails with it.
 func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
 	started := time.Now()
-	result, ran, fault, originalInput := Result{}, false, refused, t.convertedCall.Input
+	originalInput := t.convertedCall.Input
 	ctx = WithCall(ctx, t.Call)
+	var result Result
+	ran, fault := false, refused
 	if fault == nil {
 		var textBefore string
 		t, textBefore = d.askGateBefore(ctx, t)

@@ -28,13 +28,13 @@ type Verdict struct {
 
 // askGateBefore returns the call to run and the text before its output.
 func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarget, string) {
-	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
+	if d.Gate == nil || ctx.Err() != nil || !t.canRun() {
 		return t, ""
 	}
 	toRun := t
 	verdict := d.Gate.Before(ctx, t.Tool, t.convertedCall, func(input string) (Call, bool) {
 		toRun = d.withInput(t, input)
-		return toRun.convertedCall, toRun.err == nil && toRun.refusal == ""
+		return toRun.convertedCall, toRun.canRun()
 	})
 	if verdict.Refusal != "" {
 		toRun.refusal = verdict.Refusal
@@ -62,33 +62,41 @@ func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, r
 
 // withGateResult updates all forms of the result after a gate changed its output. was is the result before.
 func (r Result) withGateResult(was Result) Result {
-	fields, _ := r.Object.(map[string]any)
-	objectOutput, hasObjectOutput := fields["output"].(string)
-	objectText, objectIsText := r.Object.(string)
 	appended, onlyAppended := strings.CutPrefix(r.Output, was.Output)
-	r.Commands = slices.Clone(r.Commands)
-	switch last := len(r.Commands) - 1; {
+	switch {
 	case onlyAppended && appended == "":
 		return r
-	case last < 0:
 	case onlyAppended:
-		r.Commands[last].Output = strings.TrimSuffix(r.Commands[last].Output, "\n") + "\n" + strings.TrimPrefix(appended, "\n")
-	default:
-		for i := range r.Commands {
-			r.Commands[i].Output = ""
-		}
+		return r.withAppended(appended)
+	}
+	r.Commands = slices.Clone(r.Commands)
+	for i := range r.Commands {
+		r.Commands[i].Output = ""
+	}
+	if len(r.Commands) > 0 {
 		r.Commands[0].Output = r.Output
 	}
-	switch {
-	case onlyAppended && len(r.Parts) > 0:
-		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(appended, "\n")})
-	case onlyAppended && hasObjectOutput:
-		fields["output"] = objectOutput + appended
-	case onlyAppended && objectIsText:
-		r.Object = objectText + appended
-	case onlyAppended: // the gate only appended text, so the object still holds
-	default:
-		r.Parts, r.Object = nil, nil
+	r.Parts, r.Object = nil, nil
+	return r
+}
+
+// withAppended adds a text that a gate has appended to Output to the other forms of the result.
+func (r Result) withAppended(text string) Result {
+	if last := len(r.Commands) - 1; last >= 0 {
+		r.Commands = slices.Clone(r.Commands)
+		r.Commands[last].Output = strings.TrimSuffix(r.Commands[last].Output, "\n") + "\n" + strings.TrimPrefix(text, "\n")
+	}
+	if len(r.Parts) > 0 {
+		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(text, "\n")})
+		return r
+	}
+	switch object := r.Object.(type) {
+	case map[string]any:
+		if output, ok := object["output"].(string); ok {
+			object["output"] = output + text
+		}
+	case string:
+		r.Object = object + text
 	}
 	return r
 }
@@ -100,7 +108,7 @@ func (d *Dispatcher) withInput(was callTarget, input string) callTarget {
 	call.Name, call.Input = was.Tool, input
 	now := d.target(call)
 	now.Call, now.Offered = was.Call, was.Offered
-	if now.refusal == "" && now.err == nil && now.Mutates && !was.Mutates {
+	if now.canRun() && now.Mutates && !was.Mutates {
 		now.refusal = "Not run: a hook rewrote the call into one that changes files, which the call did not do before."
 	}
 	if now.refusal != "" && now.refusal != was.refusal {

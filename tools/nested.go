@@ -105,7 +105,10 @@ func (d *Dispatcher) scriptTarget(call Call, group string) callTarget {
 // whyNotNested returns why scripts may not make this call, or "".
 func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	e := d.Registry.find(call.Name, d.Offered)
-	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {
+	if e == nil || !e.onlyDirect() {
+		return ""
+	}
+	if inSameGroup := group != "" && e.Spec.Namespace.Name == group; inSameGroup && !e.Scripts {
 		return ""
 	}
 	return e.Spec.Name + dialect.NotFromScript

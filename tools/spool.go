@@ -43,12 +43,12 @@ func (o *Outputs) openSpool(callID string) *spool {
 	return opened
 }
 
-// fileName is a file name for a call's output. Ids come from the model's API and
-// may hold anything; the same one may come twice.
+// fileName returns a new file name for a call's output. IDs come from the model's API and may contain
+// anything; two calls may have the same ID.
 func (o *Outputs) fileName(callID string) string {
 	const longest = 100
 	safe := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+		if isAlphanumeric(r) || r == '_' || r == '-' {
 			return r
 		}
 		return '_'

@@ -209,7 +209,7 @@ type Tool struct {
 	// command does not count, because the reference implementation also runs commands in parallel.
 	Mutates bool
 	// Scripts means that the tool makes calls itself, through ScriptCallsOf. A call of it starts when the answer is complete.
-	// It is not in the order of calls, but the calls that it makes are.
+	// It has no place in the order of calls; the calls of its script have.
 	Scripts bool
 	// Foreign marks a tool that is not agent-ci's own. Only its schema defines its arguments: none is renamed or removed. It
 	// has no alias.

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
@@ -95,12 +96,17 @@ func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, kind string
 
 // roleOf returns the role for an agent type. The general type means no role, unless a role has that name.
 func (l *leadTools) roleOf(kind string) (role string, known bool) {
-	for _, r := range l.Roles {
-		if r.Name == kind || kind == exploreType && r.Name == "explorer" && role == "" {
-			role = r.Name
-		}
+	hasRole := func(name string) bool {
+		return slices.ContainsFunc(l.Roles, func(r Role) bool { return r.Name == name })
 	}
-	return role, role != "" || kind == generalType
+	const explorer = "explorer"
+	switch {
+	case hasRole(kind):
+		return kind, true
+	case kind == exploreType && hasRole(explorer):
+		return explorer, true
+	}
+	return "", kind == generalType
 }
 
 // awaitEnd waits until an agent has ended, and returns its status.
@@ -110,9 +116,10 @@ func (l *leadTools) awaitEnd(ctx context.Context, id string) (Status, error) {
 		if err != nil {
 			return Status{}, err
 		}
-		if status, exists := statuses[id]; exists && status.State == NotFound {
+		switch status, exists := statuses[id]; {
+		case exists && status.State == NotFound:
 			return status, Unknown(id)
-		} else if exists && status.Ended() {
+		case exists && status.Ended():
 			return status, nil
 		}
 		if err := ctx.Err(); err != nil {

@@ -182,7 +182,7 @@ func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCe
 	return c
 }
 
-// makeRoom drops the oldest finished cell if there are maxCells. If all of them run, it returns a problem
+// makeRoom drops the oldest finished cell if there are maxCells. If all run, it returns a problem
 // for the model.
 func (t *Tools) makeRoom() (problem string) {
 	t.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// exitNotStarted is the exit code of a command that was refused or could not start, as in a shell.
-const exitNotStarted = 126
+// notStartedCode is the exit code of a command that was refused or could not start, as in a shell.
+const notStartedCode = 126
 
 // maxCharacters bounds max_output_length, to avoid overflow. No call gets as much.
 const maxCharacters = 1 << 40
@@ -62,30 +62,30 @@ func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	case a.User != "":
 		return nil, errors.New("commands run as the user of this run only; leave user out")
 	}
-	l := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
+	request := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
 	for name, value := range a.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("%q is no name of a variable", name)
 		}
-		l.env = append(l.env, name+"="+value)
+		request.env = append(request.env, name+"="+value)
 	}
-	slices.Sort(l.env)
-	return []commandRequest{l}, nil
+	slices.Sort(request.env)
+	return []commandRequest{request}, nil
 }
 
 // runActions runs all commands of an action in sequence, even if earlier ones fail.
 func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Result, error) {
 	result := tools.Result{Budget: all[0].budget}
 	var details []map[string]any
-	for _, l := range all {
-		ran, err := t.run(ctx, l)
+	for _, request := range all {
+		ran, err := t.run(ctx, request)
 		if err != nil {
 			closePrinted(result.Commands)
 			return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
 		}
 		if refusal := ran.refusal + ran.problem; refusal != "" {
-			ran.Output, ran.ExitCode = refusal, exitNotStarted
-			ran.detail = map[string]any{"exit_code": exitNotStarted}
+			ran.Output, ran.ExitCode = refusal, notStartedCode
+			ran.detail = map[string]any{"exit_code": notStartedCode}
 		}
 		result.Commands = append(result.Commands, ran.Ran)
 		result.Failed = result.Failed || ran.ExitCode != 0

@@ -20,23 +20,23 @@ type RequestedCommand struct {
 func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	t := &Tools{options: Options{limit: defaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]commandRequest, error){
-		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches, bashSpec.Name: t.bashLaunches,
+		execSpec.Name: t.execRequests, shellCommandSpec.Name: t.shellCommandRequests, shellFunction.Name: t.shellRequests, bashSpec.Name: t.bashRequests,
 	}[tool]
 	if !known {
 		return nil, fmt.Errorf("%s runs no commands", tool)
 	}
-	launches, err := read(call)
+	requests, err := read(call)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]RequestedCommand, len(launches))
-	for i, l := range launches {
-		if len(l.argv) == 0 {
+	all := make([]RequestedCommand, len(requests))
+	for i, request := range requests {
+		if len(request.argv) == 0 {
 			return nil, errors.New("it names no program")
 		}
-		p, _ := patchOf(l.argv)
-		all[i] = RequestedCommand{Script: l.script, Argv: l.argv, Patch: p.text, Dir: p.from(l.workdir)}
-		if l.script != "" {
+		patch, _ := patchOf(request.argv)
+		all[i] = RequestedCommand{Script: request.script, Argv: request.argv, Patch: patch.text, Dir: patch.from(request.workdir)}
+		if request.script != "" {
 			all[i].Argv = nil
 		}
 	}

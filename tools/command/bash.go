@@ -22,9 +22,9 @@ var bashSpec = tools.Spec{
 }
 
 // Bash returns the command tool for models that know OpenCode.
-func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashLaunches, t.runBash) }
+func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashRequests, t.runBash) }
 
-func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
+func (t *Tools) bashRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Command string  `json:"command"`
 		Timeout float64 `json:"timeout"`

@@ -37,8 +37,8 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
-// execLaunches returns the single command of an exec_command call.
-func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
+// execRequests returns the single command of an exec_command call.
+func (t *Tools) execRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Cmd       string  `json:"cmd"`
 		Workdir   string  `json:"workdir"`
@@ -52,25 +52,25 @@ func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	l := commandRequest{
+	request := commandRequest{
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.limit),
 		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tools.AskedTokens(a.MaxTokens),
 	}
 	if a.Shell == "" { // policy reads scripts only for the default shell; another shell is judged as a program
-		l.script = a.Cmd
+		request.script = a.Cmd
 	}
-	return []commandRequest{l}, nil
+	return []commandRequest{request}, nil
 }
 
 // execCommand runs a command and waits for it up to the yield time. A command that still runs then continues as a
 // session. If ctx ends first, the command is killed.
 func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
-	l, began := all[0], time.Now()
-	r, patched, err := t.begin(ctx, l)
+	request, began := all[0], time.Now()
+	running, patched, err := t.begin(ctx, request)
 	switch {
-	case r != nil:
+	case running != nil:
 	case patched.notRun():
-		return patched.refused(fmt.Sprintf("exec_command failed for `%s`", l.argv[len(l.argv)-1])), nil
+		return patched.refused(fmt.Sprintf("exec_command failed for `%s`", request.argv[len(request.argv)-1])), nil
 	default:
 		took := patched.Took.Seconds()
 		result := tools.Result{Output: fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, patched.Output), Failed: patched.ExitCode != 0, Detail: patched.detail}
@@ -79,16 +79,16 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 		}
 		return result, err
 	}
-	w := t.waiting(ctx, call, l.patience)
-	ended, err := w.await(ctx, r)
+	w := t.waiting(ctx, call, request.patience)
+	ended, err := w.await(ctx, running)
 	if err != nil {
-		return tools.Result{Printed: r.kill()}, err
+		return tools.Result{Printed: running.kill()}, err
 	}
-	p := callNews{callID: call.ID, took: time.Since(began), budget: l.budget}
+	report := report{callID: call.ID, took: time.Since(began), budget: request.budget}
 	if ended {
-		return p.endResult(r)
+		return report.endResult(running)
 	}
-	return p.runningResult(t.addSession(r, w.replayedSession)), nil
+	return report.runningResult(t.addSession(running, w.replayedSession)), nil
 }
 
 // shellArgv returns the program and arguments that run cmd in a shell. An empty shell means the default one.
@@ -102,7 +102,7 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 
 // addSession makes a session of a running command. Its number is id, or the next one if id is 0. It may kill an old
 // session to make room.
-func (t *Tools) addSession(r *startedCommand, id int) *session {
+func (t *Tools) addSession(r *runningCommand, id int) *session {
 	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
 		pushedOut.discard()
@@ -133,22 +133,22 @@ func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Dura
 	if t.options.RecordedReturn == nil {
 		return waitMode{timeout: patience}
 	}
-	before := t.options.RecordedReturn(ctx, call)
-	if before.Ended {
+	recorded := t.options.RecordedReturn(ctx, call)
+	if recorded.Ended {
 		patience = 2 * t.options.limit // longer than any command lives
 	}
-	return waitMode{patience, before.Session}
+	return waitMode{patience, recorded.Session}
 }
 
 // await waits until the command has ended, the time is over, or ctx ends. In a replay it reports a command that
 // continued in the record as still running.
-func (w waitMode) await(ctx context.Context, r *startedCommand) (ended bool, err error) {
-	over := time.NewTimer(w.timeout)
-	defer over.Stop()
+func (w waitMode) await(ctx context.Context, r *runningCommand) (ended bool, err error) {
+	timer := time.NewTimer(w.timeout)
+	defer timer.Stop()
 	select {
 	case <-r.process.Done():
 		return w.replayedSession == 0, nil
-	case <-over.C:
+	case <-timer.C:
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -156,7 +156,7 @@ func (w waitMode) await(ctx context.Context, r *startedCommand) (ended bool, err
 }
 
 // kill kills the command and returns its output.
-func (r *startedCommand) kill() *tools.Printed {
+func (r *runningCommand) kill() *tools.Printed {
 	r.timer.Stop()
 	r.process.Kill()
 	<-r.process.Done()

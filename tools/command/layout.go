@@ -13,25 +13,25 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// exitTimedOut is the exit code after a time limit, like timeout(1)'s.
-const exitTimedOut = 124
+// timedOutCode is the exit code after a time limit, like timeout(1)'s.
+const timedOutCode = 124
 
-// callNews describes what one call reports about a command.
-type callNews struct {
+// report describes what one call reports about a command.
+type report struct {
 	callID string
 	took   time.Duration
 	budget int // maximum number of output tokens
 }
 
 // endResult returns the result of a call whose command has ended.
-func (p callNews) endResult(r *startedCommand) (tools.Result, error) {
+func (p report) endResult(r *runningCommand) (tools.Result, error) {
 	ended, err := r.awaitResult()
 	if err != nil {
 		return tools.Result{Printed: ended.Printed}, err
 	}
-	result := p.result(fmt.Sprintf("Process exited with code %d", ended.ExitCode), ended.Output, ended.Printed)
+	result := p.format(fmt.Sprintf("Process exited with code %d", ended.ExitCode), ended.Output, ended.Printed)
 	result.Failed, result.Detail = ended.ExitCode != 0, detailOf(ended)
-	object := p.object(result.Printed)
+	object := p.scriptObject(result.Printed)
 	object["exit_code"] = ended.ExitCode
 	if ended.Output != "" {
 		object["warning"] = ended.Output
@@ -43,17 +43,17 @@ func (p callNews) endResult(r *startedCommand) (tools.Result, error) {
 const runningWords = "Process running with session ID "
 
 // runningResult returns the result of a call whose command still runs as the session s.
-func (p callNews) runningResult(s *session) tools.Result {
-	result := p.result(runningWords+strconv.Itoa(s.id), "", s.output.Take())
+func (p report) runningResult(s *session) tools.Result {
+	result := p.format(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
-	object := p.object(result.Printed)
+	object := p.scriptObject(result.Printed)
 	object["session_id"] = s.id
 	result.Object = object
 	return result
 }
 
-// result returns a result in the layout of the reference implementation's unified exec, which models know.
-func (p callNews) result(state, warning string, printed *tools.Printed) tools.Result {
+// format returns a result in the layout of the reference implementation's unified exec, which models know.
+func (p report) format(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
 	fmt.Fprintf(&header, "Wall time: %.4f seconds\n", p.took.Seconds())
@@ -73,8 +73,8 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": maxPoll.Milliseconds()}, runs && err == nil
 }
 
-// object returns the result for scripts. The dispatcher adds the output.
-func (p callNews) object(printed *tools.Printed) map[string]any {
+// scriptObject returns the result for scripts. The dispatcher adds the output.
+func (p report) scriptObject(printed *tools.Printed) map[string]any {
 	return map[string]any{
 		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
@@ -93,21 +93,21 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 
 // chunkID returns an ID for the output. It is derived from the call's ID, not random, so that replays give equal
 // transcripts.
-func (p callNews) chunkID() string {
+func (p report) chunkID() string {
 	sum := sha256.Sum256([]byte(p.callID))
 	return hex.EncodeToString(sum[:3])
 }
 
 // awaitResult waits for the end of the command and returns its result. Output holds an explanation of a failure, if
 // there is one.
-func (r *startedCommand) awaitResult() (tools.Ran, error) {
+func (r *runningCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()
 	ended := tools.Ran{Printed: r.output.Take(), ExitCode: status.ExitCode}
 	switch {
 	case err != nil:
 	case r.expired.Load() && status.Signal == syscall.SIGKILL.String():
-		ended.ExitCode, ended.TimedOut = exitTimedOut, true
+		ended.ExitCode, ended.TimedOut = timedOutCode, true
 		ended.Output = fmt.Sprintf("command timed out after %d milliseconds\n", r.limit.Milliseconds())
 	default:
 		ended.Output = r.sandbox.Explain(r.clues, status)

@@ -57,7 +57,7 @@ func shellScript(argv []string) (string, bool) {
 
 // patchInScript returns the patch in a script. It does not parse the lines of the heredoc, which are no shell.
 func patchInScript(script string) (patchCommand, bool) {
-	head, text, delimiter, ok := aroundDocument(script)
+	head, text, delimiter, ok := splitHeredoc(script)
 	if !ok {
 		return patchCommand{}, false
 	}
@@ -68,23 +68,23 @@ func patchInScript(script string) (patchCommand, bool) {
 	found := patchCommand{text: text}
 	run := file.Stmts[0]
 	if both, ok := run.Cmd.(*syntax.BinaryCmd); ok {
-		if both.Op != syntax.AndStmt || !plain(run) || len(run.Redirs) > 0 {
+		if both.Op != syntax.AndStmt || !isPlainStatement(run) || len(run.Redirs) > 0 {
 			return patchCommand{}, false
 		}
-		if found.dir, ok = changedTo(both.X); !ok {
+		if found.dir, ok = cdTarget(both.X); !ok {
 			return patchCommand{}, false
 		}
 		run = both.Y
 	}
-	return found, readsPatch(run, delimiter)
+	return found, appliesHeredoc(run, delimiter)
 }
 
 // maxHead is the maximum size of the parsed part of a script, in bytes.
 const maxHead = 4 << 10
 
-// aroundDocument splits a script that ends with a heredoc into the part before the text, the text, and the delimiter,
-// which is the last line. ok is false if the delimiter occurs earlier.
-func aroundDocument(script string) (head, text, delimiter string, ok bool) {
+// splitHeredoc splits a script that ends with a heredoc into the part before the text, the text, and the delimiter,
+// which is the last line. ok is false if the delimiter occurs earlier, or the head is too long.
+func splitHeredoc(script string) (head, text, delimiter string, ok bool) {
 	script = strings.TrimRight(script, " \t\n")
 	operator := strings.Index(script[:min(len(script), maxHead)], "<<")
 	if operator < 0 {
@@ -94,38 +94,41 @@ func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	head = script[:operator] + line
 	last := strings.LastIndexByte(document, '\n') + 1
 	text, delimiter = document[:last], document[last:]
-	again := strings.Contains("\n"+text, "\n"+delimiter+"\n")
-	ok = !again && text != "" && delimiter != "" && len(head)+len(delimiter) <= maxHead && !strings.Contains(head, "\r")
-	return head, text, delimiter, ok
+	if text == "" || delimiter == "" || strings.Contains(head, "\r") {
+		return "", "", "", false
+	}
+	endsEarlier := strings.Contains("\n"+text, "\n"+delimiter+"\n")
+	return head, text, delimiter, !endsEarlier && len(head)+len(delimiter) <= maxHead
 }
 
-// readsPatch reports whether a statement runs the patch program with the heredoc as its only input.
-func readsPatch(s *syntax.Stmt, delimiter string) bool {
+// appliesHeredoc reports whether a statement runs the patch program with the heredoc as its only input.
+func appliesHeredoc(s *syntax.Stmt, delimiter string) bool {
 	arguments, ok := callOf(s)
-	if !ok || len(arguments) != 1 || !slices.Contains(patchPrograms, arguments[0].Lit()) || len(s.Redirs) != 1 {
+	if !ok || len(arguments) != 1 || len(s.Redirs) != 1 {
 		return false
 	}
-	r := s.Redirs[0]
-	word, ok := literalWord(r.Word)
-	return ok && word == delimiter && r.Op == syntax.Hdoc && r.N == nil && r.Hdoc == nil
+	redirect := s.Redirs[0]
+	isHeredocOfInput := redirect.Op == syntax.Hdoc && redirect.N == nil && redirect.Hdoc == nil
+	word, ok := literalWord(redirect.Word)
+	return ok && word == delimiter && isHeredocOfInput && slices.Contains(patchPrograms, arguments[0].Lit())
 }
 
 // callOf returns the words of a simple command without assignments.
 func callOf(s *syntax.Stmt) ([]*syntax.Word, bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || !plain(s) || len(call.Assigns) > 0 {
+	if !ok || !isPlainStatement(s) || len(call.Assigns) > 0 {
 		return nil, false
 	}
 	return call.Args, true
 }
 
-// plain reports whether a statement is neither negated nor in the background.
-func plain(s *syntax.Stmt) bool {
+// isPlainStatement reports whether a statement is neither negated nor in the background.
+func isPlainStatement(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !s.Semicolon.IsValid()
 }
 
-// changedTo returns the directory of a cd statement.
-func changedTo(s *syntax.Stmt) (dir string, ok bool) {
+// cdTarget returns the directory of a cd statement.
+func cdTarget(s *syntax.Stmt) (dir string, ok bool) {
 	arguments, ok := callOf(s)
 	if !ok || len(arguments) != 2 || arguments[0].Lit() != "cd" || len(s.Redirs) > 0 {
 		return "", false
@@ -183,7 +186,7 @@ func misplacedPatch(argv []string) string {
 
 // applyPatch applies a patch, with paths relative to the command's folder.
 func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) (tools.Result, error) {
-	dir, problem := t.folder(workdir)
+	dir, problem := t.resolveFolder(workdir)
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}

@@ -75,17 +75,17 @@ func New(o Options) *Tools {
 // All returns the tools: exec_command, write_stdin, shell_command, shell.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
-		t.tool(execSpec, t.execLaunches, t.execCommand),
+		t.tool(execSpec, t.execRequests, t.execCommand),
 		{Spec: stdinSpec, Run: tools.Decoded(t.writeStdin)},
-		t.tool(shellCommandSpec, t.shellCommandLaunches, t.runShell),
-		t.tool(shellSpec(t.options.Shell), t.shellLaunches, t.runShell),
+		t.tool(shellCommandSpec, t.shellCommandRequests, t.runShell),
+		t.tool(shellSpec(t.options.Shell), t.shellRequests, t.runShell),
 	}
 }
 
 // tool returns a tool that runs the commands which launches finds in a call. A call mutates if one of its commands only
 // applies a patch.
 func (t *Tools) tool(
-	spec tools.Spec, launches func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),
+	spec tools.Spec, requestsIn func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),
 ) tools.Tool {
 	patches := func(l commandRequest) bool {
 		_, patches := t.patchIn(l.argv)
@@ -94,7 +94,7 @@ func (t *Tools) tool(
 	return tools.Tool{
 		Spec: spec,
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-			all, err := launches(call)
+			all, err := requestsIn(call)
 			switch {
 			case err != nil && call.Form != tools.Function:
 				return tools.Refuse(fmt.Sprintf("the action cannot be carried out: %v", err)), nil
@@ -104,7 +104,7 @@ func (t *Tools) tool(
 			return run(ctx, call, all)
 		},
 		MutatesCall: func(call tools.Call) bool {
-			all, err := launches(call)
+			all, err := requestsIn(call)
 			return err == nil && slices.ContainsFunc(all, patches)
 		},
 	}
@@ -117,8 +117,8 @@ func (t *Tools) Close() {
 	}
 }
 
-// startedCommand is a command whose process was started.
-type startedCommand struct {
+// runningCommand is a command whose process was started.
+type runningCommand struct {
 	sandbox *sandbox.Sandbox
 	process *sandbox.Process
 	output  *tools.Capture
@@ -145,33 +145,33 @@ type commandRequest struct {
 }
 
 // refusalFor returns the decision of Judge, and whether it denies the command.
-func (t *Tools) refusalFor(l commandRequest) (d policy.Decision, denied bool) {
+func (t *Tools) refusalFor(request commandRequest) (decision policy.Decision, denied bool) {
 	if t.options.Judge == nil {
-		return d, false
+		return decision, false
 	}
-	dir, problem := t.folder(l.workdir)
+	dir, problem := t.resolveFolder(request.workdir)
 	if problem != "" {
-		return d, false // start reports the problem
+		return decision, false // start reports the problem
 	}
-	asked := policy.Request{Argv: l.argv, Dir: dir}
-	if l.script != "" {
-		asked = policy.Request{Script: l.script, Dir: dir}
+	asked := policy.Request{Argv: request.argv, Dir: dir}
+	if request.script != "" {
+		asked = policy.Request{Script: request.script, Dir: dir}
 	}
-	d = t.options.Judge(asked)
-	return d, d.Action == policy.Refuse
+	decision = t.options.Judge(asked)
+	return decision, decision.Action == policy.Refuse
 }
 
 // start starts a command. problem tells the model why it could not start.
-func (t *Tools) start(l commandRequest) (r *startedCommand, problem string) {
-	dir, problem := t.folder(l.workdir)
+func (t *Tools) start(request commandRequest) (r *runningCommand, problem string) {
+	dir, problem := t.resolveFolder(request.workdir)
 	if problem != "" {
 		return nil, problem
 	}
-	r = &startedCommand{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
+	r = &runningCommand{output: t.options.Outputs.Capture(request.callID), tty: request.tty, limit: request.limit}
 	r.clues = sandbox.WatchRefusals(r.output)
-	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
-	c := sandbox.Command{Argv: withPrograms(l.argv, t.options.Programs), Dir: dir, Env: env, Output: r.clues}
-	if l.tty {
+	env := append(append(t.env[:len(t.env):len(t.env)], request.env...), "PWD="+dir)
+	c := sandbox.Command{Argv: withPrograms(request.argv, t.options.Programs), Dir: dir, Env: env, Output: r.clues}
+	if request.tty {
 		c.TTY, c.Output = window, &plainLines{to: r.clues}
 	}
 	var err error
@@ -179,16 +179,16 @@ func (t *Tools) start(l commandRequest) (r *startedCommand, problem string) {
 	if r.process, err = r.sandbox.Start(c); err != nil {
 		return nil, strings.TrimPrefix(err.Error(), sandbox.ErrNotStarted.Error()+": ")
 	}
-	r.timer = time.AfterFunc(l.limit, func() {
+	r.timer = time.AfterFunc(request.limit, func() {
 		r.expired.Store(true)
 		r.process.Kill()
 	})
 	return r, ""
 }
 
-// folder returns the absolute path of a call's working directory, or tells the model what is wrong with it. This only
+// resolveFolder returns the absolute path of a call's working directory, or tells the model what is wrong with it. This only
 // prevents mistakes: the sandbox is what confines commands.
-func (t *Tools) folder(workdir string) (path, problem string) {
+func (t *Tools) resolveFolder(workdir string) (path, problem string) {
 	if workdir == "" {
 		return t.options.Dir.Path, ""
 	}

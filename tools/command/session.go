@@ -16,7 +16,7 @@ const (
 
 // session is a command that later calls can wait for or write to.
 type session struct {
-	*startedCommand
+	*runningCommand
 	id        int
 	pollToken chan struct{} // lock of the call that waits; holds one token
 }
@@ -44,7 +44,7 @@ type sessions struct {
 
 // add makes a session of a command with number id, or with the next number if id is 0. If there are too many sessions,
 // it removes and returns one to discard: the first that has ended, or else the least recently used.
-func (s *sessions) add(r *startedCommand, id int) (added, pushedOut *session) {
+func (s *sessions) add(r *runningCommand, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.live) >= sessionLimit {
@@ -55,7 +55,7 @@ func (s *sessions) add(r *startedCommand, id int) (added, pushedOut *session) {
 	if id == 0 {
 		id = firstSession + s.count
 	}
-	added = &session{startedCommand: r, id: id, pollToken: make(chan struct{}, 1)}
+	added = &session{runningCommand: r, id: id, pollToken: make(chan struct{}, 1)}
 	s.count++
 	s.live = append(s.live, added)
 	return added, pushedOut
@@ -74,10 +74,10 @@ func (s *sessions) use(id float64) *session {
 	return found
 }
 
-func (s *sessions) remove(gone *session) {
+func (s *sessions) remove(ended *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = slices.DeleteFunc(s.live, func(l *session) bool { return l == gone })
+	s.live = slices.DeleteFunc(s.live, func(l *session) bool { return l == ended })
 }
 
 func (s *sessions) removeAll() []*session {
@@ -93,8 +93,8 @@ func (s *sessions) ids() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := make([]int, len(s.live))
-	for i, l := range s.live {
-		ids[i] = l.id
+	for i, session := range s.live {
+		ids[i] = session.id
 	}
 	slices.Sort(ids)
 	return ids

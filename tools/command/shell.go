@@ -51,8 +51,8 @@ type commandPlace struct {
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
-// shellCommandLaunches returns the single command of shell_command: a shell line.
-func (t *Tools) shellCommandLaunches(call tools.Call) ([]commandRequest, error) {
+// shellCommandRequests returns the single command of shell_command: a shell line.
+func (t *Tools) shellCommandRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		commandPlace
 		Command string `json:"command"`
@@ -66,8 +66,8 @@ func (t *Tools) shellCommandLaunches(call tools.Call) ([]commandRequest, error) 
 	}}, nil
 }
 
-// shellLaunches returns the commands of a call of shell, in any of its forms.
-func (t *Tools) shellLaunches(call tools.Call) ([]commandRequest, error) {
+// shellRequests returns the commands of a call of shell, in any of its forms.
+func (t *Tools) shellRequests(call tools.Call) ([]commandRequest, error) {
 	switch call.Form {
 	case tools.ShellAction:
 		return t.shellAction(call)
@@ -95,8 +95,8 @@ func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequ
 }
 
 // runToEnd runs one command to its end. layout returns the text that precedes the command's output.
-func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest, layout func(tools.Ran) string) (tools.Result, error) {
-	ran, err := t.run(ctx, l)
+func (t *Tools) runToEnd(ctx context.Context, tool string, request commandRequest, layout func(tools.Ran) string) (tools.Result, error) {
+	ran, err := t.run(ctx, request)
 	switch {
 	case err != nil:
 		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
@@ -127,30 +127,30 @@ func (r runResult) refused(failed string) tools.Result {
 
 // begin starts a command and returns it. If it returns nil, instead is the result: that of a patch, if the command only
 // applies one, or why nothing was started.
-func (t *Tools) begin(ctx context.Context, l commandRequest) (r *startedCommand, instead runResult, err error) {
-	if problem := misplacedPatch(l.argv); problem != "" {
+func (t *Tools) begin(ctx context.Context, request commandRequest) (r *runningCommand, otherwise runResult, err error) {
+	if problem := misplacedPatch(request.argv); problem != "" {
 		return nil, runResult{refusal: problem}, nil
 	}
 	began := time.Now()
-	if p, ok := t.patchIn(l.argv); ok {
-		result, err := t.applyPatch(ctx, p, l.workdir)
+	if p, ok := t.patchIn(request.argv); ok {
+		result, err := t.applyPatch(ctx, p, request.workdir)
 		ran := tools.Ran{Output: result.Output, Took: time.Since(began)}
 		if result.Failed {
 			ran.ExitCode = 1
 		}
 		return nil, runResult{Ran: ran, detail: result.Detail}, err
 	}
-	if d, denied := t.refusalFor(l); denied {
+	if d, denied := t.refusalFor(request); denied {
 		return nil, runResult{refusal: d.Words(), detail: map[string]any{"denied": d.Rule}}, nil
 	}
-	r, problem := t.start(l)
+	r, problem := t.start(request)
 	return r, runResult{problem: problem}, nil
 }
 
 // run runs a command to its end or time limit, or applies its patch.
-func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
+func (t *Tools) run(ctx context.Context, request commandRequest) (runResult, error) {
 	began := time.Now()
-	r, instead, err := t.begin(ctx, l)
+	r, instead, err := t.begin(ctx, request)
 	if r == nil {
 		return instead, err
 	}

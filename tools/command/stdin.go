@@ -60,11 +60,11 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	}
 	until := time.Now().Add(a.patience())
 	unwritten := s.write(ctx, a.Chars, until)
-	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.startedCommand)
+	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.runningCommand)
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
-	p := callNews{callID: call.ID, took: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
+	p := report{callID: call.ID, took: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
 	switch {
 	case ended:
 	case unwritten != nil:
@@ -73,7 +73,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 		return p.runningResult(s), nil
 	}
 	t.sessions.remove(s)
-	return p.endResult(s.startedCommand)
+	return p.endResult(s.runningCommand)
 }
 
 // write types chars into the session's terminal, or interrupts a command without one.

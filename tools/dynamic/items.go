@@ -38,9 +38,9 @@ func itemsIn(text []byte) ([]json.RawMessage, bool) {
 	})
 }
 
-// resultOf converts items for a model: the texts, then the images, each replaced by a line. It
+// itemsResult converts items for a model: the texts, then the images, each replaced by a line. It
 // mentions invalid items.
-func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
+func itemsResult(ctx context.Context, items []json.RawMessage) tools.Result {
 	var lines []string
 	var images tools.Images
 	for _, raw := range items {
@@ -50,7 +50,7 @@ func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 		case err == nil && i.Type == textItem && i.Text != nil:
 			lines = append(lines, strings.TrimSuffix(*i.Text, "\n"))
 		case err == nil && i.Type == imageItem && i.Image != nil:
-			lines = append(lines, shown(ctx, &images, *i.Image))
+			lines = append(lines, addImage(ctx, &images, *i.Image))
 		default:
 			lines = append(lines, "[An item is left out: it is neither "+textItem+" with text nor "+imageItem+" with image_url.]")
 		}
@@ -58,8 +58,8 @@ func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Added, Detail: images.Detail()}
 }
 
-// shown adds the image of a data URL and describes it.
-func shown(ctx context.Context, images *tools.Images, url string) string {
+// addImage adds the image of a data URL and describes it.
+func addImage(ctx context.Context, images *tools.Images, url string) string {
 	words, err := images.AddURL(ctx, url)
 	if err != nil {
 		return fmt.Sprintf("[An image is left out: %v]", err)
@@ -67,37 +67,37 @@ func shown(ctx context.Context, images *tools.Images, url string) string {
 	return "[Image: " + words + "]"
 }
 
-// taken collects a program's output. It holds a possible list of items to its end and captures
+// output collects a program's output. It holds a possible list of items to its end and captures
 // anything else at once.
-type taken struct {
+type output struct {
 	capture *tools.Capture
-	held    []byte
-	text    bool
+	pending []byte
+	isText  bool
 }
 
-func (t *taken) Write(p []byte) (int, error) {
-	if t.text {
+func (t *output) Write(p []byte) (int, error) {
+	if t.isText {
 		return t.capture.Write(p)
 	}
-	t.held = append(t.held, p...)
-	begin := bytes.TrimLeft(t.held, " \t\r\n")
-	if len(begin) > 0 && begin[0] != '[' || len(t.held) > maxItems {
+	t.pending = append(t.pending, p...)
+	begin := bytes.TrimLeft(t.pending, " \t\r\n")
+	if len(begin) > 0 && begin[0] != '[' || len(t.pending) > maxItems {
 		t.release()
 	}
 	return len(p), nil
 }
 
 // release treats held output as text.
-func (t *taken) release() {
-	_, _ = t.capture.Write(t.held) // it can't fail
-	t.held, t.text = nil, true
+func (t *output) release() {
+	_, _ = t.capture.Write(t.pending) // it can't fail
+	t.pending, t.isText = nil, true
 }
 
 // items returns the printed items, if any.
-func (t *taken) items() ([]json.RawMessage, bool) {
-	items, are := itemsIn(t.held)
-	if !are {
+func (t *output) items() ([]json.RawMessage, bool) {
+	items, ok := itemsIn(t.pending)
+	if !ok {
 		t.release()
 	}
-	return items, are
+	return items, ok
 }

@@ -22,60 +22,60 @@ type Program struct {
 	Env     []string // all of the environment
 }
 
-// maxLast is how many bytes of the end of standard error are kept for the record.
-const maxLast = 2 << 10
+// maxStderrTail is how many bytes of the end of standard error are kept for the record.
+const maxStderrTail = 2 << 10
 
 // NewTool returns a tool that starts a program for each call, with the arguments as JSON on standard
 // input. Its output is the result: text or a JSON list of items. Calls mutate, because the effects
 // are unknown.
 func NewTool(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Limit: maxLast}}
+		r := programCall{name: spec.Name, stdout: output{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), stderrTail: clip.Tail{Limit: maxStderrTail}}
 		return r.run(ctx, program, timeout, call.Input)
 	}}
 }
 
-// running is a program that answers a call.
-type running struct {
-	name   string
-	stdout taken
-	stderr *tools.Capture
-	last   clip.Tail // of stderr
+// programCall is a program that answers a call.
+type programCall struct {
+	name       string
+	stdout     output
+	stderr     *tools.Capture
+	stderrTail clip.Tail // of stderr
 }
 
 // run starts the program, waits for its end or the timeout, and returns its result or why it failed.
-func (r *running) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {
+func (r *programCall) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	status, err := attached.Run(limited, program.Sandbox.Start, sandbox.Command{Argv: program.Argv, Dir: program.Dir, Env: program.Env}, attached.Streams{
 		Input:  strings.NewReader(input + "\n"), // a shell reads lines
-		Output: attached.To(&r.stdout), Errors: attached.To(io.MultiWriter(r.stderr, &r.last)),
+		Output: attached.To(&r.stdout), Errors: attached.To(io.MultiWriter(r.stderr, &r.stderrTail)),
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotStarted):
 		return tools.Result{}, err
 	case ctx.Err() != nil:
-		return r.failed("was ended"), ctx.Err()
+		return r.failedResult("was ended"), ctx.Err()
 	case limited.Err() != nil:
-		failed := r.failed(fmt.Sprintf("took longer than %s and was ended", timeout))
+		failed := r.failedResult(fmt.Sprintf("took longer than %s and was ended", timeout))
 		failed.Detail["timed_out"] = true
 		return failed, nil
 	case err != nil:
-		return r.failed("was ended"), err
+		return r.failedResult("was ended"), err
 	case status.ExitCode != 0:
-		failed := r.failed(attached.Ending(status, nil))
+		failed := r.failedResult(attached.Ending(status, nil))
 		failed.Detail["exit_code"] = status.ExitCode
 		return failed, nil
 	}
-	return r.done(limited), nil
+	return r.succeededResult(limited), nil
 }
 
-// done returns a successful program's result.
-func (r *running) done(ctx context.Context) tools.Result {
+// succeededResult returns a successful program's result.
+func (r *programCall) succeededResult(ctx context.Context) tools.Result {
 	_ = r.stderr.Take().Close()
 	result := tools.Result{}
-	if items, are := r.stdout.items(); are {
-		result = resultOf(ctx, items)
+	if items, ok := r.stdout.items(); ok {
+		result = itemsResult(ctx, items)
 	} else if result.Printed = r.stdout.capture.Take(); result.Printed.Bytes() == 0 {
 		result = tools.Result{Output: r.name + " printed nothing."}
 	}
@@ -83,26 +83,26 @@ func (r *running) done(ctx context.Context) tools.Result {
 		result.Detail = map[string]any{}
 	}
 	result.Detail["exit_code"] = 0
-	if words := r.last.String(); words != "" {
+	if words := r.stderrTail.String(); words != "" {
 		result.Detail["stderr"] = words
 	}
 	return result
 }
 
-// failed returns a failed program's standard error, or without any its other output.
-func (r *running) failed(how string) tools.Result {
-	if !r.stdout.text {
+// failedResult returns a failed program's standard error, or without any its other output.
+func (r *programCall) failedResult(outcome string) tools.Result {
+	if !r.stdout.isText {
 		r.stdout.release()
 	}
-	said, printed := r.stderr.Take(), r.stdout.capture.Take()
-	from := "standard error"
-	if said.Bytes() == 0 {
-		said, printed, from = printed, said, "standard output"
+	stderr, stdout := r.stderr.Take(), r.stdout.capture.Take()
+	shown, dropped, stream := stderr, stdout, "standard error"
+	if stderr.Bytes() == 0 {
+		shown, dropped, stream = stdout, stderr, "standard output"
 	}
-	_ = printed.Close()
-	result := tools.Result{Output: fmt.Sprintf("%s %s, and printed nothing.", r.name, how), Failed: true, Detail: map[string]any{}}
-	if said.Bytes() > 0 {
-		result.Output, result.Printed = fmt.Sprintf("%s %s. On its %s:\n", r.name, how, from), said
+	_ = dropped.Close()
+	result := tools.Result{Output: fmt.Sprintf("%s %s, and printed nothing.", r.name, outcome), Failed: true, Detail: map[string]any{}}
+	if shown.Bytes() > 0 {
+		result.Output, result.Printed = fmt.Sprintf("%s %s. On its %s:\n", r.name, outcome, stream), shown
 	}
 	return result
 }

@@ -91,7 +91,7 @@ type query struct {
 
 func (a *grepArguments) query() (query, error) {
 	a.Path = cmp.Or(a.Path, ".")
-	q := query{limit: min(whole(a.Limit, defaultFound), maxFound)}
+	q := query{limit: min(toCount(a.Limit, defaultFound), maxFound)}
 	if q.limit < 1 {
 		return q, refusal("limit must be greater than zero")
 	}

@@ -37,9 +37,9 @@ type block struct {
 // block returns the settings. offset and limit are the call's.
 func (a blockArguments) block(offset, limit int) (block, error) {
 	b := block{
-		anchor: whole(a.Anchor, offset), levels: whole(a.Levels, 0),
+		anchor: toCount(a.Anchor, offset), levels: toCount(a.Levels, 0),
 		siblings: a.Siblings, header: a.Header == nil || *a.Header,
-		limit: min(limit, maxBlock, whole(a.Lines, limit)),
+		limit: min(limit, maxBlock, toCount(a.Lines, limit)),
 	}
 	switch {
 	case b.anchor < 1:

@@ -75,7 +75,7 @@ func (p resolver) absolutePath(location location) string {
 
 // window returns the requested part of the listing.
 func (a listArguments) window() (*listing, error) {
-	l := &listing{first: whole(a.Offset, 1), limit: whole(a.Limit, defaultEntries), depth: whole(a.Depth, defaultDepth)}
+	l := &listing{first: toCount(a.Offset, 1), limit: toCount(a.Limit, defaultEntries), depth: toCount(a.Depth, defaultDepth)}
 	switch {
 	case l.first < 1:
 		return nil, refusal("offset must be a 1-indexed entry number")

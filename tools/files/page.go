@@ -33,7 +33,7 @@ func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Pa
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	page, err := resolver(o).page(limited, name, first, maxLines)
-	return page, inTime(ctx, limited, name, err)
+	return page, explainTimeout(ctx, limited, name, err)
 }
 
 // page reads the whole file, for its digest and number of lines, and keeps the lines of the page. A page ends
@@ -45,8 +45,8 @@ func (p resolver) page(ctx context.Context, name string, first, maxLines int) (P
 	}
 	defer file.Close()
 	digest := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, digest), 64<<10), longest: maxShown}
-	if why := lines.notText(name); why != "" {
+	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(contextReader{ctx, file}, digest), 64<<10), longest: maxShown}
+	if why := lines.whyNotText(name); why != "" {
 		return Page{}, refusal(why)
 	}
 	page, room := Page{First: first}, maxPage
@@ -101,12 +101,11 @@ func (p resolver) suggestNames(name string, err error) error {
 	entries, _ := dir.ReadDir(maxLookedAt)
 	var similar []string
 	for _, entry := range entries {
-		entryName, wanted := strings.ToLower(entry.Name()), strings.ToLower(base)
-		if !strings.Contains(entryName, wanted) && (len(entryName) < minSuggestedLength || !strings.Contains(wanted, entryName)) || inGitDirectory(entry.Name()) {
+		if inGitDirectory(entry.Name()) || !isSimilarName(entry.Name(), base) {
 			continue
 		}
-		if beside, hidden := p.locate(folder + entry.Name()); hidden == nil { // which commands see
-			beside.close()
+		if found, refused := p.locate(folder + entry.Name()); refused == nil { // commands can see the file
+			found.close()
 			similar = append(similar, oneLine(folder+entry.Name()))
 		}
 	}
@@ -115,6 +114,15 @@ func (p resolver) suggestNames(name string, err error) error {
 	}
 	slices.Sort(similar)
 	return refused + refusal("; did you mean "+strings.Join(similar[:min(len(similar), maxSuggestions)], ", ")+"?")
+}
+
+// isSimilarName reports whether one of two names contains the other. A very short name is in too many others.
+func isSimilarName(name, wanted string) bool {
+	name, wanted = strings.ToLower(name), strings.ToLower(wanted)
+	if strings.Contains(name, wanted) {
+		return true
+	}
+	return len(name) >= minSuggestedLength && strings.Contains(wanted, name)
 }
 
 // Refused returns the model's text of an error.
@@ -159,7 +167,9 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLin
 		if readErr != nil { // it has gone since
 			continue
 		}
-		all.Files, maxLines, all.More = append(all.Files, FileMatches{name, lines}), maxLines-len(lines), all.More || more
+		all.Files = append(all.Files, FileMatches{name, lines})
+		all.More = all.More || more
+		maxLines -= len(lines)
 	}
 	if err == nil {
 		err = limited.Err()
@@ -178,7 +188,7 @@ func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxL
 		return nil, false, err
 	}
 	defer file.Close()
-	read := bufio.NewReaderSize(until{ctx, file}, 64<<10)
+	read := bufio.NewReaderSize(contextReader{ctx, file}, 64<<10)
 	lines := &lineReader{from: read, longest: maxShown}
 	for {
 		ok, err := lines.next()

@@ -60,27 +60,27 @@ type readArguments struct {
 }
 
 func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
-	late, cancel := context.WithTimeout(ctx, readPatience)
+	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	text, err := p.read(late, a)
-	return tools.Result{Output: text}, inTime(ctx, late, a.Path, err)
+	text, err := p.read(limited, a)
+	return tools.Result{Output: text}, explainTimeout(ctx, limited, a.Path, err)
 }
 
-// inTime returns the error of reading a file, reworded after a timeout.
-func inTime(ctx, late context.Context, name string, err error) error {
-	if err != nil && late.Err() != nil && ctx.Err() == nil {
+// explainTimeout returns the error of reading a file, reworded after a timeout.
+func explainTimeout(ctx, limited context.Context, name string, err error) error {
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
 	}
 	return err
 }
 
-// until is a reader that fails when ctx ends, because a single line may be endless.
-type until struct {
+// contextReader is a reader that fails when ctx ends, because a single line may be endless.
+type contextReader struct {
 	ctx  context.Context
 	file *os.File
 }
 
-func (u until) Read(p []byte) (int, error) {
+func (u contextReader) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, u.ctx.Err()
 	}
@@ -88,7 +88,7 @@ func (u until) Read(p []byte) (int, error) {
 }
 
 func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
-	shown, err := a.part()
+	mode, err := a.mode()
 	if err != nil {
 		return "", err
 	}
@@ -97,20 +97,20 @@ func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10), longest: maxLine}
-	if why := lines.notText(a.Path); why != "" {
+	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), longest: maxLine}
+	if why := lines.whyNotText(a.Path); why != "" {
 		return "", refusal(why)
 	}
-	return shown.read(ctx, lines)
+	return mode.read(ctx, lines)
 }
 
-// part is a requested part of a file.
-type part interface {
+// readMode is a requested part of a file.
+type readMode interface {
 	read(ctx context.Context, lines *lineReader) (string, error)
 }
 
-func (a readArguments) part() (part, error) {
-	offset, limit := whole(a.Offset, 1), whole(a.Limit, defaultLines)
+func (a readArguments) mode() (readMode, error) {
+	offset, limit := toCount(a.Offset, 1), toCount(a.Limit, defaultLines)
 	switch {
 	case offset < 1:
 		return nil, refusal("offset must be a 1-indexed line number")
@@ -122,8 +122,8 @@ func (a readArguments) part() (part, error) {
 	return &page{first: offset, last: offset + limit - 1}, nil
 }
 
-// whole converts a call's number to a count, or returns otherwise.
-func whole(given *float64, otherwise int) int {
+// toCount converts a call's number to a count, or returns otherwise.
+func toCount(given *float64, otherwise int) int {
 	if given == nil {
 		return otherwise
 	}
@@ -134,8 +134,8 @@ func whole(given *float64, otherwise int) int {
 type page struct {
 	first, last int
 	text        strings.Builder
-	shown       int
-	foreign     bool // a line is not UTF-8
+	shownLines  int
+	invalidUTF8 bool // a line is not UTF-8
 	more        bool
 }
 
@@ -146,7 +146,7 @@ func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
 	switch {
 	case lines.number == 0:
 		return "The file is empty.", nil
-	case p.shown == 0:
+	case p.shownLines == 0:
 		return "", refusal(fmt.Sprintf("offset exceeds file length: the last line is %d", lines.number))
 	}
 	return p.String(), nil
@@ -171,16 +171,16 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 		}
 		text := lines.text()
 		fmt.Fprintf(&p.text, "L%d: %s\n", lines.number, text)
-		p.foreign = p.foreign || !utf8.ValidString(text)
-		p.shown++
+		p.invalidUTF8 = p.invalidUTF8 || !utf8.ValidString(text)
+		p.shownLines++
 	}
 }
 
 func (p *page) String() string {
 	if p.more {
-		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shown)
+		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shownLines)
 	}
-	if p.foreign {
+	if p.invalidUTF8 {
 		p.text.WriteString("(some lines are not UTF-8: patches can't match what is shown as \uFFFD; change those lines with a command)\n")
 	}
 	return p.text.String()
@@ -195,8 +195,8 @@ type lineReader struct {
 	length  int    // length of the current line in bytes, without its end
 }
 
-// notText explains why a file is not shown as text, or returns "".
-func (l *lineReader) notText(name string) string {
+// whyNotText explains why a file is not shown as text, or returns "".
+func (l *lineReader) whyNotText(name string) string {
 	head, _ := l.from.Peek(charset.Head) // next reports an error
 	encoding := charset.Of(head)
 	switch {

@@ -27,7 +27,7 @@ func (g grepFiles) search(ctx context.Context, location location, q query) (sear
 	s := &search{tree: tree.Tree, query: q, files: files}
 	hits, err := s.searchAll(ctx)
 	result := searchResult{more: len(hits) > q.limit, searched: min(s.next, len(files)), total: len(files)}
-	if !result.more && err == nil { // else it depends on the machine which files were looked into
+	if !result.more && err == nil { // after an early stop, the searched files depend on the speed of the machine
 		slices.Sort(s.unsearched)
 		for _, i := range s.unsearched {
 			result.unsearched = append(result.unsearched, g.named(location, files[i].Path))

@@ -30,11 +30,11 @@ func (s *Session) Tool(offered Offered) tools.Tool {
 // call calls a tool once. If ctx ends first, the library sends the server a cancellation.
 func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
-	asked := s.declined.Load()
+	declinedBefore := s.declined.Load()
 	limited, cancel := s.callContext(ctx)
 	defer cancel()
 	answer, err := s.callWithAnswers(limited, &sdk.CallToolParams{Name: tool, Arguments: arguments})
-	if n := s.declined.Load() - asked; n > 0 {
+	if n := s.declined.Load() - declinedBefore; n > 0 {
 		detail["declined"] = n // it includes questions of parallel calls
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	}
 	result := s.result(answer, detail)
 	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
-		result.Object = object(answer)
+		result.Object = jsonObject(answer)
 	}
 	return result, nil
 }
@@ -53,7 +53,7 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 // callContext returns a call's context, which also ends with the session.
 func (s *Session) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
-	release := context.AfterFunc(s.context, cancel)
+	release := context.AfterFunc(s.lifetime, cancel)
 	return ctx, func() {
 		release()
 		cancel()
@@ -106,7 +106,7 @@ func endsSession(err error) bool {
 // failedResult returns the model's result for a failed call, and adds the cause to detail. It ends the
 // session if the error does.
 func (s *Session) failedResult(err error, detail map[string]any) tools.Result {
-	wire, refused := refusal(err)
+	wire, refused := serverRefusal(err)
 	ended := s.Ended()
 	if ended == nil && !refused && endsSession(err) {
 		ended = err

@@ -39,7 +39,7 @@ func NewClient(remote Remote) (*http.Client, error) {
 		headers.Set("Authorization", "Bearer "+remote.Bearer)
 	}
 	return &http.Client{
-		Transport: &oneHost{base: directTransport(address.Scheme), origin: originOf(address), headers: headers},
+		Transport: &originTransport{base: directTransport(address.Scheme), origin: originOf(address), headers: headers},
 		CheckRedirect: func(request *http.Request, before []*http.Request) error {
 			if originOf(request.URL) != originOf(address) {
 				return fmt.Errorf("it redirects to %s, and only %s may be reached; write that address in url if it is right", request.URL.Host, address.Host)
@@ -105,15 +105,15 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// oneHost is a transport that adds headers for one origin and refuses others.
-type oneHost struct {
+// originTransport is a transport that adds headers for one origin and refuses others.
+type originTransport struct {
 	base    *http.Transport
 	origin  string
 	headers http.Header
 }
 
 // RoundTrip sends a request to the origin, with the headers. It returns an error for any other origin.
-func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
+func (o *originTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if origin := originOf(request.URL); origin != o.origin {
 		return nil, fmt.Errorf("%s may not be reached, only %s", origin, o.origin)
 	}
@@ -127,7 +127,7 @@ func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections implements http.Client.CloseIdleConnections.
-func (o *oneHost) CloseIdleConnections() { o.base.CloseIdleConnections() }
+func (o *originTransport) CloseIdleConnections() { o.base.CloseIdleConnections() }
 
 // boundedTransport is a session's transport. Its requests end with ctx, and its answers are bounded.
 type boundedTransport struct {

@@ -22,7 +22,7 @@ import (
 const (
 	maxLineBytes        = 16 << 20 // bytes of one message, which may contain an image
 	maxUnrequestedBytes = 32 << 20 // bytes between two answers: notifications, requests and invalid lines
-	maxInvalidLine      = 200      // stored bytes of an invalid line
+	maxInvalidLineBytes = 200      // stored bytes of an invalid line
 	maxServerRequests   = 64       // requests of the server without an answer yet
 )
 
@@ -37,17 +37,17 @@ type lineConn struct {
 	outgoing       chan outgoing
 	running        sync.WaitGroup
 
-	closing   sync.Once
-	closed    chan struct{}
-	failing   sync.Once
-	failed    chan struct{} // closed after err is set
-	err       error
-	readEnded chan struct{} // closed when read has returned
+	closing  sync.Once
+	closed   chan struct{}
+	failing  sync.Once
+	failed   chan struct{} // closed after err is set
+	err      error
+	readDone chan struct{} // closed when read has returned
 
-	mu                 sync.Mutex
-	openRequests       map[jsonrpc.ID]bool // requests that were written and not answered
-	openServerRequests map[jsonrpc.ID]bool // requests of the server that are not answered
-	firstInvalid       string              // the beginning of the first invalid line
+	mu               sync.Mutex
+	unanswered       map[jsonrpc.ID]bool // requests that were written and not answered
+	unansweredServer map[jsonrpc.ID]bool // requests of the server that are not answered
+	firstInvalid     string              // the beginning of the first invalid line
 }
 
 // newLineConn returns a lineConn and starts its reading and writing goroutines.
@@ -55,8 +55,8 @@ func newLineConn(process *Process, onToolsChanged func()) *lineConn {
 	c := &lineConn{
 		process: process, onToolsChanged: onToolsChanged,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
-		closed: make(chan struct{}), failed: make(chan struct{}), readEnded: make(chan struct{}),
-		openRequests: map[jsonrpc.ID]bool{}, openServerRequests: map[jsonrpc.ID]bool{},
+		closed: make(chan struct{}), failed: make(chan struct{}), readDone: make(chan struct{}),
+		unanswered: map[jsonrpc.ID]bool{}, unansweredServer: map[jsonrpc.ID]bool{},
 	}
 	c.running.Go(c.read)
 	c.running.Go(c.write)
@@ -73,7 +73,7 @@ const exitTimeout = 500 * time.Millisecond
 func (c *lineConn) stop() error {
 	c.Close()
 	select {
-	case <-c.readEnded:
+	case <-c.readDone:
 	case <-time.After(exitTimeout):
 	}
 	err := c.process.End()
@@ -141,7 +141,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
-	c.recordRequests(message)
+	c.trackRequests(message)
 	out := outgoing{data: append(toServer(data), '\n'), done: make(chan error, 1)}
 	select {
 	case c.outgoing <- out:
@@ -180,18 +180,18 @@ func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	}
 }
 
-// recordRequests records a request that the server must answer, or removes a server's request that the
+// trackRequests records a request that the server must answer, or removes a server's request that the
 // message answers.
-func (c *lineConn) recordRequests(message jsonrpc.Message) {
+func (c *lineConn) trackRequests(message jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch message := message.(type) {
 	case *jsonrpc.Request:
 		if message.IsCall() {
-			c.openRequests[message.ID] = true
+			c.unanswered[message.ID] = true
 		}
 	case *jsonrpc.Response:
-		delete(c.openServerRequests, message.ID)
+		delete(c.unansweredServer, message.ID)
 	}
 }
 
@@ -219,9 +219,9 @@ func (c *lineConn) Close() error {
 
 // read forwards messages until the server closes its output or exceeds a bound.
 func (c *lineConn) read() {
-	defer close(c.readEnded)
+	defer close(c.readDone)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
-	unasked := 0
+	unrequestedBytes := 0
 	for {
 		line, err := readLine(reader)
 		if err != nil {
@@ -233,11 +233,11 @@ func (c *lineConn) read() {
 			c.fail(err)
 			return
 		}
-		unasked += len(line) + 1
+		unrequestedBytes += len(line) + 1
 		if answers {
-			unasked = 0
+			unrequestedBytes = 0
 		}
-		if unasked > maxUnrequestedBytes {
+		if unrequestedBytes > maxUnrequestedBytes {
 			c.fail(fmt.Errorf("it sent more than %d MiB that answer nothing", maxUnrequestedBytes>>20))
 			return
 		}
@@ -283,7 +283,7 @@ func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 			c.recordInvalidLine(raw)
 			continue
 		}
-		wanted, answer, err := c.isWanted(message)
+		wanted, answer, err := c.classify(message)
 		answers = answers || answer
 		if err != nil {
 			return answers, err
@@ -316,21 +316,21 @@ func (c *lineConn) recordInvalidLine(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.firstInvalid == "" {
-		c.firstInvalid = clip.Visible(string(line), maxInvalidLine)
+		c.firstInvalid = clip.Visible(string(line), maxInvalidLineBytes)
 	}
 }
 
-// isWanted reports whether the library needs a message: a request, or the answer to one of our requests.
+// classify reports whether the library needs a message: a request, or the answer to one of our requests.
 // It handles the notification of changed tools itself and drops all others. The error is about too many
 // requests.
-func (c *lineConn) isWanted(message jsonrpc.Message) (wanted, answer bool, err error) {
+func (c *lineConn) classify(message jsonrpc.Message) (wanted, answer bool, err error) {
 	switch message := message.(type) {
 	case *jsonrpc.Response:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		asked := c.openRequests[message.ID]
-		delete(c.openRequests, message.ID)
-		return asked, asked, nil
+		isAnswer := c.unanswered[message.ID]
+		delete(c.unanswered, message.ID)
+		return isAnswer, isAnswer, nil
 	case *jsonrpc.Request:
 		if message.IsCall() {
 			return true, false, c.countServerRequest(message.ID)
@@ -346,9 +346,9 @@ func (c *lineConn) isWanted(message jsonrpc.Message) (wanted, answer bool, err e
 func (c *lineConn) countServerRequest(id jsonrpc.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.openServerRequests) >= maxServerRequests {
+	if len(c.unansweredServer) >= maxServerRequests {
 		return fmt.Errorf("it made more than %d requests without taking the answers", maxServerRequests)
 	}
-	c.openServerRequests[id] = true
+	c.unansweredServer[id] = true
 	return nil
 }

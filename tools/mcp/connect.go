@@ -27,30 +27,32 @@ const (
 func (s *Session) connect(ctx context.Context) error {
 	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
 	probing, cancel := context.WithTimeout(ctx, probe)
-	first := s.connectOnce(probing, newestRevision)
-	slow := probing.Err() != nil
+	newestErr := s.connectOnce(probing, newestRevision)
+	timedOut := probing.Err() != nil
 	cancel()
-	if first == nil {
+	if newestErr == nil {
 		return nil
 	}
-	if _, unstarted := errors.AsType[*startError](first); unstarted || ctx.Err() != nil {
-		return s.failure(ctx, first)
+	if _, unstarted := errors.AsType[*startError](newestErr); unstarted || ctx.Err() != nil {
+		return s.explainFailure(ctx, newestErr)
 	}
-	second := s.connectOnce(ctx, olderRevision)
-	if _, answered := refusal(second); answered && slow && ctx.Err() == nil {
-		second = s.connectOnce(ctx, newestRevision) // the server started slowly, and does not know older revisions
-	} else if second == nil {
+	err := s.connectOnce(ctx, olderRevision)
+	if err == nil {
 		s.list.Restarted = true
+		return nil
 	}
-	if second != nil {
-		return s.failure(ctx, second)
+	if _, refused := serverRefusal(err); refused && timedOut && ctx.Err() == nil {
+		err = s.connectOnce(ctx, newestRevision) // the server started slowly, and does not know older revisions
+	}
+	if err != nil {
+		return s.explainFailure(ctx, err)
 	}
 	return nil
 }
 
 // connectOnce connects to a new process, or to the URL, and requests a revision.
 func (s *Session) connectOnce(ctx context.Context, revision string) error {
-	l, transport, err := s.openTransport(ctx)
+	link, transport, err := s.openTransport(ctx)
 	if err != nil {
 		return &startError{err}
 	}
@@ -63,40 +65,40 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 		session, err := s.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 		connected <- outcome{session, err}
 	}()
-	var o outcome
+	var result outcome
 	select {
-	case o = <-connected:
+	case result = <-connected:
 	case <-ctx.Done():
-		stopped := l.stop()
+		stopped := link.stop()
 		select {
-		case o = <-connected: // the session may have opened at the last moment
-			if o.err == nil {
-				o.session.Close()
+		case result = <-connected: // the session may have opened at the last moment
+			if result.err == nil {
+				result.session.Close()
 			}
 		case <-time.After(closeTime):
 		}
-		return errors.Join(s.silenceError(ctx, l), stopped)
+		return errors.Join(s.silenceAfterTimeout(ctx, link), stopped)
 	}
-	if o.err != nil {
-		err := s.silenceError(ctx, l)
+	if result.err != nil {
+		err := s.silenceAfterTimeout(ctx, link)
 		if err == nil {
-			err = cmp.Or(l.lossReason(), o.err)
+			err = cmp.Or(link.lossReason(), result.err)
 		}
-		l.stop()
+		link.stop()
 		return err
 	}
-	l.session = o.session
-	s.link = l
+	link.session = result.session
+	s.link = link
 	s.connected.Store(true)
 	return nil
 }
 
-// silenceError returns a *silence if ctx has ended, or else nil.
-func (s *Session) silenceError(ctx context.Context, l *connection) error {
+// silenceAfterTimeout returns a *silence if ctx has ended, or else nil.
+func (s *Session) silenceAfterTimeout(ctx context.Context, l *connection) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return &silence{cause: ctx.Err(), noise: l.firstInvalidLine()}
+	return &silenceError{cause: ctx.Err(), invalidLine: l.firstInvalidLine()}
 }
 
 // openTransport opens the transport to the server.
@@ -143,8 +145,8 @@ func (s *Session) recordLoss(why error) bool {
 // codeRejected is the library's code for its own transport errors.
 const codeRejected = -32005
 
-// refusal returns the error that the server has answered, and reports whether err is one.
-func refusal(err error) (*jsonrpc.Error, bool) {
+// serverRefusal returns the error that the server has answered, and reports whether err is one.
+func serverRefusal(err error) (*jsonrpc.Error, bool) {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	return wire, ok && wire.Code != codeRejected
 }
@@ -155,47 +157,47 @@ type startError struct{ err error }
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// silence reports a server that did not answer.
-type silence struct {
-	cause error
-	noise string
+// silenceError reports a server that did not answer.
+type silenceError struct {
+	cause       error
+	invalidLine string
 }
 
-func (e *silence) Error() string { return "it did not answer in time" }
-func (e *silence) Unwrap() error { return e.cause }
+func (e *silenceError) Error() string { return "it did not answer in time" }
+func (e *silenceError) Unwrap() error { return e.cause }
 
-// failure returns the *Error that explains to a person why there is no session.
-func (s *Session) failure(ctx context.Context, err error) *Error {
-	const log = "look at what it wrote to standard error"
+// explainFailure returns the *Error that explains to a person why there is no session.
+func (s *Session) explainFailure(ctx context.Context, err error) *Error {
+	const hint = "look at what it wrote to standard error"
 	e := &Error{Reason: ReasonStart, Err: err}
-	begin := fmt.Sprintf("the MCP server %s ", s.server.Name)
-	quiet, silent := errors.AsType[*silence](err)
-	_, wire := refusal(err)
-	_, web := errors.AsType[*url.Error](err)
-	_, unstarted := errors.AsType[*startError](err)
+	prefix := fmt.Sprintf("the MCP server %s ", s.server.Name)
+	silent, isSilent := errors.AsType[*silenceError](err)
+	_, isRefusal := serverRefusal(err)
+	_, isUnreachable := errors.AsType[*url.Error](err)
+	_, isUnstarted := errors.AsType[*startError](err)
 	switch {
-	case unstarted && errors.Is(err, context.DeadlineExceeded):
-		e.Words = begin + s.describeTimeout()
-	case unstarted && errors.Is(context.Cause(ctx), context.Canceled):
-		e.Words = begin + "was not waited for: the run was ended"
-	case unstarted:
-		e.Words = begin + "could not be started: " + oneLine(err.Error())
-	case silent && errors.Is(context.Cause(ctx), context.Canceled):
-		e.Words = begin + "was not waited for: the run was ended"
-	case silent && quiet.noise != "":
+	case isUnstarted && errors.Is(err, context.DeadlineExceeded):
+		e.Words = prefix + s.describeTimeout()
+	case isUnstarted && errors.Is(context.Cause(ctx), context.Canceled):
+		e.Words = prefix + "was not waited for: the run was ended"
+	case isUnstarted:
+		e.Words = prefix + "could not be started: " + oneLine(err.Error())
+	case isSilent && errors.Is(context.Cause(ctx), context.Canceled):
+		e.Words = prefix + "was not waited for: the run was ended"
+	case isSilent && silent.invalidLine != "":
 		e.Reason = ReasonProtocol
-		e.Words = begin + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), quiet.noise)
-	case silent:
-		e.Words = begin + s.describeTimeout() + "; " + log
+		e.Words = prefix + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), silent.invalidLine)
+	case isSilent:
+		e.Words = prefix + s.describeTimeout() + "; " + hint
 	case errors.Is(err, errClosed):
-		e.Words = begin + "ended before it answered; " + log
-	case web:
-		e.Words = begin + "could not be reached: " + oneLine(err.Error()) + "; check url and the network"
-	case s.server.Start == nil && !wire:
-		e.Words = begin + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
+		e.Words = prefix + "ended before it answered; " + hint
+	case isUnreachable:
+		e.Words = prefix + "could not be reached: " + oneLine(err.Error()) + "; check url and the network"
+	case s.server.Start == nil && !isRefusal:
+		e.Words = prefix + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
 	default:
 		e.Reason = ReasonProtocol
-		e.Words = begin + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + log
+		e.Words = prefix + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + hint
 	}
 	return e
 }

@@ -351,7 +351,7 @@ func TestCheckURL(t *testing.T) {
 func TestClientRefusesOtherAddresses(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, Remote{URL: "http://mcp.internal:80"})
-	transport := client.Transport.(*oneHost).base
+	transport := client.Transport.(*originTransport).base
 	for address, far := range map[string]bool{"192.0.2.1:80": true, "[2001:db8::1]:80": true} {
 		_, err := transport.DialContext(t.Context(), "tcp", address)
 		if far != (err != nil && strings.Contains(err.Error(), "private and loopback")) {

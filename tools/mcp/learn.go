@@ -17,13 +17,13 @@ import (
 const (
 	maxPages        = 500       // of a list
 	maxTools        = 5000      // of a server
-	mostToolName    = 256       // bytes
+	maxToolName     = 256       // bytes
 	maxSchema       = 512 << 10 // bytes of one allowed tool
 	maxSchemas      = 16 << 20  // bytes of all allowed tools
 	maxDescription  = 8 << 10   // bytes
 	maxInstructions = 8 << 10   // bytes
 	maxAnnotations  = 2 << 10   // bytes
-	maxWord         = 100       // bytes of a name or version in words
+	maxServerName   = 100       // bytes of a name or version in words
 )
 
 // oneLine returns text of a server in one line of up to 500 bytes, for use in a sentence.
@@ -34,16 +34,16 @@ func oneLine(text string) string {
 // readDescription requests the server's description and tools, and fills s.list. It returns an *Error if
 // the job cannot use the server.
 func (s *Session) readDescription(ctx context.Context) error {
-	said := s.link.session.InitializeResult()
-	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
-	s.list.Instructions = clip.Visible(said.Instructions, maxInstructions)
-	if info := said.ServerInfo; info != nil {
-		s.list.Name, s.list.Version = clip.Visible(info.Name, maxWord), clip.Visible(info.Version, maxWord)
+	initialized := s.link.session.InitializeResult()
+	s.list.Server, s.list.Revision = s.server.Name, initialized.ProtocolVersion
+	s.list.Instructions = clip.Visible(initialized.Instructions, maxInstructions)
+	if info := initialized.ServerInfo; info != nil {
+		s.list.Name, s.list.Version = clip.Visible(info.Name, maxServerName), clip.Visible(info.Version, maxServerName)
 	}
-	if c := said.Capabilities; c != nil {
+	if c := initialized.Capabilities; c != nil {
 		s.list.Resources = c.Resources != nil
 	}
-	listed, err := s.tools(ctx)
+	listed, err := s.listTools(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func (s *Session) requireOfferable(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return s.protocolError("the schemas of its tools could not be read within %s; name those that are needed in tools, or set start_timeout higher", seconds(s.server.StartTimeout))
 		}
-		if _, err := offer(s.list, tool); err != nil {
+		if _, err := toOffered(s.list, tool); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tools lists the server's tools. It drops the schemas of tools that the job does not allow.
-func (s *Session) tools(ctx context.Context) ([]Listed, error) {
+// listTools lists the server's tools. It drops the schemas of tools that the job does not allow.
+func (s *Session) listTools(ctx context.Context) ([]Listed, error) {
 	listed, seen, size := []Listed{}, map[string]bool{}, 0
 	err := pages(func(cursor string) ([]*sdk.Tool, string, error) {
 		page, err := s.link.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
@@ -83,7 +83,7 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 		return page.Tools, page.NextCursor, nil
 	}, func(page []*sdk.Tool) error {
 		for _, tool := range page {
-			l, err := s.listed(tool)
+			l, err := s.convertTool(tool)
 			if err != nil {
 				return err
 			}
@@ -104,10 +104,10 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	if err == nil {
 		return listed, nil
 	}
-	if e, is := errors.AsType[*endlessError](err); is {
+	if e, ok := errors.AsType[*endlessError](err); ok {
 		return nil, s.protocolError("its list of tools has no end: %s", e.why)
 	}
-	if e, is := errors.AsType[*Error](err); is {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e
 	}
 	return nil, s.listFailure(ctx, err)
@@ -115,18 +115,18 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 
 // listFailure returns the *Error for a request of the tools that failed.
 func (s *Session) listFailure(ctx context.Context, err error) error {
-	if silent := s.silenceError(ctx, s.link); silent != nil {
-		return s.failure(ctx, silent)
+	if silent := s.silenceAfterTimeout(ctx, s.link); silent != nil {
+		return s.explainFailure(ctx, silent)
 	}
 	if why := s.link.lossReason(); why != nil {
 		err = why
 	}
-	return s.failure(ctx, fmt.Errorf("list its tools: %w", err))
+	return s.explainFailure(ctx, fmt.Errorf("list its tools: %w", err))
 }
 
-// listed converts a tool of the protocol to a Listed, and checks its bounds.
-func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
-	if tool.Name == "" || len(tool.Name) > mostToolName {
+// convertTool converts a tool of the protocol to a Listed, and checks its bounds.
+func (s *Session) convertTool(tool *sdk.Tool) (Listed, error) {
+	if tool.Name == "" || len(tool.Name) > maxToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
 	}
 	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: clip.Visible(tool.Description, maxDescription)}
@@ -162,25 +162,25 @@ func (s Server) allows(tool string) bool {
 // requireNamedTools returns an error if the server lacks a tool that the job names in tools or deny. A
 // misspelt name in deny would otherwise allow the tool.
 func (s *Session) requireNamedTools() error {
-	var lacks, names []string
+	var missing, names []string
 	for _, tool := range s.list.Tools {
 		names = append(names, oneLine(tool.Tool))
 	}
 	for _, tool := range slices.Concat(s.server.Tools, s.server.Deny) {
-		there := slices.ContainsFunc(s.list.Tools, func(l Listed) bool { return l.Tool == tool })
-		if tool != allTools && !there {
-			lacks = append(lacks, tool)
+		exists := slices.ContainsFunc(s.list.Tools, func(l Listed) bool { return l.Tool == tool })
+		if tool != allTools && !exists {
+			missing = append(missing, tool)
 		}
 	}
-	if len(lacks) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	has := "it has none"
+	offered := "it has none"
 	if len(names) > 0 {
-		has = "it has " + enumerate(names)
+		offered = "it has " + joinUpTo20(names)
 	}
 	return &Error{
 		Reason: ReasonToolMissing,
-		Words:  fmt.Sprintf("the MCP server %s has no tool %s; %s; correct tools or deny of mcp_servers.%s", s.server.Name, strings.Join(lacks, ", "), has, s.server.Name),
+		Words:  fmt.Sprintf("the MCP server %s has no tool %s; %s; correct tools or deny of mcp_servers.%s", s.server.Name, strings.Join(missing, ", "), offered, s.server.Name),
 	}
 }

@@ -34,23 +34,23 @@ func (l List) Changed(later List) string {
 	before, now := l.allowed(), later.allowed()
 	var changes []string
 	for _, tool := range l.Tools {
-		after, there := now[tool.Tool]
+		current, exists := now[tool.Tool]
 		switch {
 		case !tool.Allowed:
-		case !there:
+		case !exists:
 			changes = append(changes, oneLine(tool.Tool)+" is not there any more")
-		case after.SHA256 != tool.SHA256:
+		case current.SHA256 != tool.SHA256:
 			changes = append(changes, oneLine(tool.Tool)+" takes other arguments")
-		case after.Description != tool.Description:
+		case current.Description != tool.Description:
 			changes = append(changes, oneLine(tool.Tool)+" is described otherwise")
 		}
 	}
 	for _, tool := range later.Tools {
-		if _, there := before[tool.Tool]; tool.Allowed && !there {
+		if _, exists := before[tool.Tool]; tool.Allowed && !exists {
 			changes = append(changes, oneLine(tool.Tool)+" is new")
 		}
 	}
-	return enumerate(changes)
+	return joinUpTo20(changes)
 }
 
 func (l List) allowed() map[string]Listed {
@@ -63,8 +63,8 @@ func (l List) allowed() map[string]Listed {
 	return allowed
 }
 
-// enumerate joins up to 20 words with commas, and adds the number of further ones.
-func enumerate(words []string) string {
+// joinUpTo20 joins up to 20 words with commas, and adds the number of further ones.
+func joinUpTo20(words []string) string {
 	const most = 20
 	if len(words) > most {
 		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)

@@ -33,8 +33,8 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 	go func() {
 		defer release()
 		defer cancel()
-		left := int64(maxUnrequestedBytes)
-		for pause := firstPause; left > 0 && b.forward(request.Clone(ctx), to, &left); pause = min(2*pause, maxPause) {
+		remaining := int64(maxUnrequestedBytes)
+		for pause := firstPause; remaining > 0 && b.forwardStream(request.Clone(ctx), to, &remaining); pause = min(2*pause, maxPause) {
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -49,9 +49,9 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 	}
 }
 
-// forward opens the server's stream, and writes its requests and notifications to to until it ends. It
+// forwardStream opens the server's stream, and writes its requests and notifications to to until it ends. It
 // subtracts the received bytes from left. It reports whether to open the stream again.
-func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, left *int64) (again bool) {
+func (b *boundedTransport) forwardStream(request *http.Request, to *io.PipeWriter, remaining *int64) (again bool) {
 	if request.Context().Err() != nil {
 		return false
 	}
@@ -66,12 +66,12 @@ func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, lef
 	events := rewrittenBody{from: bufio.NewReader(response.Body)}
 	for {
 		event, err := events.event()
-		if *left -= int64(len(event)); err != nil || *left <= 0 {
+		if *remaining -= int64(len(event)); err != nil || *remaining <= 0 {
 			return true
 		}
 		data, _ := splitEvent(event)
 		message, err := jsonrpc.DecodeMessage(data)
-		if asked, is := message.(*jsonrpc.Request); err != nil || !is || asked.Method == "" {
+		if request, ok := message.(*jsonrpc.Request); err != nil || !ok || request.Method == "" {
 			continue
 		}
 		if _, err := to.Write(event); err != nil {

@@ -35,22 +35,22 @@ func Offer(lists []List, taken []string) ([]Offered, error) {
 			if !tool.Allowed {
 				continue
 			}
-			o, err := offer(list, tool)
+			o, err := toOffered(list, tool)
 			if err != nil {
 				return nil, err
 			}
 			offered = append(offered, o)
 		}
 	}
-	if err := name(offered, taken); err != nil {
+	if err := assignNames(offered, taken); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(offered, func(a, b Offered) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
 	return offered, nil
 }
 
-// offer returns a tool for models, without its name. The error is an *Error.
-func offer(list List, tool Listed) (Offered, error) {
+// toOffered returns a tool for models, without its name. The error is an *Error.
+func toOffered(list List, tool Listed) (Offered, error) {
 	parameters, err := schema.Fit(tool.Schema)
 	if err != nil {
 		return Offered{}, &Error{
@@ -69,9 +69,9 @@ func offer(list List, tool Listed) (Offered, error) {
 	}, nil
 }
 
-// name sets the names of all tools. All tools with the same name get a hash, so that names do not depend
+// assignNames sets the names of all tools. All tools with the same name get a hash, so that names do not depend
 // on the order. It repeats that until all names are unique and not taken.
-func name(offered []Offered, taken []string) error {
+func assignNames(offered []Offered, taken []string) error {
 	hashed := make([]bool, len(offered))
 	for {
 		owners := map[string][]int{}
@@ -80,33 +80,33 @@ func name(offered []Offered, taken []string) error {
 			o.Spec.Name = o.name(hashed[i])
 			owners[o.Spec.Name] = append(owners[o.Spec.Name], i)
 		}
-		settled := true
-		for name, same := range owners {
-			if len(same) == 1 && !slices.Contains(taken, name) {
+		unique := true
+		for name, sharing := range owners {
+			if len(sharing) == 1 && !slices.Contains(taken, name) {
 				continue
 			}
-			settled = false
-			if !hash(hashed, same) {
-				o := offered[same[0]]
+			unique = false
+			if !markHashed(hashed, sharing) {
+				o := offered[sharing[0]]
 				return &Error{
 					Reason: ReasonProtocol,
 					Words:  fmt.Sprintf("the tool %q of the MCP server %s cannot be named: %s is taken; take it out by deny", oneLine(o.Tool), o.Server, name),
 				}
 			}
 		}
-		if settled {
+		if unique {
 			return nil
 		}
 	}
 }
 
-// hash marks tools as hashed, and reports whether one of them was not.
-func hash(hashed []bool, tools []int) (fresh bool) {
+// markHashed marks tools as hashed, and reports whether one of them was not.
+func markHashed(hashed []bool, tools []int) (changed bool) {
 	for _, i := range tools {
-		fresh = fresh || !hashed[i]
+		changed = changed || !hashed[i]
 		hashed[i] = true
 	}
-	return fresh
+	return changed
 }
 
 // name returns the tool's name for a model: server and tool name. A name that is too long or ambiguous

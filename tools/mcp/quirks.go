@@ -33,7 +33,7 @@ func fromServer(raw []byte) []byte {
 	if !isText && !isEmpty {
 		return raw
 	}
-	return encoded(message, raw)
+	return encodeOr(message, raw)
 }
 
 // toServer converts emptyCursor back for the server.
@@ -50,7 +50,7 @@ func toServer(raw []byte) []byte {
 		return raw
 	}
 	message["params"] = params
-	return encoded(message, raw)
+	return encodeOr(message, raw)
 }
 
 // numberInText returns the integer that a JSON string contains. The ids of our requests are integers.
@@ -79,11 +79,11 @@ func withCursor(object json.RawMessage, key, old, replacement string) (json.RawM
 		return nil, false
 	}
 	members[key], _ = json.Marshal(replacement)
-	return encoded(members, object), true
+	return encodeOr(members, object), true
 }
 
-// encoded returns the members as JSON, or the original text.
-func encoded(members map[string]json.RawMessage, raw []byte) []byte {
+// encodeOr returns the members as JSON, or the original text.
+func encodeOr(members map[string]json.RawMessage, raw []byte) []byte {
 	if text, err := tools.JSON(members); err == nil {
 		return text
 	}
@@ -161,22 +161,22 @@ func (r *rewrittenBody) message() ([]byte, error) {
 
 // event returns the next event of a stream, rewritten. It returns an event above maxLineBytes in parts.
 func (r *rewrittenBody) event() ([]byte, error) {
-	var lines, last []byte
+	var lines, currentLine []byte
 	for len(lines) <= maxLineBytes {
 		line, err := r.from.ReadSlice('\n')
 		lines = append(lines, line...)
-		whole := err != bufio.ErrBufferFull
-		if err != nil && whole {
+		complete := err != bufio.ErrBufferFull
+		if err != nil && complete {
 			return rewrittenEvent(lines), err
 		}
-		last = append(last, line...)
-		if !whole {
+		currentLine = append(currentLine, line...)
+		if !complete {
 			continue
 		}
-		if len(bytes.TrimRight(last, "\r\n")) == 0 {
+		if len(bytes.TrimRight(currentLine, "\r\n")) == 0 {
 			break
 		}
-		last = last[:0]
+		currentLine = currentLine[:0]
 	}
 	return rewrittenEvent(lines), nil
 }
@@ -195,7 +195,7 @@ func rewrittenEvent(event []byte) []byte {
 func splitEvent(event []byte) (data, others []byte) {
 	var lines [][]byte
 	for line := range bytes.Lines(event) {
-		if value, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); is {
+		if value, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok {
 			lines = append(lines, bytes.TrimSpace(value))
 			continue
 		}

@@ -51,8 +51,8 @@ type Resources struct {
 func ResourceTools(servers func() []Resources) []tools.Tool {
 	r := resources{servers}
 	return []tools.Tool{
-		{Spec: listResourcesSpec, Mutates: true, Run: r.list("resources", listResources)},
-		{Spec: listTemplatesSpec, Mutates: true, Run: r.list("resource_templates", listTemplates)},
+		{Spec: listResourcesSpec, Mutates: true, Run: r.runLister("resources", listResources)},
+		{Spec: listTemplatesSpec, Mutates: true, Run: r.runLister("resource_templates", listTemplates)},
 		{Spec: readResourceSpec, Mutates: true, Run: tools.Decoded(r.read)},
 	}
 }
@@ -66,9 +66,9 @@ type resourceArguments struct {
 
 type resources struct{ servers func() []Resources }
 
-// of returns the server called name, or all servers for "". Otherwise it returns a problem for the
+// serversNamed returns the server called name, or all servers for "". Otherwise it returns a problem for the
 // model.
-func (r resources) of(name string) ([]Resources, string) {
+func (r resources) serversNamed(name string) ([]Resources, string) {
 	all := r.servers()
 	var names []string
 	for _, s := range all {
@@ -81,7 +81,7 @@ func (r resources) of(name string) ([]Resources, string) {
 	case len(all) == 0:
 		return nil, "no MCP server has resources"
 	case name != "":
-		return nil, fmt.Sprintf("no MCP server with resources has the name %q; there are %s", word(name), strings.Join(names, ", "))
+		return nil, fmt.Sprintf("no MCP server with resources has the name %q; there are %s", shortLine(name), strings.Join(names, ", "))
 	}
 	return all, ""
 }
@@ -101,17 +101,17 @@ type resource struct {
 // lister returns the page of a server's list at cursor, and the next cursor.
 type lister func(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error)
 
-// list returns the Run function of a tool that returns list's results under key.
-func (r resources) list(key string, list lister) func(context.Context, tools.Call) (tools.Result, error) {
+// runLister returns the Run function of a tool that returns list's results under key.
+func (r resources) runLister(key string, list lister) func(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Decoded(func(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
-		return r.listed(ctx, a, key, list)
+		return r.listServers(ctx, a, key, list)
 	})
 }
 
-// listed requests one page of a named server, or all pages of each server. Its output is a JSON object
+// listServers requests one page of a named server, or all pages of each server. Its output is a JSON object
 // with the results under key, and with the problems of servers that did not answer.
-func (r resources) listed(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
-	asked, problem := r.of(a.Server)
+func (r resources) listServers(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
+	chosen, problem := r.serversNamed(a.Server)
 	switch {
 	case problem != "":
 		return tools.Refuse(problem), nil
@@ -120,13 +120,13 @@ func (r resources) listed(ctx context.Context, a resourceArguments, key string, 
 	}
 	answer := map[string]any{}
 	all, problems := []resource{}, []string{}
-	for _, server := range asked {
+	for _, server := range chosen {
 		s, why := server.Session(ctx)
 		if s == nil {
 			problems = append(problems, why)
 			continue
 		}
-		found, next, err := s.page(ctx, a.Cursor, a.Server != "", list)
+		found, next, err := s.listPages(ctx, a.Cursor, a.Server != "", list)
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
@@ -153,11 +153,11 @@ func (r resources) listed(ctx context.Context, a resourceArguments, key string, 
 	return tools.Result{Output: string(raw), Failed: len(problems) > 0 && len(all) == 0}, err
 }
 
-// page returns a server's page at cursor if one is true, or else all its pages.
-func (s *Session) page(ctx context.Context, cursor string, one bool, list lister) (all []resource, next string, err error) {
+// listPages returns a server's page at cursor if one is true, or else all its pages.
+func (s *Session) listPages(ctx context.Context, cursor string, onlyOne bool, list lister) (all []resource, next string, err error) {
 	ctx, cancel := s.callContext(ctx)
 	defer cancel()
-	if one {
+	if onlyOne {
 		return s.onePage(ctx, cursor, list)
 	}
 	err = pages(func(cursor string) ([]resource, string, error) {
@@ -180,7 +180,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	case err != nil:
 		return nil, "", err
 	case next != "" && next == cursor:
-		return found, "", &endlessError{fmt.Sprintf("the cursor %q came again", word(next))}
+		return found, "", &endlessError{fmt.Sprintf("the cursor %q came again", shortLine(next))}
 	case next != emptyCursor:
 		return found, next, nil
 	}
@@ -192,7 +192,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	}
 	more, next, err := list(ctx, s, emptyCursor)
 	switch {
-	case meansEnd(more, first, err):
+	case endsAtEmptyCursor(more, first, err):
 		return found, "", nil
 	case err != nil:
 		return found, "", err
@@ -212,8 +212,8 @@ func listResources(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.Resources {
 		if r != nil {
 			found = append(found, resource{
-				URI: clip.Visible(r.URI, maxURI), Name: word(r.Name), Title: word(r.Title),
-				Description: word(r.Description), MIMEType: word(r.MIMEType), Size: r.Size,
+				URI: clip.Visible(r.URI, maxURI), Name: shortLine(r.Name), Title: shortLine(r.Title),
+				Description: shortLine(r.Description), MIMEType: shortLine(r.MIMEType), Size: r.Size,
 			})
 		}
 	}
@@ -230,8 +230,8 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.ResourceTemplates {
 		if r != nil {
 			found = append(found, resource{
-				URITemplate: clip.Visible(r.URITemplate, maxURI), Name: word(r.Name), Title: word(r.Title),
-				Description: word(r.Description), MIMEType: word(r.MIMEType),
+				URITemplate: clip.Visible(r.URITemplate, maxURI), Name: shortLine(r.Name), Title: shortLine(r.Title),
+				Description: shortLine(r.Description), MIMEType: shortLine(r.MIMEType),
 			})
 		}
 	}
@@ -244,18 +244,18 @@ const maxURI = 2000
 // read returns the texts and images of a resource. If the server fails, the result explains that to the
 // model.
 func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
-	asked, problem := r.of(a.Server)
+	chosen, problem := r.serversNamed(a.Server)
 	switch {
 	case problem != "":
 		return tools.Refuse(problem), nil
 	case a.Server == "" || a.URI == "":
 		return tools.Refuse("server and uri must not be empty"), nil
 	}
-	s, why := asked[0].Session(ctx)
+	s, why := chosen[0].Session(ctx)
 	if s == nil {
 		return tools.Refuse(why), ctx.Err()
 	}
-	detail := map[string]any{"mcp_server": s.server.Name, "uri": word(a.URI)}
+	detail := map[string]any{"mcp_server": s.server.Name, "uri": shortLine(a.URI)}
 	limited, cancel := s.callContext(ctx)
 	defer cancel()
 	answer, err := s.link.session.ReadResource(limited, &sdk.ReadResourceParams{URI: a.URI})
@@ -271,7 +271,7 @@ func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) 
 	defer s.imageLock.Unlock()
 	var o resultParts
 	for _, contents := range answer.Contents {
-		o.resource(contents)
+		o.addResource(contents)
 	}
 	detail["kinds"] = o.kinds
 	maps.Copy(detail, o.images.Detail())

@@ -26,7 +26,7 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 		o.add(content)
 	}
 	if answer.StructuredContent != nil && !repeatsStructured(o.texts, answer.StructuredContent) {
-		o.parts = append(o.parts, compact(answer.StructuredContent))
+		o.parts = append(o.parts, jsonLine(answer.StructuredContent))
 	}
 	detail["kinds"] = o.kinds
 	maps.Copy(detail, o.images.Detail())
@@ -41,44 +41,44 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 // servers to repeat it as JSON text for older clients. Some servers write only the value of its single
 // key, like FastMCP's {"result": …}, or one text per element of a list.
 func repeatsStructured(texts []string, structured any) bool {
-	if hasValue(texts, structured) {
+	if expressedByTexts(texts, structured) {
 		return true
 	}
-	object, is := structured.(map[string]any)
-	if !is || len(object) != 1 {
+	object, ok := structured.(map[string]any)
+	if !ok || len(object) != 1 {
 		return false
 	}
 	for _, value := range object {
-		return hasValue(texts, value)
+		return expressedByTexts(texts, value)
 	}
 	return false
 }
 
-// hasValue reports whether one of the texts, or all texts together, express the value.
-func hasValue(texts []string, value any) bool {
+// expressedByTexts reports whether one of the texts, or all texts together, express the value.
+func expressedByTexts(texts []string, value any) bool {
 	for _, text := range append(slices.Clone(texts), strings.Join(texts, "\n")) {
-		if isValue(text, value) {
+		if expressesValue(text, value) {
 			return true
 		}
 	}
-	elements, is := value.([]any)
-	return is && len(elements) > 0 && slices.EqualFunc(texts, elements, isValue)
+	elements, ok := value.([]any)
+	return ok && len(elements) > 0 && slices.EqualFunc(texts, elements, expressesValue)
 }
 
-func isValue(text string, value any) bool {
+func expressesValue(text string, value any) bool {
 	text = strings.TrimSpace(text)
-	if said, is := value.(string); is && strings.TrimSpace(said) == text {
+	if said, ok := value.(string); ok && strings.TrimSpace(said) == text {
 		return true
 	}
 	var read any
 	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
 }
 
-// compact returns a value as JSON in one line, without escapes of <, > and &.
-func compact(value any) string {
+// jsonLine returns a value as JSON in one line, without escapes of <, > and &.
+func jsonLine(value any) string {
 	text, err := tools.JSON(value)
 	if err != nil {
-		return "[structured content, can't be shown: " + word(err.Error()) + "]"
+		return "[structured content, can't be shown: " + shortLine(err.Error()) + "]"
 	}
 	return string(text)
 }
@@ -90,8 +90,8 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"isError":{"type":"boolean"}` +
 	`},"required":["content"],"additionalProperties":true}`)
 
-// object converts an answer to a JSON value for a script. It returns nil if that fails.
-func object(answer *sdk.CallToolResult) (object any) {
+// jsonObject converts an answer to a JSON value for a script. It returns nil if that fails.
+func jsonObject(answer *sdk.CallToolResult) (object any) {
 	raw, err := json.Marshal(answer)
 	if err != nil || json.Unmarshal(raw, &object) != nil {
 		return nil
@@ -107,7 +107,7 @@ type resultParts struct {
 	kinds  map[string]int // number of items by kind
 }
 
-func (o *resultParts) count(kind string) {
+func (o *resultParts) countKind(kind string) {
 	if o.kinds == nil {
 		o.kinds = map[string]int{}
 	}
@@ -118,20 +118,20 @@ func (o *resultParts) count(kind string) {
 func (o *resultParts) add(content sdk.Content) {
 	switch c := content.(type) {
 	case *sdk.TextContent:
-		o.count("text")
+		o.countKind("text")
 		o.addText(c.Text)
 	case *sdk.ImageContent:
-		o.image(c.MIMEType, c.Data, "image")
+		o.addImage(c.MIMEType, c.Data, "image")
 	case *sdk.AudioContent:
-		o.count("audio")
+		o.countKind("audio")
 		o.addPlaceholder("audio", "", c.MIMEType, len(c.Data), "it can't be heard here")
 	case *sdk.ResourceLink:
-		o.count("resource_link")
-		o.link(c)
+		o.countKind("resource_link")
+		o.addLink(c)
 	case *sdk.EmbeddedResource:
-		o.resource(c.Resource)
+		o.addResource(c.Resource)
 	default:
-		o.count("other")
+		o.countKind("other")
 		o.parts = append(o.parts, "[content of a kind that is not known here]")
 	}
 }
@@ -146,10 +146,10 @@ func (o *resultParts) addText(text string) {
 func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why string) {
 	words := []string{kind}
 	if uri != "" {
-		words = append(words, word(uri))
+		words = append(words, shortLine(uri))
 	}
 	if mediaType != "" {
-		words = append(words, word(mediaType))
+		words = append(words, shortLine(mediaType))
 	}
 	if size >= 0 {
 		words = append(words, fmt.Sprintf("%d bytes", size))
@@ -160,22 +160,22 @@ func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why 
 	o.parts = append(o.parts, "["+strings.Join(words, ", ")+"]")
 }
 
-// word returns a server's text in one line of up to maxName bytes.
-func word(text string) string {
+// shortLine returns a server's text in one line of up to maxName bytes.
+func shortLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
 }
 
-func (o *resultParts) link(c *sdk.ResourceLink) {
+func (o *resultParts) addLink(c *sdk.ResourceLink) {
 	size := -1
 	if c.Size != nil {
 		size = int(*c.Size)
 	}
-	o.addPlaceholder("resource", c.URI, c.MIMEType, size, word(c.Name))
+	o.addPlaceholder("resource", c.URI, c.MIMEType, size, shortLine(c.Name))
 }
 
-// image adds an image, or a placeholder if data is no valid image.
-func (o *resultParts) image(mediaType string, data []byte, name string) {
-	o.count("image")
+// addImage adds an image, or a placeholder if data is no valid image.
+func (o *resultParts) addImage(mediaType string, data []byte, name string) {
+	o.countKind("image")
 	words, err := o.images.Add(context.Background(), data)
 	if err != nil {
 		o.addPlaceholder(name, "", mediaType, len(data), "can't be shown: "+err.Error())
@@ -184,19 +184,19 @@ func (o *resultParts) image(mediaType string, data []byte, name string) {
 	o.parts = append(o.parts, "["+name+": "+words+"]")
 }
 
-// resource adds a resource's text or image after a line with its name, or a placeholder for other data.
-func (o *resultParts) resource(r *sdk.ResourceContents) {
+// addResource adds a resource's text or image after a line with its name, or a placeholder for other data.
+func (o *resultParts) addResource(r *sdk.ResourceContents) {
 	if r == nil {
 		return
 	}
 	switch {
 	case len(r.Blob) > 0 && strings.HasPrefix(r.MIMEType, "image/"):
-		o.image(r.MIMEType, r.Blob, "resource "+word(r.URI))
+		o.addImage(r.MIMEType, r.Blob, "resource "+shortLine(r.URI))
 	case len(r.Blob) > 0:
-		o.count("resource")
+		o.countKind("resource")
 		o.addPlaceholder("resource", r.URI, r.MIMEType, len(r.Blob), "it is no text")
 	default:
-		o.count("resource")
+		o.countKind("resource")
 		o.addPlaceholder("resource", r.URI, r.MIMEType, len(r.Text), "")
 		o.addText(r.Text)
 	}

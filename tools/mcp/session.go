@@ -22,17 +22,17 @@ type Session struct {
 	declined atomic.Int64 // number of declined questions to a person
 	watching sync.WaitGroup
 
-	observeLock sync.Mutex // held while Observe is called
-	imageLock   sync.Mutex // held while images are decoded, since each may need much memory
-	connected   atomic.Bool
-	closing     atomic.Bool
-	changed     sync.Once
-	ending      sync.Once
-	context     context.Context // done when the session has ended; its cause is the reason
-	cancel      context.CancelCauseFunc
+	observeLock      sync.Mutex // held while Observe is called
+	imageLock        sync.Mutex // held while images are decoded, since each may need much memory
+	connected        atomic.Bool
+	closing          atomic.Bool
+	reportChangeOnce sync.Once
+	endOnce          sync.Once
+	lifetime         context.Context // done when the session has ended; its cause is the reason
+	endLifetime      context.CancelCauseFunc
 
-	close    sync.Once
-	closeErr error
+	closeOnce sync.Once
+	closeErr  error
 }
 
 const (
@@ -58,11 +58,11 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, server.StartTimeout)
 	defer cancel()
 	s := &Session{server: server}
-	s.context, s.cancel = context.WithCancelCause(context.Background())
+	s.lifetime, s.endLifetime = context.WithCancelCause(context.Background())
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
-	s.watching.Go(s.watch)
+	s.watching.Go(s.awaitEnd)
 	if err := s.readDescription(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -75,19 +75,19 @@ func (s *Session) List() List { return s.list }
 
 // Ended returns the reason why the session has ended, or nil while the server answers calls.
 func (s *Session) Ended() error {
-	return cmp.Or(context.Cause(s.context), s.link.lossReason())
+	return cmp.Or(context.Cause(s.lifetime), s.link.lossReason())
 }
 
-// watch waits for the end of the session.
-func (s *Session) watch() {
+// awaitEnd waits for the end of the session.
+func (s *Session) awaitEnd() {
 	err := s.link.session.Wait()
 	s.end(cmp.Or(s.link.lossReason(), err, errClosed))
 }
 
 // end marks the server as ended.
 func (s *Session) end(why error) {
-	s.ending.Do(func() {
-		s.cancel(why)
+	s.endOnce.Do(func() {
+		s.endLifetime(why)
 		if !s.closing.Load() {
 			s.observe(Notice{Kind: Ended, Why: oneLine(why.Error())})
 		}
@@ -96,7 +96,7 @@ func (s *Session) end(why error) {
 
 // toolsChanged reports once that the server's tools have changed. The session keeps its tools.
 func (s *Session) toolsChanged() {
-	s.changed.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
+	s.reportChangeOnce.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
 }
 
 func (s *Session) observe(n Notice) {
@@ -110,7 +110,7 @@ func (s *Session) observe(n Notice) {
 
 // Close ends the session and its server, and waits a few seconds for both.
 func (s *Session) Close() error {
-	s.close.Do(func() {
+	s.closeOnce.Do(func() {
 		s.closing.Store(true)
 		s.closeErr = s.link.end()
 		s.watching.Wait()

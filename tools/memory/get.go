@@ -37,7 +37,7 @@ func (m Memory) Get() tools.Tool {
 			return tools.Refuse("get_memory: this run has no lessons. Go on without."), nil
 		case len(ids) == 0:
 			return tools.Result{Output: fmt.Sprintf("None of the %d lessons has a word of the task. The index in the first message names them; ask for one by its memory_id.", len(m.Lessons))}, nil
-		case len(ids) == 1 && m.lesson(ids[0]) == nil:
+		case len(ids) == 1 && m.find(ids[0]) == nil:
 			return tools.Refuse(fmt.Sprintf("get_memory: there is no lesson %q; the ids stand in the index in the first message. Without memory_id you get those that fit the task.", clip.Bytes(ids[0], indexWidth))), nil
 		}
 		return tools.Result{Output: m.describe(ids), Detail: map[string]any{"lessons": ids}}, nil

@@ -46,8 +46,8 @@ func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte
 	s.digests[resolvedPath(dir, name)] = sum
 }
 
-// whyUnknown returns why the model does not know the current content of a file, or "".
-func (s *KnownFiles) whyUnknown(dir tools.Folder, name, text string) string {
+// whyNotKnown returns why the model does not know the current content of a file, or "".
+func (s *KnownFiles) whyNotKnown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch sum, read := s.digests[resolvedPath(dir, name)]; {
@@ -67,12 +67,12 @@ type editor struct {
 }
 
 // change replaces the text of a file by the one that the function change returns. done tells the model about it.
-func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
-	var now, done string
+func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (newText, message string, err error)) (tools.Result, error) {
+	var newText, message string
 	var refusal error
 	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
-		now, done, refusal = change(was[name])
-		return tree.Texts{name: &now}, refusal
+		newText, message, refusal = change(was[name])
+		return tree.Texts{name: &newText}, refusal
 	})
 	switch {
 	case err != nil && err == refusal:
@@ -83,11 +83,11 @@ func (e editor) change(ctx context.Context, tool, name string, change func(was *
 		result.Output = tool + ": " + result.Output
 		return result, nil
 	}
-	e.seen.record(e.dir, name, sha256.Sum256([]byte(now)))
+	e.seen.record(e.dir, name, sha256.Sum256([]byte(newText)))
 	if result.Output != "" {
-		done += "\n" + strings.TrimSuffix(result.Output, "\n")
+		message += "\n" + strings.TrimSuffix(result.Output, "\n")
 	}
-	result.Output = done
+	result.Output = message
 	return result, nil
 }
 
@@ -115,33 +115,33 @@ func editTool(e editor) tools.Tool {
 		if a.Old == a.New {
 			return tools.Refuse("edit: oldString and newString are the same: nothing would change"), nil
 		}
-		return e.change(ctx, editSpec.Name, a.Path, func(was *string) (string, string, error) { return e.edit(a, was) })
+		return e.change(ctx, editSpec.Name, a.Path, func(old *string) (string, string, error) { return e.edit(a, old) })
 	})
 	tool.Mutates = true
 	return tool
 }
 
 // edit returns the text of a file after an edit, and what to tell the model. A missing file leaves was nil.
-func (e editor) edit(a editArguments, was *string) (now, done string, err error) {
+func (e editor) edit(a editArguments, old *string) (newText, message string, err error) {
 	switch {
-	case was == nil && a.Old == "":
+	case old == nil && a.Old == "":
 		return a.New, "Edit applied successfully.", nil
-	case was == nil:
+	case old == nil:
 		return "", "", errors.New("there is no such file; an empty oldString makes it")
-	case a.Old == "" && strings.TrimPrefix(*was, byteOrderMark) != "":
+	case a.Old == "" && strings.TrimPrefix(*old, byteOrderMark) != "":
 		return "", "", errors.New("the file is there already, and not empty; give the text to replace as oldString, or replace all of it by write")
 	}
-	if words := e.seen.whyUnknown(e.dir, a.Path, *was); words != "" {
+	if words := e.seen.whyNotKnown(e.dir, a.Path, *old); words != "" {
 		return "", "", errors.New(words)
 	}
 	if a.Old == "" {
-		return *was + a.New, "Edit applied successfully.", nil
+		return *old + a.New, "Edit applied successfully.", nil
 	}
-	now, note, err := replacement{a.Old, a.New, a.All}.apply(*was)
-	if done = "Edit applied successfully."; note != "" {
-		done += "\nNote: " + note + "."
+	newText, note, err := replacement{a.Old, a.New, a.All}.apply(*old)
+	if message = "Edit applied successfully."; note != "" {
+		message += "\nNote: " + note + "."
 	}
-	return now, done, err
+	return newText, message, err
 }
 
 var writeSpec = tools.Spec{
@@ -160,14 +160,14 @@ type writeArguments struct {
 
 func writeTool(e editor) tools.Tool {
 	tool := files.Tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
-		return e.change(ctx, writeSpec.Name, a.Path, func(was *string) (string, string, error) {
-			if was == nil {
+		return e.change(ctx, writeSpec.Name, a.Path, func(old *string) (string, string, error) {
+			if old == nil {
 				return a.Content, "Wrote file successfully.", nil
 			}
-			if words := e.seen.whyUnknown(e.dir, a.Path, *was); words != "" {
+			if words := e.seen.whyNotKnown(e.dir, a.Path, *old); words != "" {
 				return "", "", errors.New(words)
 			}
-			return keepFileFormat(a.Content, *was), "Wrote file successfully.", nil
+			return keepFileFormat(a.Content, *old), "Wrote file successfully.", nil
 		})
 	})
 	tool.Mutates = true

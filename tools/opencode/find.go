@@ -42,7 +42,7 @@ func globTool(search tools.Tool) tools.Tool {
 	})
 }
 
-// callTool calls another tool. Refusals use the called tool's name.
+// callTool calls the tool inner. A refusal begins with name instead of the name of inner.
 func callTool(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
 	input, err := json.Marshal(arguments)
 	if err != nil {

@@ -85,31 +85,41 @@ var tolerances = []find.Tolerance{find.TrimmedTrailing, find.Indented, find.Trim
 // errNotThere means that the old text is not in the file.
 var errNotThere = errors.New("oldString is not in the file")
 
-// replaceWithTolerance replaces the text as it is.
+// replaceWithTolerance replaces the old text where it stands exactly, or else where only blanks differ.
 func (r replacement) replaceWithTolerance(text string) (newText, note string, err error) {
 	lines := newLines(text, r.old)
-	if places := r.exactMatches(text); len(places) > 0 {
-		if err := r.checkPlaces(text, places); err != nil {
-			return "", "", err
-		}
-		if !r.all {
-			note = r.indentationNote(text, places[0])
-			if fit, others := lines.text.Find(lines.block, 0, tolerances...); strings.TrimSpace(r.old) != "" {
-				note = joinedNotes(otherPlacesNote(append(fit, others...), find.ID(strings.Count(text[:places[0].from], "\n")+1)), note)
-			}
-		}
-		newText, moreNote, err := r.insert(text, places, nil)
-		return newText, joinedNotes(note, moreNote), err
+	places := r.exactMatches(text)
+	isExact := len(places) > 0
+	if !isExact {
+		places, note = r.looseMatches(lines)
 	}
-	places, note := r.looseMatches(lines)
 	if len(places) == 0 {
 		return "", "", r.notFoundError(text)
 	}
 	if err := r.checkPlaces(text, places); err != nil {
 		return "", "", err
 	}
-	newText, moreNote, err := r.insert(text, places, r.indentation(text, places))
-	return newText, joinedNotes(note, moreNote), err
+	var indentation map[string]string
+	switch {
+	case !isExact:
+		indentation = r.indentation(text, places)
+	case !r.all:
+		note = r.exactMatchNote(text, lines, places[0])
+	}
+	newText, insertNote, err := r.insert(text, places, indentation)
+	return newText, joinedNotes(note, insertNote), err
+}
+
+// exactMatchNote notes what may be wrong with an exact match: other places that nearly match, and a
+// missing indentation.
+func (r replacement) exactMatchNote(text string, lines wholeLines, match span) string {
+	note := r.indentationNote(text, match)
+	if strings.TrimSpace(r.old) == "" {
+		return note
+	}
+	best, others := lines.text.Find(lines.block, 0, tolerances...)
+	matchLine := find.ID(strings.Count(text[:match.from], "\n") + 1)
+	return joinedNotes(otherPlacesNote(append(best, others...), matchLine), note)
 }
 
 // exactMatches returns where the old text is, byte for byte. Only line ends may differ, because the model does not see them.
@@ -218,20 +228,17 @@ func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 		return nil, ""
 	}
 	tolerance := fitting[0].Tolerance
-	if r.all { // each begins behind the one before
-		separate := fitting[:1:1]
-		for following := fitting; len(following) > 0; separate = append(separate, following[:min(1, len(following))]...) {
-			following, _ = w.text.Find(w.block, separate[len(separate)-1].FirstLine+find.ID(len(w.block.Lines)), tolerance)
-		}
-		fitting = separate
+	if r.all {
+		fitting = w.findSeparate(fitting[0])
 	}
 	for _, place := range fitting {
-		last := w.file[int(place.FirstLine)-1+len(w.block.Lines)-1]
-		at := span{w.file[place.FirstLine-1].from, last.from + len(last.text)}
+		first := int(place.FirstLine) - 1
+		last := w.file[first+len(w.block.Lines)-1]
+		matched := span{w.file[first].from, last.from + len(last.text)}
 		if strings.HasSuffix(r.old, "\n") {
-			at.to = last.to
+			matched.to = last.to
 		}
-		places = append(places, at)
+		places = append(places, matched)
 	}
 	if r.all {
 		others = nil
@@ -239,6 +246,20 @@ func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 	return places, joinedNotes("oldString was found with "+tolerance.String(), otherPlacesNote(others, 0))
 }
 
+// findSeparate returns the place first and those below it with the same tolerance. None overlaps another.
+func (w wholeLines) findSeparate(first find.Place) []find.Place {
+	separate := []find.Place{first}
+	for {
+		last := separate[len(separate)-1]
+		below, _ := w.text.Find(w.block, last.FirstLine+find.ID(len(w.block.Lines)), first.Tolerance)
+		if len(below) == 0 {
+			return separate
+		}
+		separate = append(separate, below[0])
+	}
+}
+
+// indentOf returns the blanks at the start of a line.
 func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }

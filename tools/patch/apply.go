@@ -18,9 +18,9 @@ import (
 // Apply applies a patch with paths relative to dir, an absolute path. The output has no header. A patch that does not fit
 // gives a failed result. Errors come only from ctx or Keep.
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
-	below, err := p.below(dir)
+	below, err := p.relativeDir(dir)
 	if err != nil {
-		return fileChange{kind: "patch"}.rejected(err), nil
+		return fileChange{kind: "patch"}.reject(err), nil
 	}
 	patch, err := v4a.Parse(text)
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 }
 
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
-	p.localize(patch)
+	p.makeRelative(patch)
 	return p.makeChange(ctx, fileChange{
 		kind: "patch", named: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
 		plan: func(seen tree.Dir) (*tree.Plan, []string, error) {
@@ -63,50 +63,50 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if err := p.tooLong(c.named); err != nil {
-		return c.rejected(err), nil
+	if err := p.requireShortPaths(c.named); err != nil {
+		return c.reject(err), nil
 	}
-	if err := p.visible(view, c.named); err != nil { // check before looking at any file
-		return c.rejected(err), nil
+	if err := p.requireVisible(view, c.named); err != nil { // check before looking at any file
+		return c.reject(err), nil
 	}
-	seen, err := p.tree(view)
+	visibleTree, err := p.tree(view)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	plan, named, err := c.plan(seen)
-	switch hidden := hiddenIn(err); {
+	plan, named, err := c.plan(visibleTree)
+	switch hidden := asHiddenError(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
 	case hidden != nil:
-		return c.rejected(hidden), nil
+		return c.reject(hidden), nil
 	case err != nil:
 		return c.unfit(err), nil
 	}
-	if err := cmp.Or(p.visible(view, changing(plan)), p.requireUnprotected(append(named, changing(plan)...))); err != nil {
-		return c.rejected(err), nil
+	if err := cmp.Or(p.requireVisible(view, changedPaths(plan)), p.requireUnprotected(append(named, changedPaths(plan)...))); err != nil {
+		return c.reject(err), nil
 	}
-	refusal, aside, err := p.askHooks(ctx, plan)
+	refusal, textBefore, err := p.askHooks(ctx, plan)
 	switch {
 	case err != nil:
 		return tools.Result{}, err
 	case refusal != "":
-		return tools.Refuse(aside + c.kind + " rejected: " + refusal), nil
+		return tools.Refuse(textBefore + c.kind + " rejected: " + refusal), nil
 	}
 	if err := c.keep(plan); err != nil {
 		return tools.Result{}, fmt.Errorf("keep the %s: %w", c.kind, err)
 	}
-	result, err := p.write(ctx, plan)
+	result, err := p.commit(ctx, plan)
 	if err == nil && !result.Failed {
 		result.Output = c.successText(plan) + result.Output
 	}
-	result.Output = aside + result.Output
+	result.Output = textBefore + result.Output
 	return result, err
 }
 
 // maxPath is the maximum length of a path in bytes. Commands cannot open longer ones.
 const maxPath = 4095
 
-func (p *Patcher) tooLong(named []string) error {
+func (p *Patcher) requireShortPaths(named []string) error {
 	for _, name := range named {
 		if len(p.options.Dir.Path)+1+len(name) > maxPath {
 			return fmt.Errorf("%s is longer than a path may be", clip.Visible(name, 100))
@@ -115,13 +115,13 @@ func (p *Patcher) tooLong(named []string) error {
 	return nil
 }
 
-// rejected returns the result for a change that is not allowed.
-func (c fileChange) rejected(err error) tools.Result {
+// reject returns the result for a change that is not allowed.
+func (c fileChange) reject(err error) tools.Result {
 	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
 
 // askHooks asks Options.Ask about a plan.
-func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, aside string, err error) {
+func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, textBefore string, err error) {
 	if p.options.Ask == nil {
 		return "", "", nil
 	}
@@ -129,12 +129,12 @@ func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, aside
 	if err := plan.Diff(&diff); err != nil {
 		return "", "", err
 	}
-	refusal, aside = p.options.Ask(ctx, plan.Edits(), diff.String())
-	return refusal, aside, ctx.Err()
+	refusal, textBefore = p.options.Ask(ctx, plan.Edits(), diff.String())
+	return refusal, textBefore, ctx.Err()
 }
 
-// changing returns the paths that a plan creates, replaces or removes.
-func changing(plan *tree.Plan) []string {
+// changedPaths returns the paths that a plan creates, replaces or removes.
+func changedPaths(plan *tree.Plan) []string {
 	var paths []string
 	for _, change := range plan.Changes() {
 		paths = append(paths, change.Path)
@@ -145,19 +145,19 @@ func changing(plan *tree.Plan) []string {
 	return paths
 }
 
-func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
+func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
 	var notes strings.Builder
 	_ = plan.WriteNotes(&notes) // writing to a builder cannot fail
 	notes.WriteString(p.ignoredNote(plan))
-	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": plan.Changes()}}
+	result := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": plan.Changes()}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
-		return done, nil
+		return result, nil
 	case errors.As(err, &leftover):
-		done.Output += "Warning: " + err.Error() + "\n"
-		return done, nil
+		result.Output += "Warning: " + err.Error() + "\n"
+		return result, nil
 	case ctx.Err() != nil:
 		return tools.Result{}, err
 	}
@@ -187,8 +187,8 @@ func unfitResult(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
 
-// below returns the slash-separated path from Dir to dir, with links resolved.
-func (p *Patcher) below(dir string) (string, error) {
+// relativeDir returns the slash-separated path from Dir to dir, with links resolved.
+func (p *Patcher) relativeDir(dir string) (string, error) {
 	if dir == p.options.Dir.Path {
 		return ".", nil
 	}
@@ -202,15 +202,15 @@ func (p *Patcher) below(dir string) (string, error) {
 	return filepath.ToSlash(inside), nil
 }
 
-// localize makes absolute paths below Dir relative to it. Other absolute paths stay, and are refused later.
-func (p *Patcher) localize(patch *v4a.Patch) {
+// makeRelative makes absolute paths below Dir relative to it. Other absolute paths stay, and are refused later.
+func (p *Patcher) makeRelative(patch *v4a.Patch) {
 	for i := range patch.Sections {
 		section := &patch.Sections[i]
-		section.Path, section.MoveTo = p.local(section.Path), p.local(section.MoveTo)
+		section.Path, section.MoveTo = p.relative(section.Path), p.relative(section.MoveTo)
 	}
 }
 
-func (p *Patcher) local(name string) string {
+func (p *Patcher) relative(name string) string {
 	if inside, ok := p.options.Dir.Below(name); ok && filepath.IsAbs(name) {
 		return filepath.ToSlash(inside)
 	}

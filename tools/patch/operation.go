@@ -26,7 +26,7 @@ var operations = map[string]struct {
 	"delete_file": {v4a.Delete, "*** Delete File: "},
 }
 
-func (p *Patcher) operate(ctx context.Context, input string) (tools.Result, error) {
+func (p *Patcher) applyOperation(ctx context.Context, input string) (tools.Result, error) {
 	var o operation
 	if err := json.Unmarshal([]byte(input), &o); err != nil {
 		return tools.Refuse(fmt.Sprintf("the operation cannot be read: %v", err)), nil
@@ -42,11 +42,11 @@ func (p *Patcher) operate(ctx context.Context, input string) (tools.Result, erro
 	if err != nil {
 		return unfitResult(err), nil
 	}
-	return p.apply(ctx, patch, o.envelope())
+	return p.apply(ctx, patch, o.asPatch())
 }
 
-// envelope returns the operation as a complete patch, for readers of the run.
-func (o operation) envelope() string {
+// asPatch returns the operation as a complete patch, for readers of the run.
+func (o operation) asPatch() string {
 	lines := []string{"*** Begin Patch", operations[o.Type].header + o.Path}
 	if diff := strings.TrimSuffix(o.Diff, "\n"); diff != "" && o.Type != "delete_file" {
 		lines = append(lines, diff)

@@ -82,9 +82,9 @@ var emptyScriptResult = json.RawMessage(`{"type":"object","properties":{},"addit
 func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	switch {
 	case call.Form == tools.Operation:
-		return p.operate(ctx, call.Input)
+		return p.applyOperation(ctx, call.Input)
 	case call.Form == tools.Written && p.options.Written != nil:
-		return p.edit(ctx, call.Input)
+		return p.applyWritten(ctx, call.Input)
 	}
 	text, err := call.Text()
 	if err != nil {

@@ -15,74 +15,80 @@ import (
 // that forbids the change; any other only has notes.
 //
 // An error of rewrite is returned unchanged, without any change. Other errors are those of [Patcher.Apply].
-func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(was tree.Texts) (tree.Texts, error)) (tools.Result, error) {
+func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(texts tree.Texts) (tree.Texts, error)) (tools.Result, error) {
 	c := fileChange{kind: "change", successText: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
-	below, err := p.below(dir)
+	below, err := p.relativeDir(dir)
 	if err != nil {
-		return c.rejected(err), nil
+		return c.reject(err), nil
 	}
-	at := p.places(below, paths)
+	pathInDir := p.pathsInDir(below, paths)
 	for _, name := range paths {
-		c.named = append(c.named, at[name])
+		c.named = append(c.named, pathInDir[name])
 	}
-	var own error // the error of rewrite
+	var rewriteErr error // the error of rewrite
 	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
 		var changes []string
-		plan, err := tree.NewRewrite(ctx, seen, c.named, func(was tree.Texts) (now tree.Texts, err error) {
-			if now, err = rewrite(spelled(at, was)); err != nil {
-				own = err
+		plan, err := tree.NewRewrite(ctx, seen, c.named, func(texts tree.Texts) (now tree.Texts, err error) {
+			if now, err = rewrite(byRequestedPath(pathInDir, texts)); err != nil {
+				rewriteErr = err
 				return nil, err
 			}
-			now, changes, err = placed(at, now)
+			now, changes, err = byPathInDir(pathInDir, now)
 			return now, err
 		})
 		return plan, changes, err
 	}
 	c.unfit = func(err error) tools.Result { return tools.Refuse(err.Error()) }
 	result, err := p.makeChange(ctx, c)
-	if own != nil && err == nil {
-		return tools.Result{}, own
+	if rewriteErr != nil && err == nil {
+		return tools.Result{}, rewriteErr
 	}
 	return result, err
 }
 
-// places maps paths to those relative to Dir.
-func (p *Patcher) places(below string, paths []string) map[string]string {
+// pathsInDir maps paths to those relative to Dir.
+func (p *Patcher) pathsInDir(below string, paths []string) map[string]string {
 	named := new(v4a.Patch)
 	for _, name := range paths {
 		named.Sections = append(named.Sections, v4a.Section{Path: name})
 	}
 	named = tree.In(below, named)
-	p.localize(named)
-	at := map[string]string{}
+	p.makeRelative(named)
+	pathInDir := map[string]string{}
 	for i, name := range paths {
-		at[name] = named.Sections[i].Path
+		pathInDir[name] = named.Sections[i].Path
 	}
-	return at
+	return pathInDir
 }
 
-// spelled returns the texts by the paths as requested.
-func spelled(at map[string]string, was tree.Texts) tree.Texts {
+// byRequestedPath returns the texts by the paths as requested.
+func byRequestedPath(pathInDir map[string]string, byPath tree.Texts) tree.Texts {
 	texts := tree.Texts{}
-	for name, place := range at {
-		texts[name] = was[place]
+	for name, path := range pathInDir {
+		texts[name] = byPath[path]
 	}
 	return texts
 }
 
-// placed returns the texts by the paths relative to Dir.
-func placed(at map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
+// byPathInDir returns the texts by the paths relative to Dir.
+func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
 	texts = tree.Texts{}
 	for name, text := range now {
-		place, known := at[name]
-		if other, twice := texts[place]; !known || twice && (text == nil || other == nil || *text != *other) {
+		path, known := pathInDir[name]
+		other, twice := texts[path]
+		if !known || twice && !sameText(text, other) {
 			return nil, nil, fmt.Errorf("%s: it is to be changed twice, or was not read before", name)
 		}
-		texts[place], changes = text, append(changes, place)
+		texts[path] = text
+		changes = append(changes, path)
 	}
 	return texts, changes, nil
 }
 
+// sameText reports whether two names of a file get the same text. A deletion is never the same.
+func sameText(a, b *string) bool { return a != nil && b != nil && *a == *b }
+
+// keepDiff passes the diff of a change to Options.KeepDiff.
 func (p *Patcher) keepDiff(plan *tree.Plan) error {
 	if p.options.KeepDiff == nil || len(plan.Changes()) == 0 {
 		return nil
@@ -101,14 +107,14 @@ func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, err
 	if err != nil {
 		return tools.Refuse(err.Error()), nil
 	}
-	var unfit error
-	result, err := p.Rewrite(ctx, p.options.Dir.Path, files.Paths(), func(was tree.Texts) (tree.Texts, error) {
-		now, err := files.Apply(was)
-		unfit = err
-		return now, err
+	var fitErr error
+	result, err := p.Rewrite(ctx, p.options.Dir.Path, files.Paths(), func(texts tree.Texts) (tree.Texts, error) {
+		newTexts, err := files.Apply(texts)
+		fitErr = err
+		return newTexts, err
 	})
-	if unfit != nil {
-		return tools.Refuse(unfit.Error()), nil
+	if fitErr != nil {
+		return tools.Refuse(fitErr.Error()), nil
 	}
 	return result, err
 }

@@ -24,33 +24,33 @@ func (p *Patcher) view() (*grants.View, error) {
 	return p.options.View()
 }
 
-// visible returns an error for the first name that is hidden from commands, whether it exists or not. Names are relative to
+// requireVisible returns an error for the first name that is hidden from commands, whether it exists or not. Names are relative to
 // Dir.
-func (p *Patcher) visible(view *grants.View, names []string) error {
+func (p *Patcher) requireVisible(view *grants.View, names []string) error {
 	dir := realPath(p.options.Dir.Path)
 	for _, name := range names {
 		if why := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); why != "" {
-			return notVisible(name, why)
+			return hiddenPathError(name, why)
 		}
 	}
 	return nil
 }
 
-// notVisible returns the error for a hidden file, in the same words as the reading tools.
-func notVisible(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
+// hiddenPathError returns the error for a hidden file, in the same words as the reading tools.
+func hiddenPathError(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
 
-// hiddenIn reports whether an error comes from a hidden path.
-func hiddenIn(err error) error {
+// asHiddenError reports whether an error comes from a hidden path.
+func asHiddenError(err error) error {
 	var hidden *hiddenError
 	var named *tree.PathError
 	if !errors.As(err, &hidden) || !errors.As(err, &named) {
 		return nil
 	}
-	return notVisible(named.Path, hidden.why)
+	return hiddenPathError(named.Path, hidden.why)
 }
 
-// seen is the tree as commands see it. It refuses hidden paths before it opens them.
-type seen struct {
+// viewTree is the tree as commands see it. It refuses hidden paths before it opens them.
+type viewTree struct {
 	tree.Dir
 	view *grants.View
 	path string // absolute
@@ -65,18 +65,18 @@ func (p *Patcher) tree(view *grants.View) (tree.Dir, error) {
 	if view == nil {
 		return all, nil
 	}
-	return seen{all, view, realPath(p.options.Dir.Path)}, nil
+	return viewTree{all, view, realPath(p.options.Dir.Path)}, nil
 }
 
-func (s seen) check(name string) error {
+func (s viewTree) requireVisible(name string) error {
 	if why := s.view.Hides(filepath.Join(s.path, name)); why != "" {
 		return &hiddenError{why}
 	}
 	return nil
 }
 
-func (s seen) Lstat(name string) (fs.FileInfo, error) {
-	if err := s.check(name); err != nil {
+func (s viewTree) Lstat(name string) (fs.FileInfo, error) {
+	if err := s.requireVisible(name); err != nil {
 		return nil, err
 	}
 	info, err := s.Dir.Lstat(name)
@@ -89,7 +89,7 @@ func (s seen) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (s seen) Open(name string) (*os.File, error) {
+func (s viewTree) Open(name string) (*os.File, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s seen) Open(name string) (*os.File, error) {
 	return file, nil
 }
 
-func (s seen) Sub(name string) (tree.Dir, error) {
+func (s viewTree) Sub(name string) (tree.Dir, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
 	}
@@ -111,32 +111,32 @@ func (s seen) Sub(name string) (tree.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return seen{sub, s.view, filepath.Join(s.path, name)}, nil
+	return viewTree{sub, s.view, filepath.Join(s.path, name)}, nil
 }
 
-func (s seen) Mkdir(name string) error {
-	if err := s.check(name); err != nil {
+func (s viewTree) Mkdir(name string) error {
+	if err := s.requireVisible(name); err != nil {
 		return err
 	}
 	return s.Dir.Mkdir(name)
 }
 
-func (s seen) Link(name, second string) error {
-	if err := errors.Join(s.check(name), s.check(second)); err != nil {
+func (s viewTree) Link(name, second string) error {
+	if err := errors.Join(s.requireVisible(name), s.requireVisible(second)); err != nil {
 		return err
 	}
 	return s.Dir.Link(name, second)
 }
 
-func (s seen) Exchange(name, other string) error {
-	if err := errors.Join(s.check(name), s.check(other)); err != nil {
+func (s viewTree) Exchange(name, other string) error {
+	if err := errors.Join(s.requireVisible(name), s.requireVisible(other)); err != nil {
 		return err
 	}
 	return s.Dir.Exchange(name, other)
 }
 
-func (s seen) Rename(name, to string) error {
-	if err := errors.Join(s.check(name), s.check(to)); err != nil {
+func (s viewTree) Rename(name, to string) error {
+	if err := errors.Join(s.requireVisible(name), s.requireVisible(to)); err != nil {
 		return err
 	}
 	return s.Dir.Rename(name, to)

@@ -18,38 +18,38 @@ type Written struct {
 	Known func() []string
 }
 
-// edit makes the edits in a model's text, all or none.
-func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
+// applyWritten makes the edits in a model's text, all or none.
+func (p *Patcher) applyWritten(ctx context.Context, text string) (tools.Result, error) {
 	w := p.options.Written
 	answer := editformat.Parse(w.Format, text)
 	switch {
 	case len(answer.Problems) > 0:
-		return tools.Refuse(unedited + strings.Join(answer.Problems, "\n")), nil
+		return tools.Refuse(nothingChanged + strings.Join(answer.Problems, "\n")), nil
 	case len(answer.Edits) == 0:
-		return tools.Refuse(unedited + "there is no edit in the text."), nil
+		return tools.Refuse(nothingChanged + "there is no edit in the text."), nil
 	}
 	var notes []string
 	paths := editformat.Paths(answer.Edits, w.Known()...)
-	result, err := p.Rewrite(ctx, p.options.Dir.Path, paths, func(was tree.Texts) (tree.Texts, error) {
-		now, tolerated, err := editformat.Apply(w.Format, answer.Edits, was)
+	result, err := p.Rewrite(ctx, p.options.Dir.Path, paths, func(texts tree.Texts) (tree.Texts, error) {
+		newTexts, tolerated, err := editformat.Apply(w.Format, answer.Edits, texts)
 		notes = tolerated
-		return now, err
+		return newTexts, err
 	})
-	if mismatch, is := errors.AsType[*editformat.MismatchError](err); is {
+	if mismatch, ok := errors.AsType[*editformat.MismatchError](err); ok {
 		return tools.Refuse(mismatch.Error()), nil
 	}
 	if err != nil || result.Failed {
 		return result, err
 	}
-	result.Output = done(result.Detail) + strings.Join(append(notes, result.Output), "\n")
+	result.Output = describeEdits(result.Detail) + strings.Join(append(notes, result.Output), "\n")
 	return result, nil
 }
 
-// unedited begins the output for edits that were refused.
-const unedited = "Nothing was changed. "
+// nothingChanged begins the output for edits that were refused.
+const nothingChanged = "Nothing was changed. "
 
-// done returns the output that lists the edited files.
-func done(detail map[string]any) string {
+// describeEdits returns the output that lists the edited files.
+func describeEdits(detail map[string]any) string {
 	var s strings.Builder
 	all, _ := detail["files"].([]tree.Change)
 	if len(all) == 0 {

@@ -44,15 +44,15 @@ var (
 	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", maxDecoded>>20)
 )
 
-type kind struct {
-	magic     string // bytes that such a file begins with
-	mediaType string
-	config    func(io.Reader) (image.Config, error)
-	decode    func(io.Reader) (image.Image, error)
-	resend    bool // the API accepts all such files, so a small one is sent unchanged
+type format struct {
+	magic         string // bytes that such a file begins with
+	mediaType     string
+	config        func(io.Reader) (image.Config, error)
+	decode        func(io.Reader) (image.Image, error)
+	sendUnchanged bool // the API accepts all such files, so a small one is sent unchanged
 }
 
-var kinds = []kind{
+var formats = []format{
 	{"\x89PNG\r\n\x1a\n", "image/png", png.DecodeConfig, png.Decode, true},
 	{"\xff\xd8\xff", "image/jpeg", jpeg.DecodeConfig, jpeg.Decode, true},
 	{"GIF8", "image/gif", gif.DecodeConfig, gif.Decode, false}, // an animation is refused
@@ -61,12 +61,12 @@ var kinds = []kind{
 // Fit decodes the whole file, to find errors before the API does, and reduces a too large one. An
 // animation becomes its first frame. The error is this package's or describes the damage.
 func Fit(data []byte) (Picture, error) {
-	k, err := kindOf(data)
+	k, err := formatOf(data)
 	if err != nil {
 		return Picture{}, err
 	}
 	if k.mediaType == "image/png" {
-		data = withoutBroken(data)
+		data = withoutBrokenChunks(data)
 	}
 	config, err := k.config(bytes.NewReader(data))
 	if err != nil {
@@ -80,9 +80,9 @@ func Fit(data []byte) (Picture, error) {
 		return Picture{}, err
 	}
 	original := decoded.Bounds().Size()
-	size := fitting(original)
+	size := fittingSize(original)
 	p := Picture{MediaType: k.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
-	if size == original && k.resend && len(data) <= maxEncoded {
+	if size == original && k.sendUnchanged && len(data) <= maxEncoded {
 		return p, nil
 	}
 	if size != original {
@@ -92,38 +92,38 @@ func Fit(data []byte) (Picture, error) {
 	return p, err
 }
 
-func kindOf(data []byte) (kind, error) {
-	for _, k := range kinds {
+func formatOf(data []byte) (format, error) {
+	for _, k := range formats {
 		if bytes.HasPrefix(data, []byte(k.magic)) {
 			return k, nil
 		}
 	}
 	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
-		return kind{}, ErrWebP
+		return format{}, ErrWebP
 	}
-	return kind{}, ErrUnknown
+	return format{}, ErrUnknown
 }
 
-// withoutBroken removes a PNG's ancillary chunks with a wrong checksum, which decoders refuse
+// withoutBrokenChunks removes a PNG's ancillary chunks with a wrong checksum, which decoders refuse
 // although the picture is intact. The bit of value 32 in the first byte of a chunk's name marks it
 // as ancillary.
-func withoutBroken(data []byte) []byte {
-	const around = 12 // a length, a name and a checksum
-	at := len(kinds[0].magic)
-	whole := append([]byte(nil), data[:at]...)
-	for len(data)-at >= around {
-		size := int64(binary.BigEndian.Uint32(data[at:]))
-		if size > int64(len(data)-at-around) {
+func withoutBrokenChunks(data []byte) []byte {
+	const overhead = 12 // a length, a name and a checksum
+	offset := len(formats[0].magic)
+	repaired := append([]byte(nil), data[:offset]...)
+	for len(data)-offset >= overhead {
+		size := int64(binary.BigEndian.Uint32(data[offset:]))
+		if size > int64(len(data)-offset-overhead) {
 			break
 		}
-		chunk := data[at : at+around+int(size)]
+		chunk := data[offset : offset+overhead+int(size)]
 		body, sum := chunk[4:len(chunk)-4], binary.BigEndian.Uint32(chunk[len(chunk)-4:])
 		if body[0]&32 == 0 || crc32.ChecksumIEEE(body) == sum {
-			whole = append(whole, chunk...)
+			repaired = append(repaired, chunk...)
 		}
-		at += len(chunk)
+		offset += len(chunk)
 	}
-	return append(whole, data[at:]...)
+	return append(repaired, data[offset:]...)
 }
 
 // pixelBytes returns the maximum number of bytes that a decoded pixel takes in memory.
@@ -135,8 +135,8 @@ func pixelBytes(model color.Model) int64 {
 	return 4
 }
 
-// fitting returns the largest size with the same proportions within the limits.
-func fitting(size image.Point) image.Point {
+// fittingSize returns the largest size with the same proportions within the limits.
+func fittingSize(size image.Point) image.Point {
 	long, short := max(size.X, size.Y), min(size.X, size.Y)
 	factor := min(1, float64(longSide)/float64(max(long, 1)), float64(shortSide)/float64(max(short, 1)))
 	scaled := func(n int) int { return max(int(float64(n)*factor+0.5), 1) }

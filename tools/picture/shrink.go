@@ -10,9 +10,9 @@ func shrink(from image.Image, size image.Point) *image.RGBA {
 	bounds := from.Bounds()
 	to := image.NewRGBA(image.Rectangle{Max: size})
 	row := image.NewRGBA(image.Rect(0, 0, bounds.Dx(), 1))
-	columns := spans(bounds.Dx(), size.X)
+	columns := weightedSpans(bounds.Dx(), size.X)
 	sums := make([]float32, size.X*4)
-	for y, lines := range spans(bounds.Dy(), size.Y) {
+	for y, lines := range weightedSpans(bounds.Dy(), size.Y) {
 		clear(sums)
 		for i, weight := range lines.weights {
 			draw.Draw(row, row.Bounds(), from, image.Pt(bounds.Min.X, bounds.Min.Y+lines.first+i), draw.Src)
@@ -50,7 +50,7 @@ type span struct {
 	weights []float32
 }
 
-func spans(from, to int) []span {
+func weightedSpans(from, to int) []span {
 	scale := float64(from) / float64(to)
 	all := make([]span, to)
 	for i := range all {

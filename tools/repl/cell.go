@@ -37,15 +37,15 @@ type cell struct {
 
 const pragma = "// codex-js-repl:"
 
-// read returns a call's code with its first line's options, or a refusal for the model.
-func read(text string) (c cell, refusal string) {
-	if why := wrapped(text); why != "" {
+// parseCell returns a call's code with its first line's options, or a refusal for the model.
+func parseCell(text string) (c cell, refusal string) {
+	if why := problemWith(text); why != "" {
 		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", why)
 	}
 	c = cell{code: text, timeout: defaultTimeout}
 	first, _, _ := strings.Cut(text, "\n")
-	options, is := strings.CutPrefix(strings.TrimSpace(first), pragma)
-	if !is {
+	options, ok := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !ok {
 		return c, ""
 	}
 	for _, option := range strings.Fields(options) {
@@ -72,8 +72,8 @@ var pragmas = map[string]func(c *cell, value string) bool{
 	},
 }
 
-// wrapped describes anything around or instead of code, or returns "".
-func wrapped(text string) string {
+// problemWith describes anything around or instead of code, or returns "".
+func problemWith(text string) string {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
@@ -82,14 +82,14 @@ func wrapped(text string) string {
 		return "this begins with a markdown fence"
 	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
 		return "this is JSON"
-	case quoted(text):
+	case isStringLiteral(text):
 		return "this is one string in quotes"
 	}
 	return ""
 }
 
-// quoted says whether a text is a string of JavaScript and nothing else.
-func quoted(text string) bool {
+// isStringLiteral says whether a text is a string of JavaScript and nothing else.
+func isStringLiteral(text string) bool {
 	quote := text[0]
 	if quote != '"' && quote != '\'' || len(text) < 2 {
 		return false

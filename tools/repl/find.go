@@ -24,9 +24,9 @@ func Find(ctx context.Context, o Options) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
-	said := clip.Head{Limit: 80}
+	output := clip.Head{Limit: 80}
 	status, err := o.Sandbox.Run(limited, sandbox.Command{
-		Argv: []string{"node", "--version"}, Dir: o.Dir, Env: o.Env, Output: &said,
+		Argv: []string{"node", "--version"}, Dir: o.Dir, Env: o.Env, Output: &output,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -36,7 +36,7 @@ func Find(ctx context.Context, o Options) error {
 	case status.ExitCode != 0:
 		return fmt.Errorf("node --version ends with exit status %d", status.ExitCode)
 	}
-	version := strings.TrimSpace(said.String())
+	version := strings.TrimSpace(output.String())
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < minNode {
 		return fmt.Errorf("node is of version %q, and has to be of version %d or later", version, minNode)

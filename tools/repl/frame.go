@@ -35,12 +35,12 @@ func (k *kernel) receive(from io.Reader) error {
 		var f frame
 		err := lines.Read(&f)
 		if err != nil || !frameTypes[f.Type] {
-			k.broke = !errors.Is(err, io.EOF)
+			k.sentInvalid = !errors.Is(err, io.EOF)
 			return nil
 		}
 		select {
 		case k.frames <- f:
-		case <-k.left:
+		case <-k.released:
 			return nil
 		}
 	}

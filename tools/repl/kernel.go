@@ -55,19 +55,19 @@ func (o Options) ruleRefusal() string {
 // kernel is a Node process that runs code and keeps its definitions.
 type kernel struct {
 	*attached.Program
-	frames chan frame    // messages from the kernel; closed at the end
-	lines  chan []byte   // lines to send to the kernel
-	prints prints        // output of its code
-	left   chan struct{} // closed when the kernel is no longer used
-	leave  func()
-	broke  bool           // it sent an invalid frame; set before frames is closed
-	writer sync.WaitGroup // transmit
+	frames      chan frame    // messages from the kernel; closed at the end
+	lines       chan []byte   // lines to send to the kernel
+	prints      printRouter   // output of its code
+	released    chan struct{} // closed when the kernel is no longer used
+	release     func()
+	sentInvalid bool           // it sent an invalid frame; set before frames is closed
+	writer      sync.WaitGroup // transmit
 }
 
 // start starts a kernel.
 func start(o Options) (k *kernel, err error) {
-	k = &kernel{frames: make(chan frame), lines: make(chan []byte), left: make(chan struct{})}
-	k.leave = sync.OnceFunc(func() { close(k.left) })
+	k = &kernel{frames: make(chan frame), lines: make(chan []byte), released: make(chan struct{})}
+	k.release = sync.OnceFunc(func() { close(k.released) })
 	command := sandbox.Command{
 		Argv: append(launcher[:len(launcher):len(launcher)], argv()...), Dir: o.Dir, Env: append(o.Env[:len(o.Env):len(o.Env)], "NO_COLOR=1", "PWD="+o.Dir),
 	}
@@ -87,7 +87,7 @@ func (k *kernel) transmit() {
 			if _, err := k.Input.Write(line); err != nil {
 				return // the end of the kernel reports the problem
 			}
-		case <-k.left:
+		case <-k.released:
 			return
 		case <-k.Done():
 			return
@@ -100,7 +100,7 @@ func (k *kernel) send(ctx context.Context, line []byte) {
 	select {
 	case k.lines <- line:
 	case <-ctx.Done():
-	case <-k.left:
+	case <-k.released:
 	case <-k.Done():
 	}
 }
@@ -108,12 +108,12 @@ func (k *kernel) send(ctx context.Context, line []byte) {
 // stop ends the kernel and waits for its end.
 func (k *kernel) stop() {
 	k.Kill()
-	_ = k.how()
+	_ = k.describeEnd()
 }
 
-// how describes the kernel's end for a sentence. It waits for the end.
-func (k *kernel) how() string {
-	k.leave()
+// describeEnd describes the kernel's end for a sentence. It waits for the end.
+func (k *kernel) describeEnd() string {
+	k.release()
 	k.writer.Wait()
 	return attached.Ending(k.Wait())
 }

@@ -34,8 +34,8 @@ type Options struct {
 
 // Repl has at most one kernel, started by the first call. Close ends it.
 type Repl struct {
-	options Options
-	behind  sync.WaitGroup // interrupted calls of the code for which later calls still wait
+	options          Options
+	interruptedCalls sync.WaitGroup // interrupted calls of the code for which later calls still wait
 
 	mu     sync.Mutex
 	kernel *kernel // nil if none runs
@@ -47,9 +47,9 @@ type Repl struct {
 func New(o Options) *Repl { return &Repl{options: o, lost: o.Used} }
 
 const (
-	what     = "Runs JavaScript in a persistent Node kernel with top-level await."
-	freeform = " This is a freeform tool: send raw JavaScript source text, optionally with a first-line pragma like `// codex-js-repl: timeout_ms=15000`; do not send JSON/quotes/markdown fences."
-	more     = "\n" +
+	specBegin    = "Runs JavaScript in a persistent Node kernel with top-level await."
+	specFreeform = " This is a freeform tool: send raw JavaScript source text, optionally with a first-line pragma like `// codex-js-repl: timeout_ms=15000`; do not send JSON/quotes/markdown fences."
+	specEnd      = "\n" +
 		"Top-level bindings are kept between calls and may be declared again. What the code prints is the output, then the value of its last expression unless that is undefined. " +
 		"require and import() work, with paths relative to the working directory. Helpers, also as properties of codex:\n" +
 		"- await tool(name, args): calls another tool, args an object, or a string for a freeform tool like apply_patch; gives its result, throws where it was refused or failed\n" +
@@ -62,10 +62,10 @@ const (
 // spec describes a freeform tool, or a function with the code as its argument.
 func spec(offer tools.Form) tools.Spec {
 	if offer != tools.Function {
-		return tools.Spec{Name: Name, Description: what + freeform + more, Grammar: grammar}
+		return tools.Spec{Name: Name, Description: specBegin + specFreeform + specEnd, Grammar: grammar}
 	}
 	return tools.Spec{
-		Name: Name, Description: what + more,
+		Name: Name, Description: specBegin + specEnd,
 		Parameters: json.RawMessage(`{"type":"object","properties":{"input":{"type":"string","description":"JavaScript source text."}},"required":["input"],"additionalProperties":false}`),
 	}
 }
@@ -99,7 +99,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	c, refusal := read(code)
+	c, refusal := parseCell(code)
 	if refusal != "" {
 		return tools.Refuse(refusal), nil
 	}
@@ -109,26 +109,27 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 		r.stop()
 		r.lost = false
 	}
-	before, problem := r.ready()
+	remark, problem := r.ensureKernel()
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
 	r.cells++
 	c.number, c.callID = r.cells, call.ID
-	result, over, err := r.kernel.run(ctx, c, r.options.Outputs)
-	r.behind.Go(tools.ScriptCallsOf(ctx).Wait)
-	if result.Output = before + result.Output; over {
+	result, unusable, err := r.kernel.run(ctx, c, r.options.Outputs)
+	r.interruptedCalls.Go(tools.ScriptCallsOf(ctx).Wait)
+	result.Output = remark + result.Output
+	if unusable {
 		r.stop()
 		r.lost = false // this result tells the model
 	}
 	return result, err
 }
 
-// ready starts a kernel if needed. before is a remark for the model, problem the reason of a
+// ensureKernel starts a kernel if needed. before is a remark for the model, problem the reason of a
 // failure.
-func (r *Repl) ready() (before, problem string) {
+func (r *Repl) ensureKernel() (before, problem string) {
 	if r.kernel != nil && r.kernel.Exited() {
-		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.how())
+		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.describeEnd())
 		r.stop()
 		r.lost = true
 	}
@@ -169,7 +170,7 @@ func (r *Repl) Used() bool {
 
 // Close ends the kernel. No call may be in progress, not even by a script.
 func (r *Repl) Close() {
-	r.behind.Wait()
+	r.interruptedCalls.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stop()

@@ -24,13 +24,13 @@ const (
 	endWait = 2 * time.Second
 )
 
-// running is a cell in progress.
-type running struct {
+// runningCell is a cell in progress.
+type runningCell struct {
 	cell
 	*kernel
 	ctx    context.Context // of the cell
 	calls  *tools.ScriptCalls
-	open   chan struct{} // limits the open calls to maxOpen
+	slots  chan struct{} // limits the open calls to maxOpen
 	images tools.Images
 
 	mu    sync.Mutex
@@ -38,28 +38,28 @@ type running struct {
 }
 
 // run runs a cell. over reports that the kernel is unusable afterwards.
-func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, over bool, err error) {
+func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, unusable bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	r := &running{cell: c, kernel: k, ctx: limited, calls: tools.ScriptCallsOf(ctx), open: make(chan struct{}, maxOpen)}
+	r := &runningCell{cell: c, kernel: k, ctx: limited, calls: tools.ScriptCallsOf(ctx), slots: make(chan struct{}, maxOpen)}
 	capture, mark := outputs.Capture(c.callID), "\x00"+rand.Text()+"\x00"
 	marked := k.prints.begin(capture, mark)
-	r.tell(order{"run", c.number, c.code, mark})
-	failed, done := r.serve()
+	r.sendOrder(order{"run", c.number, c.code, mark})
+	failed, done := r.serveFrames()
 	if done {
-		r.await(marked)
+		r.awaitMark(marked)
 	}
 	timedOut := limited.Err() != nil
 	cancel()
 	r.calls.Answered()
-	words := ""
+	stopMessage := ""
 	if !done {
-		words = r.stopped(timedOut)
+		stopMessage = r.describeStop(timedOut)
 	}
 	k.prints.end()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	result = tools.Result{Output: r.notes + words, Printed: capture.Take(), Images: r.images.Added, Failed: failed || !done, Detail: r.images.Detail()}
+	result = tools.Result{Output: r.notes + stopMessage, Printed: capture.Take(), Images: r.images.Added, Failed: failed || !done, Detail: r.images.Detail()}
 	if ctx.Err() != nil {
 		return result, true, ctx.Err()
 	}
@@ -75,21 +75,21 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	return result, !done, nil
 }
 
-// serve answers the code's requests until its end. done reports a regular end.
-func (r *running) serve() (failed, done bool) {
+// serveFrames answers the code's requests until its end. done reports a regular end.
+func (r *runningCell) serveFrames() (failed, done bool) {
 	for {
 		select {
-		case f, more := <-r.frames:
+		case f, open := <-r.frames:
 			switch {
-			case !more:
+			case !open:
 				return false, false
 			case f.Cell != r.number: // from code that continues after the end of its cell
 			case f.Type == "done":
 				return f.Failed, true
 			case f.Type == "tool":
-				r.call(f)
+				r.startCall(f)
 			default:
-				r.show(f)
+				r.showImage(f)
 			}
 		case <-r.ctx.Done():
 			return false, false
@@ -97,33 +97,33 @@ func (r *running) serve() (failed, done bool) {
 	}
 }
 
-// await waits for the rest of the output, which may arrive after the last frame, on another pipe.
-func (r *running) await(marked <-chan struct{}) {
-	late := time.NewTimer(markWait)
-	defer late.Stop()
+// awaitMark waits for the rest of the output, which may arrive after the last frame, on another pipe.
+func (r *runningCell) awaitMark(marked <-chan struct{}) {
+	timer := time.NewTimer(markWait)
+	defer timer.Stop()
 	select {
 	case <-marked:
-	case <-late.C:
+	case <-timer.C:
 	case <-r.ctx.Done():
 	}
 }
 
-// stopped kills the kernel of an unfinished cell and tells the model.
-func (r *running) stopped(timedOut bool) string {
+// describeStop kills the kernel of an unfinished cell and tells the model.
+func (r *runningCell) describeStop(timedOut bool) string {
 	const gone = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
 	if timedOut {
 		r.stop()
 		return fmt.Sprintf("js_repl took longer than %s, and its kernel was ended. If it needs longer, say so in the first line: %s timeout_ms=60000.%s", r.timeout, pragma, gone)
 	}
-	if r.broke || !r.endsNow() {
+	if r.sentInvalid || !r.endsNow() {
 		r.stop()
 		return "js_repl failed: the code used the kernel's own pipe, and the kernel was ended." + gone
 	}
-	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.how(), gone)
+	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.describeEnd(), gone)
 }
 
 // endsNow reports whether the silent kernel exits by itself.
-func (r *running) endsNow() bool {
+func (r *runningCell) endsNow() bool {
 	select {
 	case <-r.Done():
 		return true
@@ -132,10 +132,10 @@ func (r *running) endsNow() bool {
 	}
 }
 
-// call makes a call of another tool.
-func (r *running) call(f frame) {
+// startCall makes a call of another tool.
+func (r *runningCell) startCall(f frame) {
 	select {
-	case r.open <- struct{}{}:
+	case r.slots <- struct{}{}:
 	case <-r.ctx.Done():
 		return
 	}
@@ -144,33 +144,33 @@ func (r *running) call(f frame) {
 		call.Form = tools.Freeform
 	}
 	r.calls.Start(r.ctx, call, func(result tools.Result) {
-		<-r.open
+		<-r.slots
 		if result.Object != nil {
 			r.mu.Lock()
 			r.notes += result.Notes
 			r.mu.Unlock()
 		}
-		r.tell(script.Settle(f.Call, result))
+		r.sendOrder(script.Settle(f.Call, result))
 	})
 }
 
-// show shows the model an image.
-func (r *running) show(f frame) {
+// showImage shows the model an image.
+func (r *runningCell) showImage(f frame) {
 	words, err := "", error(nil)
 	data, err := base64.StdEncoding.DecodeString(f.Input)
 	if err == nil {
 		words, err = r.images.Add(r.ctx, data)
 	}
 	if err != nil {
-		r.tell(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
+		r.sendOrder(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
 		return
 	}
-	r.prints.say("[Image: " + words + "]\n")
-	r.tell(script.Settle(f.Call, tools.Result{Output: words}))
+	r.prints.addRemark("[Image: " + words + "]\n")
+	r.sendOrder(script.Settle(f.Call, tools.Result{Output: words}))
 }
 
-// tell sends a line to the kernel.
-func (r *running) tell(line any) {
+// sendOrder sends a line to the kernel.
+func (r *runningCell) sendOrder(line any) {
 	var text bytes.Buffer
 	_ = message.Write(&text, line) // it is text, and JSON
 	r.send(r.ctx, text.Bytes())

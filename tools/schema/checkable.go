@@ -79,7 +79,7 @@ func checkSchema(raw json.RawMessage) error {
 // unsupportedReferences returns a schema's keywords that need full support for references.
 func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-		if _, exists := node[keyword]; exists && (keyword != "$id" || identity(node) != identity(root)) {
+		if _, exists := node[keyword]; exists && (keyword != "$id" || pointerOf(node) != pointerOf(root)) {
 			keywords = append(keywords, keyword)
 		}
 	}
@@ -187,7 +187,7 @@ func (b *checkCost) add(at, value any) int {
 		return 1
 	}
 	const counting = 0
-	pair := [2]uintptr{identity(node), identity(value)}
+	pair := [2]uintptr{pointerOf(node), pointerOf(value)}
 	if n, known := b.known[pair]; known {
 		b.endless = b.endless || n == counting
 		return n

@@ -27,7 +27,7 @@ const (
 
 // Fit returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
 // properties have types, of the keywords that APIs of models know. It accepts what the original accepts;
-// arguments are to be checked by the original. The error says why it is no schema of arguments.
+// check arguments by the original. The error says why it is no schema of arguments.
 func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	root, err := readSchema(raw)
 	if err != nil {
@@ -298,7 +298,8 @@ func (f *fitting) flatten(fit map[string]any) error {
 	return nil
 }
 
-// mergeBranches adds a branch's properties to the root.
+// mergeBranches adds the properties of the schemas that from is composed of. isAlwaysApplied means that each
+// call must match from. seen contains the references already followed.
 func (f *fitting) mergeBranches(into, from map[string]any, isAlwaysApplied bool, seen map[string]bool) {
 	if text, ok := from["$ref"].(string); ok && !seen[text] {
 		seen[text] = true
@@ -320,13 +321,13 @@ func (f *fitting) mergeBranches(into, from map[string]any, isAlwaysApplied bool,
 // branch always applies.
 func (f *fitting) mergeBranch(into, branch map[string]any, isAlwaysApplied bool, seen map[string]bool) {
 	if properties, ok := branch["properties"].(map[string]any); ok {
-		own, _ := into["properties"].(map[string]any)
+		existing, _ := into["properties"].(map[string]any)
 		into["properties"] = properties
-		maps.Copy(properties, own)
+		maps.Copy(properties, existing)
 	}
 	if required, ok := branch["required"].([]any); ok && isAlwaysApplied {
-		own, _ := into["required"].([]any)
-		into["required"] = slices.Concat(own, required)
+		existing, _ := into["required"].([]any)
+		into["required"] = slices.Concat(existing, required)
 	}
 	if into["type"] == nil && branch["type"] == "object" {
 		into["type"] = "object"
@@ -346,13 +347,14 @@ func limitRequired(fit map[string]any) {
 	required = slices.DeleteFunc(required, func(name any) bool {
 		text, _ := name.(string)
 		_, exists := properties[text]
-		if was := listed[name]; was || !exists {
+		if !exists || listed[name] {
 			return true
 		}
 		listed[name] = true
 		return false
 	})
-	if fit["required"] = required; len(required) == 0 {
+	fit["required"] = required
+	if len(required) == 0 {
 		delete(fit, "required")
 	}
 }
@@ -363,10 +365,10 @@ func dropUnusedDefinitions(root map[string]any) {
 	var follow func(any)
 	follow = func(at any) {
 		node, ok := at.(map[string]any)
-		if !ok || seen[identity(node)] {
+		if !ok || seen[pointerOf(node)] {
 			return
 		}
-		seen[identity(node)] = true
+		seen[pointerOf(node)] = true
 		if text, ok := node["$ref"].(string); ok && !used[text] {
 			to, exists := ResolveReference(root, text)
 			if exists {

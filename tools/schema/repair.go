@@ -26,9 +26,9 @@ func (s *Schema) dropNulls(arguments map[string]any) {
 
 // parseTexts parses arguments written as JSON text.
 func (s *Schema) parseTexts(arguments map[string]any, allowedStrings bool) {
-	l := s.newTextParser()
-	l.parsesAllowedStrings = allowedStrings
-	l.parseTexts(arguments, []any{s.document})
+	parser := s.newTextParser()
+	parser.parsesAllowedStrings = allowedStrings
+	parser.parseTexts(arguments, []any{s.document})
 }
 
 // Exactly reads JSON with all digits of its numbers.
@@ -127,7 +127,7 @@ func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]
 		for _, node := range l.appliedSchemas(schema) {
 			l.steps++
 			for _, sub := range schemasIn(node) {
-				if id := identity(sub); id == 0 || !seen[id] {
+				if id := pointerOf(sub); id == 0 || !seen[id] {
 					seen[id] = true
 					found = append(found, sub)
 				}
@@ -139,7 +139,7 @@ func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]
 
 // appliedSchemas returns a schema with all those applied to the same value.
 func (l *textParser) appliedSchemas(schema any) []map[string]any {
-	if found, known := l.nested[identity(schema)]; known {
+	if found, known := l.nested[pointerOf(schema)]; known {
 		return found
 	}
 	var found []map[string]any
@@ -147,10 +147,10 @@ func (l *textParser) appliedSchemas(schema any) []map[string]any {
 	var visit func(any)
 	visit = func(at any) {
 		node, ok := at.(map[string]any)
-		if !ok || seen[identity(node)] {
+		if !ok || seen[pointerOf(node)] {
 			return
 		}
-		seen[identity(node)] = true
+		seen[pointerOf(node)] = true
 		found = append(found, node)
 		for _, sub := range appliedTo(l.root, node, samePlace) {
 			if l.steps++; sub.keyword != "not" && sub.keyword != "if" {
@@ -159,7 +159,7 @@ func (l *textParser) appliedSchemas(schema any) []map[string]any {
 		}
 	}
 	visit(schema)
-	l.nested[identity(schema)] = found
+	l.nested[pointerOf(schema)] = found
 	return found
 }
 
@@ -249,10 +249,10 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 		}
 		return anyKind
 	}
-	if known, ok := l.kinds[identity(node)]; ok {
+	if known, ok := l.kinds[pointerOf(node)]; ok {
 		return known
 	}
-	l.kinds[identity(node)] = anyKind // while it is looked at: a loop excludes nothing
+	l.kinds[pointerOf(node)] = anyKind // while it is looked at: a loop excludes nothing
 	set := anyKind
 	narrow := func(keyword string, union func(any) kinds) {
 		if list, ok := node[keyword].([]any); ok {
@@ -284,7 +284,7 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 			set &= l.acceptedKinds(to)
 		}
 	}
-	l.kinds[identity(node)] = set
+	l.kinds[pointerOf(node)] = set
 	return set
 }
 

@@ -93,9 +93,9 @@ func (s *Schema) summary() string {
 	if len(names) == 0 {
 		return "It names no arguments."
 	}
-	l := s.newTextParser()
+	parser := s.newTextParser()
 	for i, name := range names {
-		kind := describeType(l, s.root.Properties[name], name)
+		kind := describeType(parser, s.root.Properties[name], name)
 		if slices.Contains(s.root.Required, name) {
 			kind += ", required"
 		}
@@ -104,20 +104,20 @@ func (s *Schema) summary() string {
 	return "The arguments are: " + strings.Join(names, ", ") + "."
 }
 
-// describeType describes the types of a property.
-func describeType(l *textParser, s *jsonschema.Schema, name string) string {
+// describeType describes the types that the property called name accepts.
+func describeType(parser *textParser, s *jsonschema.Schema, name string) string {
 	switch {
 	case s == nil: // null, which some write for anything
 	case s.Type != "":
 		return s.Type
 	case len(s.Enum) > 0:
-		return "one of " + clipped(joinJSON(s.Enum))
+		return "one of " + shorten(joinJSON(s.Enum))
 	case s.Const != nil:
-		return clipped(joinJSON([]any{*s.Const}))
+		return shorten(joinJSON([]any{*s.Const}))
 	}
-	root, _ := l.root.(map[string]any)
+	root, _ := parser.root.(map[string]any)
 	properties, _ := root["properties"].(map[string]any)
-	return cmp.Or(l.acceptedKinds(properties[name]).String(), "no value")
+	return cmp.Or(parser.acceptedKinds(properties[name]).String(), "no value")
 }
 
 // joinJSON are JSON values with commas between.
@@ -135,12 +135,12 @@ func joinJSON(values []any) string {
 //
 //	validating root: validating /properties/n: type: 1 has type "string", want "number"
 var (
-	schemaPlace      = regexp.MustCompile(`^validating (\S+): `)
-	typeProblem      = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
-	enumProblem      = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
-	missingProblem   = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
-	needlessProblem  = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
-	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
+	schemaPlace       = regexp.MustCompile(`^validating (\S+): `)
+	typeProblem       = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
+	enumProblem       = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
+	missingProblem    = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
+	unexpectedProblem = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
+	schemaPathPieces  = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
 // quotedName matches a name in the list of a needlessProblem.
@@ -174,14 +174,14 @@ var compositionProblems = []struct{ problem, words string }{
 // reword returns a problem at a schema's place in words for models.
 func (s *Schema) reword(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
-		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], clipped(m[1]))
+		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], shorten(m[1]))
 	}
 	if m := enumProblem.FindStringSubmatch(problem); m != nil {
-		return fmt.Sprintf("expected one of %s, got %q", clipped(s.valuesAt(place, "enum", m[2])), clipped(m[1]))
+		return fmt.Sprintf("expected one of %s, got %q", shorten(s.valuesAt(place, "enum", m[2])), shorten(m[1]))
 	}
 	if rest, ok := strings.CutPrefix(problem, "const: "); ok {
 		got, _, _ := strings.Cut(rest, " does not equal ")
-		return fmt.Sprintf("expected %s, got %q", clipped(s.valuesAt(place, "const", "another value")), clipped(got))
+		return fmt.Sprintf("expected %s, got %q", shorten(s.valuesAt(place, "const", "another value")), shorten(got))
 	}
 	for _, choice := range compositionProblems {
 		if strings.HasPrefix(problem, choice.problem) {
@@ -191,12 +191,12 @@ func (s *Schema) reword(problem, place string) string {
 	if m := missingProblem.FindStringSubmatch(problem); m != nil {
 		return "expected " + m[1] + ", got nothing by that name"
 	}
-	if m := needlessProblem.FindStringSubmatch(problem); m != nil {
+	if m := unexpectedProblem.FindStringSubmatch(problem); m != nil {
 		names := quotedName().FindAllString(m[1], -1)
 		slices.Sort(names) // the library lists them in the order of a map
 		return "got " + strings.Join(names, " ") + ", which this tool does not take"
 	}
-	return clipped(problem)
+	return shorten(problem)
 }
 
 // valuesAt returns the values of a keyword at a schema's place, or other.
@@ -213,7 +213,7 @@ func (s *Schema) valuesAt(place, keyword, other string) string {
 	return joinJSON([]any{value})
 }
 
-func clipped(text string) string { return clip.Bytes(text, 200) }
+func shorten(text string) string { return clip.Bytes(text, 200) }
 
 // Usable returns what is wrong with the JSON Schema of a tool's arguments.
 func Usable(source json.RawMessage) error { return New(source).compile() }

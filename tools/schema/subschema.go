@@ -78,7 +78,7 @@ func ResolveReference(root any, reference string) (any, bool) {
 				return nil, false
 			}
 		case []any:
-			i := indexOf(token, len(node))
+			i := parseIndex(token, len(node))
 			if i < 0 {
 				return nil, false
 			}
@@ -94,9 +94,9 @@ func ResolveReference(root any, reference string) (any, bool) {
 	return nil, false
 }
 
-// indexOf reads an index below n as RFC 6901 has it, without leading zeros, or gives -1: no place
+// parseIndex reads an index below n as RFC 6901 has it, without leading zeros, or gives -1: no place
 // has two names.
-func indexOf(token string, n int) int {
+func parseIndex(token string, n int) int {
 	i := 0
 	if token == "" || len(token) > 6 || token[0] == '0' && token != "0" {
 		return -1
@@ -123,8 +123,8 @@ func walkSchema(at any, visit func(node map[string]any)) {
 	}
 }
 
-// identity tells a map or list from all others.
-func identity(value any) uintptr {
+// pointerOf tells a map or list from all others.
+func pointerOf(value any) uintptr {
 	switch value.(type) {
 	case map[string]any, []any:
 		return reflect.ValueOf(value).Pointer()

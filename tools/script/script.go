@@ -12,14 +12,14 @@ import (
 // maxValue is how many bytes of JSON one result may have.
 const maxValue = 16 << 20
 
-// Settle returns what a script gets of a call: the result's object, its text with its images, or its text. A
-// call that failed without an object rejects with its text, and one whose object is a text with that.
+// Settle converts the result of a call for a script: to the object, the text with images, or the text alone. A
+// failed call rejects with its object if that is a text, or with the output if there is no object.
 func Settle(id int, r tools.Result) message.Settled {
 	value := r.Object
-	words, worded := value.(string)
+	objectText, isText := value.(string)
 	switch {
-	case worded && r.Failed:
-		return message.Settled{ID: id, Error: words}
+	case isText && r.Failed:
+		return message.Settled{ID: id, Error: objectText}
 	case value != nil:
 	case r.Failed:
 		return message.Settled{ID: id, Error: cmp.Or(r.Output, "the call failed")}

@@ -17,9 +17,9 @@ const (
 
 // Index finds tools by words. It is immutable and safe for concurrent use.
 type Index struct {
-	names  []string
-	within map[string][]posting // by word, in the order of the tools
-	rest   []float64            // for each tool, what its length adds to the denominator of BM25
+	names       []string
+	postings    map[string][]posting // by word, in the order of the tools
+	lengthTerms []float64            // for each tool, what its length adds to the denominator of BM25
 }
 
 // posting is the frequency of a word in a tool's text.
@@ -30,35 +30,35 @@ type posting struct {
 
 // NewIndex makes an index of tools.
 func NewIndex(specs []tools.Spec) *Index {
-	x := &Index{within: map[string][]posting{}, rest: make([]float64, len(specs))}
+	x := &Index{postings: map[string][]posting{}, lengthTerms: make([]float64, len(specs))}
 	total := 0.0
 	for i, spec := range specs {
 		x.names = append(x.names, spec.Name)
 		words := wordsOf(spec)
-		x.rest[i] = float64(len(words))
-		total += x.rest[i]
+		x.lengthTerms[i] = float64(len(words))
+		total += x.lengthTerms[i]
 		x.add(i, words)
 	}
 	mean := max(total/float64(max(len(specs), 1)), 1)
-	for i, length := range x.rest {
-		x.rest[i] = k1 * (1 - b + b*length/mean)
+	for i, length := range x.lengthTerms {
+		x.lengthTerms[i] = k1 * (1 - b + b*length/mean)
 	}
 	return x
 }
 
 func (x *Index) add(tool int, words []string) {
 	for _, word := range words {
-		postings := x.within[word]
+		postings := x.postings[word]
 		if last := len(postings) - 1; last >= 0 && postings[last].tool == tool {
 			postings[last].times++
 			continue
 		}
-		x.within[word] = append(postings, posting{tool, 1})
+		x.postings[word] = append(postings, posting{tool, 1})
 	}
 }
 
 // Find returns up to most tools with any of the words, best first, and equal ones in given order.
-func (x *Index) Find(query string, most int) []string {
+func (x *Index) Find(query string, limit int) []string {
 	scores := x.scores(query)
 	var found []int
 	for tool, score := range scores {
@@ -67,8 +67,8 @@ func (x *Index) Find(query string, most int) []string {
 		}
 	}
 	slices.SortFunc(found, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), a-b) })
-	names := make([]string, 0, min(most, len(found)))
-	for _, i := range found[:min(most, len(found))] {
+	names := make([]string, 0, min(limit, len(found)))
+	for _, i := range found[:min(limit, len(found))] {
 		names = append(names, x.names[i])
 	}
 	return names
@@ -80,10 +80,10 @@ func (x *Index) scores(query string) []float64 {
 	words := split(query)
 	slices.Sort(words)
 	for _, word := range slices.Compact(words) {
-		postings := x.within[word]
+		postings := x.postings[word]
 		rarity := math.Log(1 + (float64(len(x.names)-len(postings))+0.5)/(float64(len(postings))+0.5))
 		for _, p := range postings {
-			scores[p.tool] += rarity * p.times * (k1 + 1) / (p.times + x.rest[p.tool])
+			scores[p.tool] += rarity * p.times * (k1 + 1) / (p.times + x.lengthTerms[p.tool])
 		}
 	}
 	return scores

@@ -133,13 +133,13 @@ func call(t *testing.T, input string) tools.Result {
 
 func TestLimits(t *testing.T) {
 	for input, want := range map[string]int{
-		`{"query":"thing"}`:                  usual,
-		`{"query":"thing","limit":null}`:     usual,
+		`{"query":"thing"}`:                  defaultFound,
+		`{"query":"thing","limit":null}`:     defaultFound,
 		`{"query":"thing","limit":1}`:        1,
 		`{"query":"thing","limit":"3"}`:      3,
 		`{"query":"thing","limit":12.7}`:     12,
 		`{"query":"thing","limit":1e300}`:    maxFound,
-		`{"query":"github 7"}`:               usual,
+		`{"query":"github 7"}`:               defaultFound,
 		`{"query":"what nobody has"}`:        0,
 		`{"query":"does 19","limit":100}`:    maxFound,
 		`{"query":"\u0000 thing","limit":2}`: 2,
@@ -199,7 +199,7 @@ func BenchmarkSearch500(b *testing.B) {
 	})
 	b.Run("search", func(b *testing.B) {
 		for b.Loop() {
-			if len(index.Find("get the state of number 77 in a project, by page and filter", usual)) != usual {
+			if len(index.Find("get the state of number 77 in a project, by page and filter", defaultFound)) != defaultFound {
 				b.Fatal("nothing was found")
 			}
 		}

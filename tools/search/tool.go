@@ -26,8 +26,8 @@ const MaxOffered = 30
 
 // The default and maximum number of results.
 const (
-	usual    = 8
-	maxFound = 30
+	defaultFound = 8
+	maxFound     = 30
 )
 
 // Candidate is a tool from outside.
@@ -54,7 +54,7 @@ func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
 	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
 	run := tools.Decoded(func(_ context.Context, _ tools.Call, a arguments) (tools.Result, error) {
-		return find(index(), specs, a), nil
+		return search(index(), specs, a), nil
 	})
 	about := description(deferred)
 	builtin := tools.Spec{Name: BuiltinName, Builtin: BuiltinName, Description: about, Accepts: parameters}
@@ -81,23 +81,23 @@ type arguments struct {
 	Limit *float64
 }
 
-// find returns the result of a search.
-func find(index *Index, specs []tools.Spec, a arguments) tools.Result {
-	limit := usual
+// search returns the result of a search.
+func search(index *Index, specs []tools.Spec, a arguments) tools.Result {
+	limit := defaultFound
 	switch {
 	case len(split(a.Query)) == 0:
 		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`)
 	case a.Limit != nil && *a.Limit < 1:
-		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, usual))
+		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, defaultFound))
 	case a.Limit != nil:
 		limit = int(min(*a.Limit, maxFound))
 	}
 	found := index.Find(a.Query, limit)
-	return tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}
+	return tools.Result{Found: found, Output: describeFound(found, specs), Detail: map[string]any{"found": found}}
 }
 
-// words describes the results.
-func words(found []string, specs []tools.Spec) string {
+// describeFound describes the results.
+func describeFound(found []string, specs []tools.Spec) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No tool has any of these words. There are %d; try other words for what it is to do.", len(specs))
 	}
@@ -123,13 +123,13 @@ func description(deferred []Candidate) string {
 		counts[c.From]++
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
-	var named []string
+	var counted []string
 	for _, name := range names[:min(len(names), maxNamed)] {
-		named = append(named, fmt.Sprintf("%s (%d)", clip.Line(name, 40), counts[name]))
+		counted = append(counted, fmt.Sprintf("%s (%d)", clip.Line(name, 40), counts[name]))
 	}
-	if more := len(names) - len(named); more > 0 {
-		named = append(named, fmt.Sprintf("%d more", more))
+	if more := len(names) - len(counted); more > 0 {
+		counted = append(counted, fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("Finds tools that are not listed here, by words of what they do. There are %d, of: %s. "+
-		"Look here before you say that something can't be done; what is found can be called from then on.", len(deferred), strings.Join(named, ", "))
+		"Look here before you say that something can't be done; what is found can be called from then on.", len(deferred), strings.Join(counted, ", "))
 }

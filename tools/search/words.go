@@ -46,7 +46,7 @@ func split(text string) []string {
 	const usualLength = 6 // of a word with what ends it
 	words := slices.Grow([]string(nil), len(text)/usualLength)
 	begin, before := 0, ' '
-	end := func(at int) {
+	addWordUntil := func(at int) {
 		if at > begin {
 			words = append(words, singular(strings.ToLower(text[begin:at])))
 		}
@@ -56,19 +56,19 @@ func split(text string) []string {
 		next := i + utf8.RuneLen(r)
 		switch {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			end(i)
+			addWordUntil(i)
 			_, size := utf8.DecodeRuneInString(text[i:]) // 1 of a byte that is no text
 			begin = i + size
-		case i > begin && unicode.IsUpper(r) && (!unicode.IsUpper(before) || isLowerAt(text[next:])):
-			end(i)
+		case i > begin && unicode.IsUpper(r) && (!unicode.IsUpper(before) || startsWithLower(text[next:])):
+			addWordUntil(i)
 		}
 		before = r
 	}
-	end(len(text))
+	addWordUntil(len(text))
 	return words
 }
 
-func isLowerAt(rest string) bool {
+func startsWithLower(rest string) bool {
 	r, _ := utf8.DecodeRuneInString(rest)
 	return unicode.IsLower(r)
 }

@@ -14,16 +14,19 @@ const maxName = 128
 // _ and $ becomes _.
 func identifier(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '$' {
+		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if isLetter || isDigit(r) || r == '_' || r == '$' {
 			return r
 		}
 		return '_'
 	}, name[:min(len(name), maxName)])
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
+	if name == "" || isDigit(rune(name[0])) {
 		name = "_" + name
 	}
 	return name
 }
+
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 // Names maps the names of tools to their names in scripts, whatever the order of tools. A valid
 // identifier stays unchanged. If several names become equal, all but the alphabetically first get a

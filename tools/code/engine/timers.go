@@ -17,13 +17,13 @@ type timers []timer
 
 func (t *timers) set(id int, due time.Time) {
 	set := timer{id, due}
-	at, _ := slices.BinarySearchFunc(*t, set, func(a, b timer) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.id, b.id)) })
-	*t = slices.Insert(*t, at, set)
+	index, _ := slices.BinarySearchFunc(*t, set, func(a, b timer) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.id, b.id)) })
+	*t = slices.Insert(*t, index, set)
 }
 
 func (t *timers) clear(id int) {
-	if at := slices.IndexFunc(*t, func(set timer) bool { return set.id == id }); at >= 0 {
-		*t = slices.Delete(*t, at, at+1)
+	if index := slices.IndexFunc(*t, func(set timer) bool { return set.id == id }); index >= 0 {
+		*t = slices.Delete(*t, index, index+1)
 	}
 }
 

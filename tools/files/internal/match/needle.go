@@ -117,19 +117,21 @@ const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
 // rarest returns the position of text's rarest character in source code, or -1. It skips characters
 // that also match non-ASCII ones.
 func rarest(text []byte) int {
-	rank := func(c byte) int {
-		if at := strings.IndexByte(byFrequency, c); at >= 0 {
-			return at
-		}
-		return len(byFrequency)
-	}
 	best := -1
 	for i := range len(text) {
-		if nonASCIIForm(text[i]) == "" && (best < 0 || rank(text[i]) > rank(text[best])) {
+		if nonASCIIForm(text[i]) == "" && (best < 0 || rarity(text[i]) > rarity(text[best])) {
 			best = i
 		}
 	}
 	return best
+}
+
+// rarity returns a greater number for a rarer character.
+func rarity(c byte) int {
+	if i := strings.IndexByte(byFrequency, c); i >= 0 {
+		return i
+	}
+	return len(byFrequency)
 }
 
 // nonASCIIForm returns the non-ASCII character that equals an ASCII letter if case is ignored, or "". There are two: the long s and

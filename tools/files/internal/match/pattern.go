@@ -159,21 +159,26 @@ func (p *Pattern) mayMatch(line []byte) bool {
 
 var newline = []byte{'\n'}
 
+// pieceEnd returns the length of the lines at the start of text to match at once: as many as fit in
+// pieceSize, or a single longer one.
+func (p *Pattern) pieceEnd(text []byte) int {
+	if len(text) <= p.pieceSize {
+		return len(text)
+	}
+	if i := bytes.LastIndexByte(text[:p.pieceSize], '\n'); i >= 0 {
+		return i + 1
+	}
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(text)
+}
+
 // matchPieces gives the whole text to the expression, as many lines at once as
 // it takes quickly.
 func (p *Pattern) matchPieces(text []byte) bool {
 	for len(text) > 0 {
-		end := len(text)
-		if end > p.pieceSize {
-			end = p.pieceSize
-			if at := bytes.LastIndexByte(text[:end], '\n'); at >= 0 {
-				end = at + 1
-			} else if at := bytes.IndexByte(text, '\n'); at >= 0 {
-				end = at + 1
-			} else {
-				end = len(text)
-			}
-		}
+		end := p.pieceEnd(text)
 		// Without the final newline, after which no line begins.
 		if p.expression.Match(bytes.TrimSuffix(text[:end], newline)) {
 			return true

@@ -56,7 +56,7 @@ func describeError(words, stack, source string) string {
 	return words
 }
 
-// formatPlace formats a place with the name of its function, if it has one.
+// formatPlace formats a place with the name of its function, unless that is anonymous.
 func formatPlace(function, place string) string {
 	if function == "<anonymous>" {
 		return place
