@@ -82,7 +82,7 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// tool returns a tool that runs the commands which launches finds in a call. A call mutates if one of its commands only
+// tool returns a tool that runs the commands which requestsIn finds in a call. A call mutates if one of its commands only
 // applies a patch.
 func (t *Tools) tool(
 	spec tools.Spec, requestsIn func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),

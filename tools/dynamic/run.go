@@ -16,7 +16,7 @@ import (
 
 // Program is a program with its folder.
 type Program struct {
-	Sandbox *sandbox.Sandbox // nil for a tool that is told of only
+	Sandbox *sandbox.Sandbox // nil for a tool that is only described
 	Argv    []string
 	Dir     string
 	Env     []string // all of the environment

@@ -189,8 +189,8 @@ func (g grepFiles) timedOut(f searchResult) tools.Result {
 	return tools.Result{Output: text, Failed: true, Detail: map[string]any{"files": len(f.paths)}}
 }
 
-// named returns the path of a result, as the model sees it: relative to the working directory, or absolute outside it.
-func (g grepFiles) named(at location, path string) string {
+// toolPath returns the path of a result, as the model sees it: relative to the working directory, or absolute outside it.
+func (g grepFiles) toolPath(at location, path string) string {
 	if at.rootPath != "" {
 		return filepath.Join(g.absolutePath(at), path)
 	}

@@ -78,7 +78,7 @@ func (l codeLine) looksLikeEnd() bool {
 
 // read returns the block as text.
 func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
-	near, anchor, err := b.readAround(ctx, lines)
+	nearby, anchor, err := b.readAround(ctx, lines)
 	if err != nil {
 		return "", err
 	}
@@ -88,14 +88,14 @@ func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 	if anchor < 0 {
 		return "", refusal(fmt.Sprintf("anchor_line exceeds file length: the last line is %d", lines.number))
 	}
-	first, last, full := b.extent(near, anchor)
-	for first < last && near[first].blank {
+	first, last, full := b.extent(nearby, anchor)
+	for first < last && nearby[first].blank {
 		first++
 	}
-	for first < last && near[last].blank {
+	for first < last && nearby[last].blank {
 		last--
 	}
-	return formatBlock(near[first:last+1], full), nil
+	return formatBlock(nearby[first:last+1], full), nil
 }
 
 // readAround reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in nearby,
@@ -144,14 +144,14 @@ func indentOf(line []byte) int {
 
 // extent extends the block from the anchor, by turns up and down. It stops when both ends are found or a limit is reached.
 // It returns the indexes of the block's ends. full reports that the page is full.
-func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
+func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool) {
 	leastIndent := 0
 	if b.levels > 0 {
-		leastIndent = max(near[anchor].indent-min(b.levels, maxBlock)*tabWidth, 0)
+		leastIndent = max(nearby[anchor].indent-min(b.levels, maxBlock)*tabWidth, 0)
 	}
 	first, last = anchor, anchor
-	size := near[anchor].size()
-	up := edge{block: b, least: leastIndent, mayGrow: true, up: true, reachedLeast: near[anchor].indent <= leastIndent && !near[anchor].looksLikeEnd()}
+	size := nearby[anchor].size()
+	up := edge{block: b, least: leastIndent, mayGrow: true, up: true, reachedLeast: nearby[anchor].indent <= leastIndent && !nearby[anchor].looksLikeEnd()}
 	down := edge{block: b, least: leastIndent, mayGrow: true}
 	for turn := 0; up.mayGrow || down.mayGrow; turn++ {
 		full = size >= maxPage
@@ -159,12 +159,12 @@ func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) 
 			break
 		}
 		switch {
-		case turn%2 == 0 && up.grow(near, first-1):
+		case turn%2 == 0 && up.grow(nearby, first-1):
 			first--
-			size += near[first].size()
-		case turn%2 == 1 && down.grow(near, last+1):
+			size += nearby[first].size()
+		case turn%2 == 1 && down.grow(nearby, last+1):
 			last++
-			size += near[last].size()
+			size += nearby[last].size()
 		}
 	}
 	return first, last, full
@@ -181,12 +181,12 @@ type edge struct {
 
 // grow reports whether the block grows by a line. The first line with the least indentation ends
 // it: above is its header, with only comments before it; below is its end, or another block.
-func (e *edge) grow(near []codeLine, i int) bool {
-	if !e.mayGrow || i < 0 || i >= len(near) || near[i].indent < e.least {
+func (e *edge) grow(nearby []codeLine, i int) bool {
+	if !e.mayGrow || i < 0 || i >= len(nearby) || nearby[i].indent < e.least {
 		e.mayGrow = false
 		return false
 	}
-	line, atLeast := near[i], near[i].indent == e.least
+	line, atLeast := nearby[i], nearby[i].indent == e.least
 	switch {
 	case e.siblings:
 	case e.up && e.reachedLeast:

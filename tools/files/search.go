@@ -30,11 +30,11 @@ func (g grepFiles) search(ctx context.Context, location location, q query) (sear
 	if !result.more && err == nil { // after an early stop, the searched files depend on the speed of the machine
 		slices.Sort(s.unsearched)
 		for _, i := range s.unsearched {
-			result.unsearched = append(result.unsearched, g.named(location, files[i].Path))
+			result.unsearched = append(result.unsearched, g.toolPath(location, files[i].Path))
 		}
 	}
 	for _, i := range hits[:min(len(hits), q.limit)] {
-		result.paths = append(result.paths, g.named(location, files[i].Path))
+		result.paths = append(result.paths, g.toolPath(location, files[i].Path))
 	}
 	return result, err
 }
@@ -55,10 +55,10 @@ func (g grepFiles) searchFile(ctx context.Context, location location, q query) (
 	}
 	result := searchResult{searched: 1, total: 1}
 	if r.Encoding != "" {
-		result.unsearched = []string{g.named(location, "")}
+		result.unsearched = []string{g.toolPath(location, "")}
 	}
 	if matched {
-		result.paths = []string{g.named(location, "")}
+		result.paths = []string{g.toolPath(location, "")}
 	}
 	return result, nil
 }

@@ -79,7 +79,8 @@ func checkSchema(raw json.RawMessage) error {
 // unsupportedReferences returns a schema's keywords that need full support for references.
 func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-		if _, exists := node[keyword]; exists && (keyword != "$id" || pointerOf(node) != pointerOf(root)) {
+		isRootID := keyword == "$id" && pointerOf(node) == pointerOf(root)
+		if _, exists := node[keyword]; exists && !isRootID {
 			keywords = append(keywords, keyword)
 		}
 	}

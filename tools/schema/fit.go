@@ -25,7 +25,7 @@ const (
 	maxFits = 200_000
 )
 
-// Fit returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
+// Fit returns the JSON Schema of a foreign tool in the form for models: a short object whose
 // properties have types, of the keywords that APIs of models know. It accepts what the original accepts;
 // check arguments by the original. The error says why it is no schema of arguments.
 func Fit(raw json.RawMessage) (json.RawMessage, error) {
@@ -375,7 +375,7 @@ func dropUnusedDefinitions(root map[string]any) {
 				used[text] = true
 				follow(to)
 			} else {
-				delete(node, "$ref") // it led to what is not told to the model
+				delete(node, "$ref") // its target was dropped
 			}
 		}
 		for _, sub := range subschemas(node) {

@@ -99,25 +99,26 @@ func (l *textParser) parseTexts(value any, schemas []any) any {
 	return value
 }
 
-// parseText parses a text if a schema accepts the result and, unless eager, none accepts a string.
-func (l *textParser) parseText(text string, schemas []any) (read any, ok bool) {
+// parseText parses a text if a schema accepts the result. If a schema also accepts strings, the text stays, unless
+// parsesAllowedStrings is set.
+func (l *textParser) parseText(text string, schemas []any) (parsed any, ok bool) {
 	if len(schemas) == 0 {
 		return nil, false
 	}
-	if !json.Valid([]byte(text)) || Exactly(text, &read) != nil {
+	if !json.Valid([]byte(text)) || Exactly(text, &parsed) != nil {
 		return nil, false
 	}
-	kind := kindsOf(read)
+	kind := kindsOf(parsed)
 	for _, schema := range schemas {
-		takes := l.acceptedKinds(schema)
+		accepted := l.acceptedKinds(schema)
 		switch {
-		case takes&kindString == 0:
-			ok = ok || takes&kind != 0
+		case accepted&kindString == 0:
+			ok = ok || accepted&kind != 0
 		case !l.parsesAllowedStrings:
 			return nil, false
 		}
 	}
-	return read, ok && kind != kindString
+	return parsed, ok && kind != kindString
 }
 
 // schemasBelow returns the schemas of a property or an element, by those of the whole.
@@ -253,15 +254,15 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 		return known
 	}
 	l.kinds[pointerOf(node)] = anyKind // while it is looked at: a loop excludes nothing
-	set := anyKind
+	accepted := anyKind
 	narrow := func(keyword string, union func(any) kinds) {
 		if list, ok := node[keyword].([]any); ok {
 			var all kinds
-			for _, one := range list {
+			for _, each := range list {
 				l.steps++
-				all |= union(one)
+				all |= union(each)
 			}
-			set &= all
+			accepted &= all
 		}
 	}
 	narrow("type", kindOfType)
@@ -269,23 +270,23 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 	narrow("anyOf", l.acceptedKinds)
 	narrow("oneOf", l.acceptedKinds)
 	if name, ok := node["type"].(string); ok {
-		set &= kindOfType(name)
+		accepted &= kindOfType(name)
 	}
 	if value, ok := node["const"]; ok {
-		set &= kindsOf(value)
+		accepted &= kindsOf(value)
 	}
 	if parts, ok := node["allOf"].([]any); ok {
 		for _, part := range parts {
-			set &= l.acceptedKinds(part)
+			accepted &= l.acceptedKinds(part)
 		}
 	}
 	if reference, ok := node["$ref"].(string); ok {
 		if to, found := ResolveReference(l.root, reference); found {
-			set &= l.acceptedKinds(to)
+			accepted &= l.acceptedKinds(to)
 		}
 	}
-	l.kinds[pointerOf(node)] = set
-	return set
+	l.kinds[pointerOf(node)] = accepted
+	return accepted
 }
 
 // String returns the names of the types, or "any value".

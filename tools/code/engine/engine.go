@@ -169,11 +169,11 @@ func (s *script) computeUntilWaiting(do func() error) {
 	if allowed < s.busy {
 		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", maxComputed.Minutes())
 	}
-	watch := time.AfterFunc(allowed+grace, func() {
+	exitTimer := time.AfterFunc(allowed+grace, func() {
 		s.outbox.end(overdue)
 		os.Exit(0)
 	})
-	defer watch.Stop()
+	defer exitTimer.Stop()
 	stopReporting := s.reportPeriodically()
 	end := s.compute(do, began.Add(allowed))
 	stopReporting()

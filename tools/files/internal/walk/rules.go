@@ -59,7 +59,8 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	return ignored && !r.isTracked(r.prefix+path, false), nil
 }
 
-// findFolder returns the folder at a path, or reports an ignored part. The last element may be a file.
+// findFolder returns the folder at a path. ignored reports that a part of the path is ignored. The last element may be a
+// file, unless toFolder is set.
 func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
