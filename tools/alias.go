@@ -10,10 +10,10 @@ import (
 
 // converters holds the functions that convert values in other agents' form to the shape that an argument has here.
 var converters = map[dialect.Shape]func(any) any{
-	dialect.Line: commandLine, dialect.Vector: argumentVector,
+	dialect.Line: toCommandLine, dialect.Vector: toArgumentVector,
 	dialect.Steps: planItems("step", []string{"content", "description", "title"}, "id", "activeForm", "priority"),
 	dialect.Todos: planItems("content", []string{"step", "description", "title"}, "activeForm"),
-	dialect.List:  oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
+	dialect.List:  toList, dialect.Questions: toQuestionList, dialect.Glob: typeToGlob,
 }
 
 // synonyms returns the other names and shapes that a tool's arguments may have, in order of precedence.
@@ -96,8 +96,8 @@ func applySynonyms(synonyms []synonym, arguments map[string]any) {
 	}
 }
 
-// commandLine converts a list of words to one line for a shell. Of ["bash", "-c", script] it returns the script.
-func commandLine(value any) any {
+// toCommandLine converts a list of words to one line for a shell. Of ["bash", "-c", script] it returns the script.
+func toCommandLine(value any) any {
 	argv, ok := wordList(value)
 	if !ok {
 		return value
@@ -117,8 +117,8 @@ func Quoted(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// argumentVector converts a line to the words that run it in a shell.
-func argumentVector(value any) any {
+// toArgumentVector converts a line to the words that run it in a shell.
+func toArgumentVector(value any) any {
 	line, ok := value.(string)
 	if !ok {
 		return value
@@ -201,8 +201,8 @@ func planItems(key string, others []string, unused ...string) func(any) any {
 	}
 }
 
-// oneOrMore converts a text to a list of one text.
-func oneOrMore(value any) any {
+// toList converts a text to a list of one text.
+func toList(value any) any {
 	value = parseList(value)
 	if text, ok := value.(string); ok {
 		return []any{text}
@@ -210,8 +210,8 @@ func oneOrMore(value any) any {
 	return value
 }
 
-// oneQuestion converts a text to a list of one question.
-func oneQuestion(value any) any {
+// toQuestionList converts a text to a list of one question.
+func toQuestionList(value any) any {
 	value = parseList(value)
 	if text, ok := value.(string); ok {
 		return []any{map[string]any{"question": text}}
@@ -219,8 +219,8 @@ func oneQuestion(value any) any {
 	return value
 }
 
-// globOfType converts a file type of ripgrep (--type) to a glob.
-func globOfType(value any) any {
+// typeToGlob converts a file type of ripgrep (--type) to a glob.
+func typeToGlob(value any) any {
 	name, ok := value.(string)
 	if !ok {
 		return value

@@ -57,7 +57,7 @@ func (t *callTarget) convert() (err error) {
 	call.Input = unwrapJSONString(call.Input)
 	arguments, problem := e.parseArguments(call)
 	if problem == "" && !e.Foreign {
-		if escalates(arguments) {
+		if asksForPermissions(arguments) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
 			return nil
 		}
@@ -132,8 +132,8 @@ func (e *entry) inputForRun(arguments map[string]any) (string, error) {
 	return string(text), nil
 }
 
-// escalates reports whether a call asks for more rights than commands have.
-func escalates(arguments map[string]any) bool {
+// asksForPermissions reports whether a call asks for more rights than commands have.
+func asksForPermissions(arguments map[string]any) bool {
 	permissions, ok := arguments["sandbox_permissions"].(string)
 	if ok && permissions != "" && permissions != "use_default" {
 		return true

@@ -22,8 +22,8 @@ type Batch struct {
 	results    []*Result
 
 	committed       chan struct{}     // closed by Commit and Discard
-	calls           []<-chan struct{} // each closed when a call has ended
-	script          <-chan struct{}   // closed when the last script so far has ended
+	callEnds        []<-chan struct{} // each closed when a call has ended
+	lastScriptEnd   <-chan struct{}   // closed when the last script so far has ended
 	lastCallDecided <-chan struct{}   // closed when the last call has started or never will
 
 	mu      sync.Mutex
@@ -37,7 +37,7 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 		dispatcher: d, ctx: ctx,
 		slots:           make(chan struct{}, parallelCalls),
 		committed:       make(chan struct{}),
-		lastCallDecided: closedChannel(), script: closedChannel(),
+		lastCallDecided: closedChannel(), lastScriptEnd: closedChannel(),
 	}
 }
 
@@ -46,9 +46,9 @@ func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
 	enter, turn := b.enqueue(t), b.lastCallDecided
 	decided, over := make(chan struct{}), make(chan struct{})
-	b.lastCallDecided, b.calls = decided, append(b.calls, over)
+	b.lastCallDecided, b.callEnds = decided, append(b.callEnds, over)
 	if t.runsScript() {
-		b.script = over
+		b.lastScriptEnd = over
 	}
 
 	result := new(Result)
@@ -77,10 +77,10 @@ func (b *Batch) Start(call Call) {
 // Call it when the previous call of the batch is decided. A script has no place in that order; its calls have.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.runsScript() {
-		before := append([]<-chan struct{}{b.committed}, b.calls...)
+		before := append([]<-chan struct{}{b.committed}, b.callEnds...)
 		return func() ([]<-chan struct{}, chan struct{}) { return before, make(chan struct{}) }
 	}
-	script := b.script
+	script := b.lastScriptEnd
 	return func() ([]<-chan struct{}, chan struct{}) {
 		<-script
 		before, ended := b.dispatcher.callOrder().enqueue(t.Mutates)

@@ -22,7 +22,7 @@ func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 type ScriptCalls struct {
 	dispatcher *Dispatcher
 	caller     Call
-	group      string // namespace of the tool that runs the script
+	namespace  string // namespace of the tool that runs the script
 	slots      chan struct{}
 	running    sync.WaitGroup
 	unanswered sync.WaitGroup
@@ -45,7 +45,7 @@ func (d *Dispatcher) withCalls(ctx context.Context, t callTarget) context.Contex
 		return ctx
 	}
 	return context.WithValue(ctx, callsKey{}, &ScriptCalls{
-		dispatcher: d, caller: t.Call, group: t.entry.Spec.Namespace.Name, slots: make(chan struct{}, parallelCalls),
+		dispatcher: d, caller: t.Call, namespace: t.entry.Spec.Namespace.Name, slots: make(chan struct{}, parallelCalls),
 	})
 }
 
@@ -59,7 +59,7 @@ func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 	call.Number, call.Caller, call.Turn, call.Agent = c.count, c.caller.Number, c.caller.Turn, c.caller.Agent
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.count)
 	d := c.dispatcher
-	t := d.scriptTarget(call, c.group)
+	t := d.scriptTarget(call, c.namespace)
 	before, ended := d.callOrder().enqueue(t.Mutates)
 	refused := d.reportStart(t)
 	c.unanswered.Add(1)

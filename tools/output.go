@@ -247,7 +247,7 @@ func (o *Outputs) cutToBudget(call Call, printed *Printed, limit int) (string, U
 	uncut.Truncated = true
 	uncut.Err = file.close()
 	uncut.File = file.name
-	return printed.cut(head, tail, limit, file.describePlace()), uncut
+	return printed.withoutMiddle(head, tail, limit, file.describePlace()), uncut
 }
 
 // redactionMargin is how many bytes beside a cut are dropped, if the output is too long to be searched as a whole. A secret
@@ -287,10 +287,10 @@ func AskedTokens(asked float64) int {
 // CutWarning begins a cut output.
 const CutWarning = "Warning: truncated output"
 
-// cut returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
+// withoutMiddle returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
 // implementation's, which models know. head and tail are the ends, each at least as long as its share. kept says where the
 // complete output is.
-func (p *Printed) cut(head, tail string, limit int, place string) string {
+func (p *Printed) withoutMiddle(head, tail string, limit int, place string) string {
 	head = firstBytes(head, limit/2)
 	tail = lastBytes(tail, limit-limit/2)
 	missing := max(p.bytes-int64(len(head)+len(tail)), 1)

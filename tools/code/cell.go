@@ -126,7 +126,7 @@ func (c *scriptCell) listen() error {
 // handleReport handles a report, which is untrusted. last is true for the script's end. The error
 // describes a violated limit.
 func (c *scriptCell) handleReport(report message.Report) (last bool, err error) {
-	if refused := c.tools.store(report.Stored); len(refused) > 0 {
+	if refused := c.tools.storeValues(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
 			delete(report.Stored, key)
 		}
@@ -312,8 +312,8 @@ func describeLostEngine(err error, exit string) string {
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
 }
 
-// isOver reports whether the script has ended.
-func (c *scriptCell) isOver() bool {
+// hasEnded reports whether the script has ended.
+func (c *scriptCell) hasEnded() bool {
 	select {
 	case <-c.ended:
 		return true

@@ -52,7 +52,7 @@ type Tools struct {
 
 	mu          sync.Mutex
 	closed      bool
-	count       int // number of all cells so far
+	cellCount   int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
 	cachedTools scriptTools             // last result of the method scriptTools
@@ -65,9 +65,9 @@ const maxCells = 8
 
 // New returns the tools of a run. ctx is the run's; when it ends, it cancels the calls of all scripts.
 func New(ctx context.Context, o Options) *Tools {
-	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
+	t := &Tools{options: o, cellCount: o.Cells, stored: map[string]string{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
-	t.store(o.Stored)
+	t.storeValues(o.Stored)
 	return t
 }
 
@@ -175,8 +175,8 @@ func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCe
 	if t.closed {
 		return nil
 	}
-	t.count++
-	c := newCell(ctx, t, e, t.count, available.names)
+	t.cellCount++
+	c := newCell(ctx, t, e, t.cellCount, available.names)
 	t.cells = append(t.cells, c)
 	c.start(message.Run{Source: source, Tools: available.descriptions, Stored: maps.Clone(t.stored)})
 	return c
@@ -190,15 +190,15 @@ func (t *Tools) makeRoom() (problem string) {
 	if len(t.cells) < maxCells {
 		return ""
 	}
-	if i := slices.IndexFunc(t.cells, (*scriptCell).isOver); i >= 0 {
+	if i := slices.IndexFunc(t.cells, (*scriptCell).hasEnded); i >= 0 {
 		t.cells = slices.Delete(t.cells, i, i+1)
 		return ""
 	}
 	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, joinIDs(t.cells))
 }
 
-// find returns the cell with an id, or nil.
-func (t *Tools) find(id string) *scriptCell {
+// findCell returns the cell with an id, or nil.
+func (t *Tools) findCell(id string) *scriptCell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.IndexFunc(t.cells, func(c *scriptCell) bool { return c.id == id }); i >= 0 {
@@ -207,8 +207,8 @@ func (t *Tools) find(id string) *scriptCell {
 	return nil
 }
 
-// forget removes a cell.
-func (t *Tools) forget(c *scriptCell) {
+// forgetCell removes a cell.
+func (t *Tools) forgetCell(c *scriptCell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cells = slices.DeleteFunc(t.cells, func(other *scriptCell) bool { return other == c })
@@ -223,8 +223,8 @@ func joinIDs(cells []*scriptCell) string {
 	return strings.Join(all, ", ")
 }
 
-// store adds stored values within the limits. It returns the keys of the refused ones.
-func (t *Tools) store(values map[string]string) (refused []string) {
+// storeValues adds stored values within the limits. It returns the keys of the refused ones.
+func (t *Tools) storeValues(values map[string]string) (refused []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(values)) {

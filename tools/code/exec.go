@@ -23,7 +23,7 @@ const (
 // continues as a cell. The end of ctx stops the script.
 func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
 	began := time.Now()
-	options, problem := optionsIn(call.Input)
+	options, problem := parseOptions(call.Input)
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
@@ -32,7 +32,7 @@ func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error)
 		return tools.Refuse(problem), err
 	}
 	defer t.Warm() // the model may write another script now
-	return c.answerAfter(ctx, began, options.yield, options.budget)
+	return c.awaitResult(ctx, began, options.yield, options.budget)
 }
 
 type waitArguments struct {
@@ -45,18 +45,18 @@ type waitArguments struct {
 // wait waits for a cell like exec, or stops it.
 func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
-	c := t.find(id)
+	c := t.findCell(id)
 	if c == nil {
-		return formatResult(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id))}), nil
+		return formatResult(statusFailed, began, []tools.Part{errorPart(fmt.Sprintf("exec cell %.20s not found", id))}), nil
 	}
 	if a.Terminate {
 		c.stop()
 	}
-	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
+	return c.awaitResult(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
 }
 
-// answerAfter waits until the cell ends, has news, or yield has passed. It returns the cell's result.
-func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
+// awaitResult waits until the cell ends, has news, or yield has passed. It returns the cell's result.
+func (c *scriptCell) awaitResult(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
 	yieldTimer := time.NewTimer(yield)
 	defer yieldTimer.Stop()
 	select {
@@ -93,7 +93,7 @@ const (
 // result returns the cell's state and its output since the last result. It forgets a cell that has
 // ended.
 func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
-	ended := c.isOver()
+	ended := c.hasEnded()
 	c.mu.Lock()
 	unread, end, stopped := c.unread, c.end, c.stopped
 	c.unread = unreadOutput{stored: map[string]string{}}
@@ -107,12 +107,12 @@ func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 		state = statusTerminated
 	case end.Failed:
 		state = statusFailed
-		parts = append(parts, failure(end.Error))
+		parts = append(parts, errorPart(end.Error))
 	default:
 		state = statusCompleted
 	}
 	if ended {
-		c.tools.forget(c)
+		c.tools.forgetCell(c)
 	}
 	r := formatResult(state, began, parts)
 	if state == statusRunning {
@@ -159,7 +159,7 @@ func formatResult(state status, began time.Time, parts []tools.Part) tools.Resul
 	}
 }
 
-func failure(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
+func errorPart(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
 
 // maxParts is the largest number of items that stay separate. With more items, adjacent texts are joined.
 const maxParts = 200

@@ -20,9 +20,9 @@ type scriptOptions struct {
 	budget int // tokens of output; 0 for the maximum
 }
 
-// optionsIn parses the options in the first line of a script. problem tells the model why the script
+// parseOptions parses the options in the first line of a script. problem tells the model why the script
 // cannot be run.
-func optionsIn(source string) (o scriptOptions, problem string) {
+func parseOptions(source string) (o scriptOptions, problem string) {
 	if strings.TrimSpace(source) == "" {
 		return o, "exec: there is no script. Write JavaScript, without JSON or a fence around it."
 	}

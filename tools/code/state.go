@@ -8,7 +8,7 @@ func (t *Tools) Running() int {
 	defer t.mu.Unlock()
 	running := 0
 	for _, c := range t.cells {
-		if !c.isOver() {
+		if !c.hasEnded() {
 			running++
 		}
 	}
@@ -20,5 +20,5 @@ func (t *Tools) Running() int {
 func (t *Tools) State() (cells int, stored map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.count, maps.Clone(t.stored)
+	return t.cellCount, maps.Clone(t.stored)
 }

@@ -397,7 +397,7 @@ func TestReplayedCallReturnsAsRecorded(t *testing.T) {
 		}
 	}
 	tool := New(Options{limit: time.Hour, RecordedReturn: func(context.Context, tools.Call) RecordedReturn { return RecordedReturn{Ended: true} }})
-	if w := tool.waiting(t.Context(), tools.Call{}, time.Second); w.timeout < time.Hour {
+	if w := tool.waitModeFor(t.Context(), tools.Call{}, time.Second); w.timeout < time.Hour {
 		t.Errorf("it waits for %s", w.timeout)
 	}
 }

@@ -79,12 +79,12 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 		}
 		return result, err
 	}
-	w := t.waiting(ctx, call, request.patience)
+	w := t.waitModeFor(ctx, call, request.patience)
 	ended, err := w.await(ctx, running)
 	if err != nil {
 		return tools.Result{Printed: running.kill()}, err
 	}
-	report := report{callID: call.ID, took: time.Since(began), budget: request.budget}
+	report := report{callID: call.ID, duration: time.Since(began), budget: request.budget}
 	if ended {
 		return report.endResult(running)
 	}
@@ -127,9 +127,9 @@ type waitMode struct {
 	replayedSession int // in a replay, the number of the session that the recorded call left running; 0 for none
 }
 
-// waiting returns how a call waits. A replayed call must return as the recorded one did, whatever the speed: if the
+// waitModeFor returns how a call waits. A replayed call must return as the recorded one did, whatever the speed: if the
 // command had ended then, it waits for the end.
-func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waitMode {
+func (t *Tools) waitModeFor(ctx context.Context, call tools.Call, patience time.Duration) waitMode {
 	if t.options.RecordedReturn == nil {
 		return waitMode{timeout: patience}
 	}

@@ -18,9 +18,9 @@ const timedOutCode = 124
 
 // report describes what one call reports about a command.
 type report struct {
-	callID string
-	took   time.Duration
-	budget int // maximum number of output tokens
+	callID   string
+	duration time.Duration
+	budget   int // maximum number of output tokens
 }
 
 // endResult returns the result of a call whose command has ended.
@@ -56,7 +56,7 @@ func (p report) runningResult(s *session) tools.Result {
 func (p report) format(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
-	fmt.Fprintf(&header, "Wall time: %.4f seconds\n", p.took.Seconds())
+	fmt.Fprintf(&header, "Wall time: %.4f seconds\n", p.duration.Seconds())
 	fmt.Fprintf(&header, "%s\n", state)
 	fmt.Fprintf(&header, "Original token count: %d\n", tools.Tokens(printed.Bytes()))
 	fmt.Fprintf(&header, "Output:\n%s", warning)
@@ -76,7 +76,7 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 // scriptObject returns the result for scripts. The dispatcher adds the output.
 func (p report) scriptObject(printed *tools.Printed) map[string]any {
 	return map[string]any{
-		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
+		"chunk_id": p.chunkID(), "wall_time_seconds": p.duration.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
 }
 

@@ -60,11 +60,11 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	}
 	until := time.Now().Add(a.patience())
 	unwritten := s.write(ctx, a.Chars, until)
-	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.runningCommand)
+	ended, err := t.waitModeFor(ctx, call, time.Until(until)).await(ctx, s.runningCommand)
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
-	p := report{callID: call.ID, took: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
+	p := report{callID: call.ID, duration: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
 	switch {
 	case ended:
 	case unwritten != nil:

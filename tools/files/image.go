@@ -53,7 +53,7 @@ func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Res
 	case err != nil:
 		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", a.Path, err))
 	}
-	result := shown(a.Path, p)
+	result := imageResult(a.Path, p)
 	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
 		result.Object = map[string]any{"image_url": result.Images[0].URL()}
 	}
@@ -86,8 +86,8 @@ func tooLarge(path string) refusal {
 	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, maxImage>>20))
 }
 
-// shown returns a result with the image and a line that describes it. The transcript gets only the image's digest.
-func shown(path string, p picture.Picture) tools.Result {
+// imageResult returns a result with the image and a line that describes it. The transcript gets only the image's digest.
+func imageResult(path string, p picture.Picture) tools.Result {
 	words, digest := tools.DescribeImage(p)
 	words = oneLine(path) + ": " + words
 	if p.Original.X != p.Width || p.Original.Y != p.Height {

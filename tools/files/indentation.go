@@ -151,8 +151,8 @@ func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool
 	}
 	first, last = anchor, anchor
 	size := nearby[anchor].size()
-	up := edge{block: b, least: leastIndent, mayGrow: true, up: true, reachedLeast: nearby[anchor].indent <= leastIndent && !nearby[anchor].looksLikeEnd()}
-	down := edge{block: b, least: leastIndent, mayGrow: true}
+	up := edge{block: b, leastIndent: leastIndent, mayGrow: true, isUpper: true, reachedLeast: nearby[anchor].indent <= leastIndent && !nearby[anchor].looksLikeEnd()}
+	down := edge{block: b, leastIndent: leastIndent, mayGrow: true}
 	for turn := 0; up.mayGrow || down.mayGrow; turn++ {
 		full = size >= maxPage
 		if full || last-first+1 >= b.limit {
@@ -173,8 +173,8 @@ func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool
 // edge is a growing end of a block.
 type edge struct {
 	block
-	least        int  // indentation of the line that ends the block
-	up           bool // it is the upper end
+	leastIndent  int  // indentation of the line that ends the block
+	isUpper      bool // it is the upper end
 	mayGrow      bool // the end is not reached yet
 	reachedLeast bool // the block contains a line with the least indentation
 }
@@ -182,16 +182,16 @@ type edge struct {
 // grow reports whether the block grows by a line. The first line with the least indentation ends
 // it: above is its header, with only comments before it; below is its end, or another block.
 func (e *edge) grow(nearby []codeLine, i int) bool {
-	if !e.mayGrow || i < 0 || i >= len(nearby) || nearby[i].indent < e.least {
+	if !e.mayGrow || i < 0 || i >= len(nearby) || nearby[i].indent < e.leastIndent {
 		e.mayGrow = false
 		return false
 	}
-	line, atLeast := nearby[i], nearby[i].indent == e.least
+	line, atLeast := nearby[i], nearby[i].indent == e.leastIndent
 	switch {
 	case e.siblings:
-	case e.up && e.reachedLeast:
+	case e.isUpper && e.reachedLeast:
 		e.mayGrow = atLeast && e.header && line.isComment()
-	case atLeast && e.up:
+	case atLeast && e.isUpper:
 		e.reachedLeast = true
 	case atLeast:
 		e.mayGrow = false

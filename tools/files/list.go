@@ -95,7 +95,7 @@ type listing struct {
 	text    strings.Builder
 	entries int
 	shown   int
-	more    bool
+	hasMore bool
 }
 
 // addFolder lists a folder and those below it, down to the depth asked for. It stops once the page is full.
@@ -112,11 +112,11 @@ func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error
 	}
 	for _, e := range entries {
 		l.addEntry(e, level)
-		if l.more {
+		if l.hasMore {
 			return nil
 		}
 		if e.Mode.IsDir() && level+1 < l.depth {
-			if err := l.addFolder(ctx, f.Below(e), level+1); err != nil || l.more {
+			if err := l.addFolder(ctx, f.Below(e), level+1); err != nil || l.hasMore {
 				return err
 			}
 		}
@@ -129,7 +129,7 @@ func (l *listing) addEntry(e walk.Entry, level int) {
 	switch {
 	case l.entries < l.first:
 	case l.shown == l.limit || l.text.Len() >= maxPage:
-		l.more = true
+		l.hasMore = true
 	default:
 		l.shown++
 		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), maxName), typeMark(e.Mode))
@@ -142,7 +142,7 @@ func (l *listing) result() (tools.Result, error) {
 		l.text.WriteString("(nothing is in it, or nothing that git does not ignore)\n")
 	case l.shown == 0:
 		return tools.Result{}, refusal(fmt.Sprintf("offset exceeds directory entry count: there are %d to this depth", l.entries))
-	case l.more:
+	case l.hasMore:
 		fmt.Fprintf(&l.text, "More than %d entries found; go on with offset %d\n", l.shown, l.first+l.shown)
 	}
 	return tools.Result{Output: l.text.String()}, nil

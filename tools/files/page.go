@@ -45,7 +45,7 @@ func (p resolver) page(ctx context.Context, name string, first, maxLines int) (P
 	}
 	defer file.Close()
 	digest := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(contextReader{ctx, file}, digest), 64<<10), longest: maxShown}
+	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(contextReader{ctx, file}, digest), 64<<10), maxLength: maxShown}
 	if why := lines.whyNotText(name); why != "" {
 		return Page{}, refusal(why)
 	}
@@ -189,7 +189,7 @@ func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxL
 	}
 	defer file.Close()
 	read := bufio.NewReaderSize(contextReader{ctx, file}, 64<<10)
-	lines := &lineReader{from: read, longest: maxShown}
+	lines := &lineReader{from: read, maxLength: maxShown}
 	for {
 		ok, err := lines.next()
 		if err != nil || !ok {

@@ -97,7 +97,7 @@ func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), longest: maxLine}
+	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), maxLength: maxLine}
 	if why := lines.whyNotText(a.Path); why != "" {
 		return "", refusal(why)
 	}
@@ -136,7 +136,7 @@ type page struct {
 	text        strings.Builder
 	shownLines  int
 	invalidUTF8 bool // a line is not UTF-8
-	more        bool
+	hasMore     bool
 }
 
 func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
@@ -166,7 +166,7 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 			continue
 		}
 		if lines.number > p.last || p.text.Len() >= maxPage {
-			p.more = true
+			p.hasMore = true
 			return nil
 		}
 		text := lines.text()
@@ -177,7 +177,7 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 }
 
 func (p *page) String() string {
-	if p.more {
+	if p.hasMore {
 		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shownLines)
 	}
 	if p.invalidUTF8 {
@@ -188,11 +188,11 @@ func (p *page) String() string {
 
 // lineReader reads line by line and holds no more of a line than is shown.
 type lineReader struct {
-	from    *bufio.Reader
-	longest int    // how many bytes of a line are shown
-	number  int    // number of the current line, from 1
-	line    []byte // beginning of the current line
-	length  int    // length of the current line in bytes, without its end
+	from      *bufio.Reader
+	maxLength int    // how many bytes of a line are shown
+	number    int    // number of the current line, from 1
+	line      []byte // beginning of the current line
+	length    int    // length of the current line in bytes, without its end
 }
 
 // whyNotText explains why a file is not shown as text, or returns "".
@@ -233,7 +233,7 @@ func (l *lineReader) next() (ok bool, err error) {
 
 func (l *lineReader) add(piece []byte) {
 	l.length += len(piece)
-	room := l.longest + utf8.UTFMax - len(l.line)
+	room := l.maxLength + utf8.UTFMax - len(l.line)
 	l.line = append(l.line, piece[:min(room, len(piece))]...)
 }
 
@@ -242,8 +242,8 @@ func (l *lineReader) text() string {
 	if l.length == len(l.line) {
 		l.line = bytes.TrimSuffix(l.line, []byte("\r"))
 	}
-	if len(l.line) <= l.longest {
+	if len(l.line) <= l.maxLength {
 		return string(l.line)
 	}
-	return fmt.Sprintf("%s (line cut; it has %d bytes)", clip.Bytes(string(l.line), l.longest), l.length)
+	return fmt.Sprintf("%s (line cut; it has %d bytes)", clip.Bytes(string(l.line), l.maxLength), l.length)
 }

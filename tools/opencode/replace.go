@@ -188,17 +188,17 @@ type wholeLines struct {
 }
 
 func newLines(text, old string) wholeLines {
-	w := wholeLines{file: linesOf(text), block: find.Block{Lines: texts(linesOf(old))}}
+	w := wholeLines{file: linesOf(text), block: find.Block{Lines: lineTexts(linesOf(old))}}
 	for i, l := range w.block.Lines {
 		if indent := indentOf(l); i == 0 || len(indent) < len(w.block.Margin) && strings.TrimSpace(l) != "" {
 			w.block.Margin = indent
 		}
 	}
-	w.text = find.NewSeeker(w.block.Lines).Text(texts(w.file))
+	w.text = find.NewSeeker(w.block.Lines).Text(lineTexts(w.file))
 	return w
 }
 
-func texts(lines []line) []string {
+func lineTexts(lines []line) []string {
 	all := make([]string, len(lines))
 	for i, l := range lines {
 		all[i] = l.text
@@ -368,7 +368,7 @@ func reindent(lines string, moved map[string]string) string {
 
 // notFoundError returns the error for a missing old text. It shows the most similar lines of the file.
 func (r replacement) notFoundError(text string) error {
-	near, diff := v4a.Nearest(text, texts(linesOf(r.old)))
+	near, diff := v4a.Nearest(text, lineTexts(linesOf(r.old)))
 	if near == 0 {
 		return fmt.Errorf("%w, and nothing like it; read the file again", errNotThere)
 	}

@@ -32,7 +32,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
 	p.makeRelative(patch)
 	return p.makeChange(ctx, fileChange{
-		kind: "patch", named: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
+		kind: "patch", requestedPaths: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
 		plan: func(seen tree.Dir) (*tree.Plan, []string, error) {
 			plan, err := tree.NewPlan(ctx, seen, patch)
 			return plan, v4a.Paths(patch), err
@@ -48,8 +48,8 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 
 // fileChange describes a change of files that may still be refused.
 type fileChange struct {
-	kind  string   // what the change is called in messages
-	named []string // paths relative to Dir, as spelled in the request
+	kind           string   // what the change is called in messages
+	requestedPaths []string // paths relative to Dir, as spelled in the request
 	// plan plans the change and returns the affected paths.
 	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
 	unfit       func(error) tools.Result // returns the result if the change does not fit the files
@@ -63,10 +63,10 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if err := p.requireShortPaths(c.named); err != nil {
+	if err := p.requireShortPaths(c.requestedPaths); err != nil {
 		return c.reject(err), nil
 	}
-	if err := p.requireVisible(view, c.named); err != nil { // check before looking at any file
+	if err := p.requireVisible(view, c.requestedPaths); err != nil { // check before looking at any file
 		return c.reject(err), nil
 	}
 	visibleTree, err := p.tree(view)

@@ -23,12 +23,12 @@ func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewri
 	}
 	pathInDir := p.pathsInDir(below, paths)
 	for _, name := range paths {
-		c.named = append(c.named, pathInDir[name])
+		c.requestedPaths = append(c.requestedPaths, pathInDir[name])
 	}
 	var rewriteErr error // the error of rewrite
 	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
 		var changes []string
-		plan, err := tree.NewRewrite(ctx, seen, c.named, func(texts tree.Texts) (now tree.Texts, err error) {
+		plan, err := tree.NewRewrite(ctx, seen, c.requestedPaths, func(texts tree.Texts) (now tree.Texts, err error) {
 			if now, err = rewrite(byRequestedPath(pathInDir, texts)); err != nil {
 				rewriteErr = err
 				return nil, err

@@ -164,9 +164,9 @@ const (
 	maxApplied = 10_000
 )
 
-// isBounded reports whether a value can be checked in bounded time: schemas that refer to each other
+// checkIsBounded reports whether a value can be checked in bounded time: schemas that refer to each other
 // can multiply the work with each level of the value.
-func isBounded(root, value any) bool {
+func checkIsBounded(root, value any) bool {
 	b := checkCost{root: root, known: map[[2]uintptr]int{}}
 	return b.add(root, value) <= maxChecks && b.steps <= maxChecks && !b.endless
 }

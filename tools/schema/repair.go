@@ -67,11 +67,11 @@ type textParser struct {
 	parsesAllowedStrings bool // also where one alternative of several takes a string
 	steps                int  // schemas that were looked at; beyond maxChecks nothing is read any more
 	kinds                map[uintptr]kinds
-	nested               map[uintptr][]map[string]any // the schemas that a schema applies to the same value
+	appliedCache         map[uintptr][]map[string]any // the schemas that a schema applies to the same value
 }
 
 func (s *Schema) newTextParser() *textParser {
-	return &textParser{root: s.document, kinds: map[uintptr]kinds{}, nested: map[uintptr][]map[string]any{}}
+	return &textParser{root: s.document, kinds: map[uintptr]kinds{}, appliedCache: map[uintptr][]map[string]any{}}
 }
 
 // parseTexts returns the value with such texts parsed, on all its levels. Lists and objects are changed.
@@ -140,7 +140,7 @@ func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]
 
 // appliedSchemas returns a schema with all those applied to the same value.
 func (l *textParser) appliedSchemas(schema any) []map[string]any {
-	if found, known := l.nested[pointerOf(schema)]; known {
+	if found, known := l.appliedCache[pointerOf(schema)]; known {
 		return found
 	}
 	var found []map[string]any
@@ -160,7 +160,7 @@ func (l *textParser) appliedSchemas(schema any) []map[string]any {
 		}
 	}
 	visit(schema)
-	l.nested[pointerOf(schema)] = found
+	l.appliedCache[pointerOf(schema)] = found
 	return found
 }
 

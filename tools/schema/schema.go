@@ -58,7 +58,7 @@ func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 	}
 	for repaired := 0; ; repaired++ {
 		value := Plain(arguments)
-		if !isBounded(s.document, value) {
+		if !checkIsBounded(s.document, value) {
 			return tooMany, nil
 		}
 		err := s.resolved.Validate(value)
@@ -66,7 +66,7 @@ func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 		case err == nil:
 			return "", nil
 		case repaired == len(repairs):
-			return s.explain(err) + ". " + s.summary(), nil
+			return s.explain(err) + ". " + s.describeArguments(), nil
 		}
 		repairs[repaired](s, arguments)
 	}
@@ -87,8 +87,8 @@ func (s *Schema) OnlyText() (string, bool) {
 	return name, property != nil && property.Type == "string"
 }
 
-// summary lists the arguments with their types.
-func (s *Schema) summary() string {
+// describeArguments lists the arguments with their types.
+func (s *Schema) describeArguments() string {
 	names := slices.Sorted(maps.Keys(s.root.Properties))
 	if len(names) == 0 {
 		return "It names no arguments."

@@ -77,7 +77,7 @@ func (x *Index) Find(query string, limit int) []string {
 // scores returns how well each tool fits.
 func (x *Index) scores(query string) []float64 {
 	scores := make([]float64, len(x.names))
-	words := split(query)
+	words := splitWords(query)
 	slices.Sort(words)
 	for _, word := range slices.Compact(words) {
 		postings := x.postings[word]

@@ -35,7 +35,7 @@ func TestSplit(t *testing.T) {
 		" -_. ":                     nil,
 		"":                          nil,
 	} {
-		if diff := cmp.Diff(want, split(text)); diff != "" {
+		if diff := cmp.Diff(want, splitWords(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}

@@ -85,7 +85,7 @@ type arguments struct {
 func search(index *Index, specs []tools.Spec, a arguments) tools.Result {
 	limit := defaultFound
 	switch {
-	case len(split(a.Query)) == 0:
+	case len(splitWords(a.Query)) == 0:
 		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`)
 	case a.Limit != nil && *a.Limit < 1:
 		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, defaultFound))

@@ -13,8 +13,8 @@ import (
 // wordsOf returns the words of a tool: its name, description, and parameter names, including nested
 // ones.
 func wordsOf(spec tools.Spec) []string {
-	words := split(spec.Name)
-	words = append(words, split(spec.Description)...)
+	words := splitWords(spec.Name)
+	words = append(words, splitWords(spec.Description)...)
 	var schema any
 	if json.Unmarshal(spec.Parameters, &schema) == nil {
 		words = parameterWords(words, schema, deepest)
@@ -33,16 +33,16 @@ func parameterWords(words []string, schema any, depth int) []string {
 	}
 	if properties, ok := object["properties"].(map[string]any); ok {
 		for name, property := range properties {
-			words = append(words, split(name)...)
+			words = append(words, splitWords(name)...)
 			words = parameterWords(words, property, depth-1)
 		}
 	}
 	return parameterWords(words, object["items"], depth-1)
 }
 
-// split returns a text's words in lower case and singular. Words end at anything but letters and
+// splitWords returns a text's words in lower case and singular. Words end at anything but letters and
 // digits, such as _ - and ., and where the case changes: listOpenIssues, HTTPServer.
-func split(text string) []string {
+func splitWords(text string) []string {
 	const usualLength = 6 // of a word with what ends it
 	words := slices.Grow([]string(nil), len(text)/usualLength)
 	begin, before := 0, ' '

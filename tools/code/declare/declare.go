@@ -52,7 +52,7 @@ func Type(raw json.RawMessage, otherwise string, indent int) string {
 		return otherwise
 	}
 	for _, remarks := range []bool{true, false} {
-		w := writer{root: root, withComments: remarks}
+		w := typeWriter{root: root, withComments: remarks}
 		if text := w.typeOf(root, indent, 0); len(text) <= maxWritten && w.types <= maxTypes {
 			return text
 		}
@@ -68,7 +68,7 @@ func requiresInput(raw json.RawMessage) bool {
 
 // comment formats text as a comment. It changes text that would end the comment.
 func comment(text string, indent int) string {
-	if text = withoutEnds(text); text == "" {
+	if text = withoutTerminators(text); text == "" {
 		return ""
 	}
 	margin := strings.Repeat("  ", indent)
@@ -85,8 +85,8 @@ func comment(text string, indent int) string {
 	return all.String()
 }
 
-// withoutEnds changes text so that it cannot end a comment or a surrounding code block.
-func withoutEnds(text string) string {
+// withoutTerminators changes text so that it cannot end a comment or a surrounding code block.
+func withoutTerminators(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	return strings.ReplaceAll(text, "```", "'''")
 }

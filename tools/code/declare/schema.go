@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// writer converts one schema to a TypeScript type.
-type writer struct {
+// typeWriter converts one schema to a TypeScript type.
+type typeWriter struct {
 	root         any      // the whole schema, for references
 	withComments bool     // write the descriptions of properties
 	types        int      // number of types written so far
@@ -23,7 +23,7 @@ const unknown = "unknown"
 
 // typeOf returns the type of the schema at. Its lines after the first are indented by indent levels. depth is
 // the number of enclosing schemas.
-func (w *writer) typeOf(at any, indent, depth int) string {
+func (w *typeWriter) typeOf(at any, indent, depth int) string {
 	w.types++
 	node, ok := at.(map[string]any)
 	if !ok || depth > deepest || w.types > maxTypes {
@@ -56,7 +56,7 @@ func (w *writer) typeOf(at any, indent, depth int) string {
 }
 
 // impliedType returns the type implied by a schema's keywords.
-func (w *writer) impliedType(node map[string]any, indent, depth int) string {
+func (w *typeWriter) impliedType(node map[string]any, indent, depth int) string {
 	switch {
 	case node["properties"] != nil:
 		return w.objectType(node, indent, depth)
@@ -67,7 +67,7 @@ func (w *writer) impliedType(node map[string]any, indent, depth int) string {
 }
 
 // intersection returns the type of a value that must match all of several schemas (allOf).
-func (w *writer) intersection(node map[string]any, parts []any, indent, depth int) string {
+func (w *typeWriter) intersection(node map[string]any, parts []any, indent, depth int) string {
 	if node["properties"] != nil {
 		rest := maps.Clone(node)
 		delete(rest, "allOf")
@@ -77,7 +77,7 @@ func (w *writer) intersection(node map[string]any, parts []any, indent, depth in
 }
 
 // referredType returns the type of a referenced schema. It is unknown for a cycle or a missing schema.
-func (w *writer) referredType(reference string, indent, depth int) string {
+func (w *typeWriter) referredType(reference string, indent, depth int) string {
 	if slices.Contains(w.following, reference) {
 		return unknown
 	}
@@ -91,7 +91,7 @@ func (w *writer) referredType(reference string, indent, depth int) string {
 }
 
 // joinTypes returns the types of several schemas, each once, joined by sign.
-func (w *writer) joinTypes(schemas []any, sign string, indent, depth int) string {
+func (w *typeWriter) joinTypes(schemas []any, sign string, indent, depth int) string {
 	var all []string
 	for _, schema := range schemas {
 		text := w.typeOf(schema, indent, depth+1)
@@ -112,7 +112,7 @@ func (w *writer) joinTypes(schemas []any, sign string, indent, depth int) string
 }
 
 // unionOfKinds returns the union of several JSON types.
-func (w *writer) unionOfKinds(kinds []any, node map[string]any, indent, depth int) string {
+func (w *typeWriter) unionOfKinds(kinds []any, node map[string]any, indent, depth int) string {
 	var all []string
 	for _, kind := range kinds {
 		name, _ := kind.(string)
@@ -127,7 +127,7 @@ func (w *writer) unionOfKinds(kinds []any, node map[string]any, indent, depth in
 }
 
 // typeOfKind returns the type for one JSON type.
-func (w *writer) typeOfKind(name string, node map[string]any, indent, depth int) string {
+func (w *typeWriter) typeOfKind(name string, node map[string]any, indent, depth int) string {
 	switch name {
 	case "string", "number", "boolean", "null":
 		return name
@@ -149,7 +149,7 @@ func nullable(node map[string]any, text string) string {
 }
 
 // arrayType returns the type of a list, or of a tuple if the schema has prefixItems.
-func (w *writer) arrayType(node map[string]any, indent, depth int) string {
+func (w *typeWriter) arrayType(node map[string]any, indent, depth int) string {
 	if first, ok := node["prefixItems"].([]any); ok && len(first) > 0 {
 		all := make([]string, len(first))
 		for i, item := range first {
@@ -171,7 +171,7 @@ func (w *writer) arrayType(node map[string]any, indent, depth int) string {
 }
 
 // objectType returns the type of an object: its properties sorted by name, then other properties if they are allowed.
-func (w *writer) objectType(node map[string]any, indent, depth int) string {
+func (w *typeWriter) objectType(node map[string]any, indent, depth int) string {
 	properties, _ := node["properties"].(map[string]any)
 	additional, allowsMore := w.additionalType(node, len(properties) > 0, indent, depth)
 	if len(properties) == 0 && !allowsMore {
@@ -201,7 +201,7 @@ func (w *writer) objectType(node map[string]any, indent, depth int) string {
 
 // additionalType returns the type of additional properties. more reports whether they are allowed; named means
 // that the schema lists properties, so that none are by default.
-func (w *writer) additionalType(node map[string]any, named bool, indent, depth int) (text string, allowed bool) {
+func (w *typeWriter) additionalType(node map[string]any, named bool, indent, depth int) (text string, allowed bool) {
 	switch rest := node["additionalProperties"].(type) {
 	case map[string]any:
 		return w.typeOf(rest, indent, depth+1), true
@@ -212,7 +212,7 @@ func (w *writer) additionalType(node map[string]any, named bool, indent, depth i
 }
 
 // propertyComment returns a property's description as a comment of one line, or "".
-func (w *writer) propertyComment(schema any, indent int) string {
+func (w *typeWriter) propertyComment(schema any, indent int) string {
 	node, _ := schema.(map[string]any)
 	text, _ := node["description"].(string)
 	if !w.withComments || text == "" {

@@ -42,7 +42,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 		fmt.Fprintln(problems, "the engine does not start:", err)
 		return 1
 	}
-	s.busy = busy
+	s.busyLimit = busy
 	regexps() // compile the patterns now, while nobody waits for the engine
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
@@ -163,10 +163,10 @@ type scriptEnd struct{ message.End }
 // computeUntilWaiting calls do and lets the script compute until it waits for calls or timers. It reports what the
 // script did, and ends a script that computes too long.
 func (s *script) computeUntilWaiting(do func() error) {
-	allowed := min(s.busy, maxComputed-s.computed)
+	allowed := min(s.busyLimit, maxComputed-s.computed)
 	began := time.Now()
-	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busy.Seconds())}
-	if allowed < s.busy {
+	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busyLimit.Seconds())}
+	if allowed < s.busyLimit {
 		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", maxComputed.Minutes())
 	}
 	exitTimer := time.AfterFunc(allowed+grace, func() {

@@ -39,7 +39,7 @@ type script struct {
 	shownBytes   int // bytes of shown items
 	pendingCalls int // number of calls without a result
 	timers       timers
-	busy         time.Duration // longest time of computing without waiting
+	busyLimit    time.Duration // longest time of computing without waiting
 	computed     time.Duration // total computing time so far
 	ended        bool
 }
@@ -97,13 +97,13 @@ func (s *script) functions() map[string]quickjs.HostFunc {
 		"ends":   func([]any) (any, error) { panic(scriptEnd{}) },
 		"floods": func([]any) (any, error) { panic(tooMuchOutput()) },
 		"fails": func(arguments []any) (any, error) {
-			panic(scriptEnd{message.End{Failed: true, Error: describeError(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
+			panic(scriptEnd{message.End{Failed: true, Error: describeError(argumentAs[string](arguments, 0), argumentAs[string](arguments, 1), s.source)}})
 		},
 	}
 }
 
-// argument returns argument i of a host function, or the zero value if it has another type.
-func argument[T any](arguments []any, i int) T {
+// argumentAs returns argument i of a host function, or the zero value if it has another type.
+func argumentAs[T any](arguments []any, i int) T {
 	var none T
 	if i >= len(arguments) {
 		return none
@@ -115,8 +115,8 @@ func argument[T any](arguments []any, i int) T {
 	return value
 }
 
-// number returns argument i of a host function as a number, or 0 if it has another type.
-func number(arguments []any, i int) float64 {
+// numberArgument returns argument i of a host function as a number, or 0 if it has another type.
+func numberArgument(arguments []any, i int) float64 {
 	if i < len(arguments) {
 		switch n := arguments[i].(type) {
 		case int:
@@ -131,7 +131,7 @@ func number(arguments []any, i int) float64 {
 // reportCall reports a call of a tool. The result arrives later, by settle.
 func (s *script) reportCall(arguments []any) (any, error) {
 	c := message.Call{
-		ID: int(number(arguments, 0)), Tool: argument[string](arguments, 1), Input: argument[string](arguments, 2), Text: argument[bool](arguments, 3),
+		ID: int(numberArgument(arguments, 0)), Tool: argumentAs[string](arguments, 1), Input: argumentAs[string](arguments, 2), Text: argumentAs[bool](arguments, 3),
 	}
 	if s.pendingCalls++; s.pendingCalls > message.MaxCalls || len(c.Input) > message.MaxInput {
 		panic(scriptEnd{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
@@ -142,7 +142,7 @@ func (s *script) reportCall(arguments []any) (any, error) {
 
 // showItem reports an item that the script shows, and ends a script that shows too much.
 func (s *script) showItem(arguments []any) (any, error) {
-	i := message.Item{Kind: message.Kind(argument[string](arguments, 0)), Value: argument[string](arguments, 1)}
+	i := message.Item{Kind: message.Kind(argumentAs[string](arguments, 0)), Value: argumentAs[string](arguments, 1)}
 	s.shownItems++
 	if s.shownBytes += len(i.Value); s.shownItems > message.MaxItems || s.shownBytes > message.MaxShown {
 		panic(tooMuchOutput())
@@ -158,7 +158,7 @@ func tooMuchOutput() scriptEnd {
 }
 
 func (s *script) loadStored(arguments []any) (any, error) {
-	value, exists := s.stored[argument[string](arguments, 0)]
+	value, exists := s.stored[argumentAs[string](arguments, 0)]
 	if !exists {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (s *script) loadStored(arguments []any) (any, error) {
 
 // storeValue stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
 func (s *script) storeValue(arguments []any) (any, error) {
-	key, value := argument[string](arguments, 0), argument[string](arguments, 1)
+	key, value := argumentAs[string](arguments, 0), argumentAs[string](arguments, 1)
 	newBytes := s.storedBytes + len(value)
 	if old, exists := s.stored[key]; exists {
 		newBytes -= len(old)
@@ -194,8 +194,8 @@ func (s *script) storeValue(arguments []any) (any, error) {
 const maxDelay = 1<<31 - 1
 
 func (s *script) setTimer(arguments []any) (any, error) {
-	delay := time.Duration(min(max(number(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
-	s.timers.set(int(number(arguments, 0)), time.Now().Add(delay))
+	delay := time.Duration(min(max(numberArgument(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
+	s.timers.set(int(numberArgument(arguments, 0)), time.Now().Add(delay))
 	if len(s.timers) > message.MaxTimers {
 		panic(scriptEnd{message.End{Failed: true, Error: "Error: the script set too many timers."}})
 	}
@@ -203,7 +203,7 @@ func (s *script) setTimer(arguments []any) (any, error) {
 }
 
 func (s *script) clearTimer(arguments []any) (any, error) {
-	s.timers.clear(int(number(arguments, 0)))
+	s.timers.clear(int(numberArgument(arguments, 0)))
 	return nil, nil
 }
 

@@ -166,8 +166,8 @@ func (n *needle) index(text []byte) int {
 		return bytes.Index(text, n.text)
 	}
 	lowerCase, upperCase := n.text[n.anchor], upper(n.text[n.anchor])
-	nextLower := cursor{text: text, c: lowerCase}
-	nextUpper := cursor{text: text, c: upperCase}
+	nextLower := byteCursor{text: text, c: lowerCase}
+	nextUpper := byteCursor{text: text, c: upperCase}
 	nextLower.advance(0)
 	if upperCase == lowerCase {
 		nextUpper.at = len(text)
@@ -190,14 +190,14 @@ func (n *needle) index(text []byte) int {
 	}
 }
 
-// cursor goes through the occurrences of a character.
-type cursor struct {
+// byteCursor goes through the occurrences of a character.
+type byteCursor struct {
 	text []byte
 	c    byte
 	at   int // len(text) when there are no more
 }
 
-func (c *cursor) advance(from int) {
+func (c *byteCursor) advance(from int) {
 	if next := bytes.IndexByte(c.text[from:], c.c); next >= 0 {
 		c.at = from + next
 	} else {

@@ -15,11 +15,11 @@ import (
 
 // Pattern is a compiled expression. It is safe for concurrent use.
 type Pattern struct {
-	expression *regexp.Regexp
-	pieceSize  int        // maximum bytes of text to match at once
-	needles    []needle   // a matching line contains at least one; empty if unknown
-	others     [][]needle // a matching line contains at least one of each
-	exact      bool       // a line that contains one of needles matches
+	expression   *regexp.Regexp
+	pieceSize    int        // maximum bytes of text to match at once
+	needles      []needle   // a matching line contains at least one; empty if unknown
+	otherNeedles [][]needle // a matching line contains at least one of each
+	exact        bool       // a line that contains one of needles matches
 }
 
 // ErrNewline reports an expression with a newline.
@@ -43,7 +43,7 @@ func Compile(expression string) (*Pattern, error) {
 	}
 	p := &Pattern{expression: compiled, pieceSize: pieceSize(tree)}
 	p.needles, p.exact = requiredTexts(tree)
-	p.others = requiredByParts(tree)
+	p.otherNeedles = requiredByParts(tree)
 	return p, nil
 }
 
@@ -149,7 +149,7 @@ func (p *Pattern) matchAround(n *needle, text []byte) bool {
 
 // mayMatch reports whether a line contains the other needles. This is cheaper than applying the expression.
 func (p *Pattern) mayMatch(line []byte) bool {
-	for _, needles := range p.others {
+	for _, needles := range p.otherNeedles {
 		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
 			return false
 		}

@@ -40,7 +40,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	if ignored {
 		return Rules{All: true}, nil
 	}
-	r.Outer, r.prefix = f.lists, r.prefix+f.path
+	r.Outer, r.prefix = f.ignoreLists, r.prefix+f.path
 	if len(t.existing(f, ".git")) > 0 {
 		r.Outer = nil
 	}
@@ -67,7 +67,7 @@ func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	for i, part := range parts {
 		f = t.withIgnoreFile(f, t.existing(f, ".git", ".gitignore"))
 		isFolder := toFolder || i < len(parts)-1
-		if isIgnored(f.lists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
+		if isIgnored(f.ignoreLists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
 			return f, true
 		}
 		f = f.Below(Entry{Name: part})
@@ -85,14 +85,14 @@ func (t *Tree) existing(f Folder, names ...string) []string {
 
 // Folder is a folder of the tree with its ignore rules.
 type Folder struct {
-	path    string // "" or ending with a slash
-	lists   []rules.Ignore
-	ignored bool // all that is not tracked
+	path        string // "" or ending with a slash
+	ignoreLists []rules.Ignore
+	ignored     bool // all that is not tracked
 }
 
 // Below is a folder in f. Its own ignore file is not yet read.
 func (f Folder) Below(e Entry) Folder {
-	return Folder{path: f.path + e.Name + "/", lists: f.lists, ignored: e.ignored}
+	return Folder{path: f.path + e.Name + "/", ignoreLists: f.ignoreLists, ignored: e.ignored}
 }
 
 // visibility reports whether an entry is visible, or only for tracked files inside.
@@ -100,11 +100,11 @@ func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible 
 	switch {
 	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):
 		return true, false
-	case r.All || len(f.lists) == 0 && !f.ignored:
+	case r.All || len(f.ignoreLists) == 0 && !f.ignored:
 		return false, true
 	}
 	path := r.prefix + f.path + name
-	if !f.ignored && !isIgnored(f.lists, path, isDir, r.IgnoreCase) {
+	if !f.ignored && !isIgnored(f.ignoreLists, path, isDir, r.IgnoreCase) {
 		return false, true
 	}
 	return true, r.isTracked(path, isDir)

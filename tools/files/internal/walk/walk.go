@@ -59,7 +59,7 @@ func Open(root *os.Root, r Rules) (*Tree, error) {
 func (t *Tree) Close() error { return t.dir.Close() }
 
 // Top is the tree's own folder.
-func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
+func (t *Tree) Top() Folder { return Folder{ignoreLists: t.rules.Outer} }
 
 // Open opens a file for reading up to its known size. It follows no link if the kernel supports
 // that, and never one out of the tree.
@@ -111,7 +111,7 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 		return f
 	}
 	if f.path != "" && slices.Contains(names, ".git") {
-		f.lists = nil
+		f.ignoreLists = nil
 	}
 	if _, exists := slices.BinarySearch(names, ".gitignore"); !exists {
 		return f
@@ -121,7 +121,7 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 		return f // git goes on as well, and does not follow a link here either
 	}
 	if list := rules.ParseIgnore(text, t.rules.prefix+f.path); !list.Empty() {
-		f.lists = append(slices.Clip(f.lists), list)
+		f.ignoreLists = append(slices.Clip(f.ignoreLists), list)
 	}
 	return f
 }
