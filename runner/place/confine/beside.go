@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +46,11 @@ type Sidecar struct {
 	WithoutSetupFiles bool
 	// ReadablePaths lists further readable paths; they may be in the checkout.
 	ReadablePaths []string
+}
+
+// seesWorkspace reports whether the sidecar sees the agent's work tree.
+func (b Sidecar) seesWorkspace() bool {
+	return b.Workspace == SidecarRead || b.Workspace == SidecarWrite
 }
 
 // sidecars is the state that all sidecars of a run share.
@@ -121,31 +125,32 @@ func (s *Sandboxes) exposeBaseTree(ctx context.Context, o *sandbox.Options, b Si
 
 // exposeWorkspace gives a sandbox the permitted access to the agent's work tree.
 func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box *sandbox.Sandbox, b Sidecar) (err error) {
-	unconfined := o.Mode == grants.DangerFullAccess
-	if b.Workspace != SidecarWrite && !unconfined {
+	if o.Mode == grants.DangerFullAccess {
+		return nil
+	}
+	if b.Workspace != SidecarWrite {
 		o.Mode = grants.ReadOnly
 	}
-	switch {
-	case unconfined:
-		return nil
-	case cmp.Or(b.Workspace, SidecarNone) == SidecarNone:
+	if !b.seesWorkspace() {
 		return s.hideWorkspace(o)
 	}
 	if err := s.exposeBaseGit(ctx, &o.Folders); err != nil {
 		return err
 	}
-	switch {
-	case !s.Overlaid():
-	case box != nil:
-		if o.Borrowed, err = box.Borrow(b.Workspace == SidecarWrite); o.Borrowed != nil || err != nil {
-			o.BorrowedFrom, o.Overlay, o.LowerLayers = s.overlayFolderOf(AgentPlace()), "", nil
-			return err
-		}
-		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
-	default:
-		// Writes to these layers stay private to this sandbox.
-		o.LowerLayers = slices.Concat(s.overlayFolders(AgentPlace()), s.lowerLayers(AgentPlace()))
+	if !s.Overlaid() {
+		return nil
 	}
+	if box == nil { // writes to these layers stay private to this sandbox
+		o.LowerLayers = slices.Concat(s.overlayFolders(AgentPlace()), s.lowerLayers(AgentPlace()))
+		return nil
+	}
+	if o.Borrowed, err = box.Borrow(b.Workspace == SidecarWrite); err != nil {
+		return err
+	}
+	if o.Borrowed == nil {
+		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
+	}
+	o.BorrowedFrom, o.Overlay, o.LowerLayers = s.overlayFolderOf(AgentPlace()), "", nil
 	return nil
 }
 
@@ -260,15 +265,14 @@ func (s *Sandboxes) SidecarEnv(pass []string, set map[string]string) (env []stri
 	folders := s.WritableFolders()
 	for _, variable := range policy.Environment(s.Environ, pass, set) {
 		name, value, _ := strings.Cut(variable, "=")
-		_, given := set[name]
+		_, isSet := set[name]
+		isChosen := isSet || slices.Contains(pass, name) // by the job
 		switch {
 		case name == "PATH":
-			variable = "PATH=" + PathWithoutFolders(value, folders)
-		case given || slices.Contains(pass, name) || name == "GITHUB_WORKSPACE": // chosen by the job, or no program loads code by it
-		case valuePointsInto(value, folders):
-			continue
+			env = append(env, "PATH="+PathWithoutFolders(value, folders))
+		case isChosen, name == "GITHUB_WORKSPACE", !valuePointsInto(value, folders): // no program loads code by GITHUB_WORKSPACE
+			env = append(env, variable)
 		}
-		env = append(env, variable)
 	}
 	return env
 }

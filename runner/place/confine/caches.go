@@ -67,18 +67,20 @@ func move(root *os.Root, from, to string) error {
 	if err == nil {
 		err = makeLike(root, path.Dir(from), path.Dir(to))
 	}
-	const closed = 0o200
-	locked := err == nil && info.IsDir() && info.Mode()&closed == 0 // renaming a folder rewrites its "..", which needs write permission
-	if locked {
-		err = root.Chmod(from, info.Mode().Perm()|closed)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = root.Rename(from, to)
+	const writable = 0o200
+	if !info.IsDir() || info.Mode()&writable != 0 {
+		return root.Rename(from, to)
 	}
-	if err == nil && locked {
-		err = root.Chmod(to, info.Mode().Perm())
+	if err := root.Chmod(from, info.Mode().Perm()|writable); err != nil { // renaming a folder rewrites its ".."
+		return err
 	}
-	return err
+	if err := root.Rename(from, to); err != nil {
+		return err
+	}
+	return root.Chmod(to, info.Mode().Perm())
 }
 
 // makeLike makes folder with the mode of like, and its parents with those of like's parents.

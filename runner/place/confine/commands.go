@@ -106,9 +106,15 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 		fmt.Fprintf(log, "\nagent-ci: %s\n", words)
 	}
 	ran := ScriptResult{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ran, ctx.Err()
+	}
+	return s.explainEnd(script, log, ran, err)
+}
+
+// explainEnd returns the result of a script that ended with err, and notes its cause in the log.
+func (s *Sandboxes) explainEnd(script Script, log io.Writer, ran ScriptResult, err error) (ScriptResult, error) {
+	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		ran.TimedOut = true
 		fmt.Fprintf(log, "\nagent-ci: timed out after %s\n", script.Timeout)

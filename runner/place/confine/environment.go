@@ -74,14 +74,16 @@ func (s *Sandboxes) checkoutPaths() []string {
 func replacePath(text, from, to string) string {
 	var b strings.Builder
 	for done := 0; ; {
-		at := strings.Index(text[done:], from)
-		if at < 0 {
+		length := strings.Index(text[done:], from)
+		if length < 0 {
 			return b.String() + text[done:]
 		}
-		at += done
-		end := at + len(from)
-		b.WriteString(text[done:at])
-		if at > 0 && (text[at-1] == '/' || isNameByte(text[at-1])) || end < len(text) && isNameByte(text[end]) {
+		start := done + length
+		end := start + len(from)
+		b.WriteString(text[done:start])
+		continuesName := start > 0 && (text[start-1] == '/' || isNameByte(text[start-1]))
+		isContinued := end < len(text) && isNameByte(text[end])
+		if continuesName || isContinued {
 			b.WriteString(from)
 		} else {
 			b.WriteString(to)

@@ -31,8 +31,8 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if err := s.findHidden(ctx); err != nil {
 		return err
 	}
-	there := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.Existed })
-	if !there || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
+	existed := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.Existed })
+	if !existed || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
 	_, _, err := s.probe(ctx, AgentPlace().commands())
@@ -72,9 +72,12 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 // labelSecretFiles labels the files that contain values of the job's secrets.
 func (s *Sandboxes) labelSecretFiles(found *grants.Secrets) {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
-	for i, one := range found.Found {
+	for i, file := range found.Found {
+		if file.By != grants.DeniedBy || slices.Contains(denied, file.Named) {
+			continue
+		}
 		for _, secret := range s.Job.Policy.Secrets {
-			if one.By == grants.DeniedBy && one.Named == s.Environ.SecretFile(secret) && !slices.Contains(denied, one.Named) {
+			if file.Named == s.Environ.SecretFile(secret) {
 				found.Found[i].By = grants.SecretBy + secret.Name
 			}
 		}

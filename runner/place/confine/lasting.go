@@ -21,8 +21,10 @@ func (s *Sandboxes) StableEnv() []string {
 	env := s.Job.Policy.Env
 	return slices.DeleteFunc(s.CommandEnv(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		_, set := env.Set[name]
-		return !set && !slices.Contains(env.Pass, name) && slices.ContainsFunc(volatileVariables, func(head string) bool { return strings.HasPrefix(variable, head) })
+		_, isSet := env.Set[name]
+		isNamed := isSet || slices.Contains(env.Pass, name) // by the job
+		isVolatile := slices.ContainsFunc(volatileVariables, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+		return isVolatile && !isNamed
 	})
 }
 
@@ -33,8 +35,8 @@ func (s *Sandboxes) UnwritableByCommands(folder string) bool {
 	if err != nil || !s.AllowsConcurrent() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
 		return false
 	}
-	theirs := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())
-	return !slices.ContainsFunc(theirs, func(root string) bool {
+	writable := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())
+	return !slices.ContainsFunc(writable, func(root string) bool {
 		root, err := realPath(root)
 		return err != nil || pathname.IsInAny(real, root)
 	})

@@ -85,11 +85,11 @@ func HasWorkTree(d *record.Directory) bool {
 // hasPrivateTree reports whether a run still has its complete private tree. The tree's .git is no
 // sign of that, because commands can write it.
 func hasPrivateTree(d *record.Directory) bool {
-	made, is := d.MadeTree()
-	switch {
-	case !is:
+	made, isRecorded := d.MadeTree()
+	if !isRecorded {
 		return false
-	case made.Folder == "":
+	}
+	if made.Folder == "" {
 		return d.Has(record.PrivateTree)
 	}
 	return (&treePath{dir: filepath.Dir(made.Folder), runDir: resolved(d.Path())}).hasTree()
@@ -125,16 +125,14 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if why == "" {
-		if mounts := grants.MountsBelow(s.Root); len(mounts) > 0 {
-			why = mounts[0] + " is a mount in the checkout"
-		}
+	if mounts := grants.MountsBelow(s.Root); why == "" && len(mounts) > 0 {
+		why = mounts[0] + " is a mount in the checkout"
 	}
-	if why == "" {
-		s.confinement.WorkTree = InOverlay
-		return nil
+	if why != "" {
+		return s.usePrivate(why)
 	}
-	return s.usePrivate(why)
+	s.confinement.WorkTree = InOverlay
+	return nil
 }
 
 // usePrivate chooses a copy of the checkout. It fails if a resumed run has its work in an overlay.
@@ -190,7 +188,8 @@ func (s *Sandboxes) DropTree() error {
 func (s *Sandboxes) removeEarlierTree() {
 	made, _ := s.Record.MadeTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
-	if made.Folder == "" || s.private.path != nil && s.private.path.dir == earlier.dir || !earlier.hasTree() {
+	isCurrent := s.private.path != nil && s.private.path.dir == earlier.dir
+	if made.Folder == "" || isCurrent || !earlier.hasTree() {
 		return
 	}
 	_ = sandbox.RemoveScratch(filepath.Dir(earlier.asidePath(earlier.runDir)))
@@ -256,20 +255,24 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
-	do := func() error {
-		if err := s.copyGit(ctx, parent, fork); err != nil {
-			return err
-		}
-		return layer.Copy(ctx, s.overlayFolderOf(parent), s.overlayFolderOf(fork))
-	}
 	if !s.Overlaid() {
 		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
-		do = func() error { return s.copyTree(ctx, parent, fork.Root) }
 	}
-	if err = s.WhilePaused(box, do); err != nil {
+	if err = s.WhilePaused(box, func() error { return s.copyChanges(ctx, parent, fork) }); err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
 	}
 	return fork, nil
+}
+
+// copyChanges copies a place's changes of the checkout to a new fork.
+func (s *Sandboxes) copyChanges(ctx context.Context, from, fork Place) error {
+	if !s.Overlaid() {
+		return s.copyTree(ctx, from, fork.Root)
+	}
+	if err := s.copyGit(ctx, from, fork); err != nil {
+		return err
+	}
+	return layer.Copy(ctx, s.overlayFolderOf(from), s.overlayFolderOf(fork))
 }
 
 // WhilePaused runs do while the sandbox's commands are paused. Without namespaces it cannot pause
@@ -369,5 +372,8 @@ func (s *Sandboxes) HasChanges(p Place) bool {
 		return true
 	}
 	entries, err := os.ReadDir(s.ChangesFolder(p))
-	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return len(entries) > 0
 }

@@ -25,23 +25,24 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 	if len(o.EarlierScratch) == 0 {
 		return nil
 	}
-	folders, sees := s.WritableFolders(), b.Workspace == SidecarRead || b.Workspace == SidecarWrite
-	if !sees { // a sidecar that does not see the workspace can't be led into it
+	folders := s.WritableFolders()
+	if !b.seesWorkspace() { // a sidecar that does not see the workspace can't be led into it
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == s.Root })
 	}
-	s.sidecars.strays.mu.Lock()
-	defer s.sidecars.strays.mu.Unlock()
-	if found, known := s.sidecars.strays.found[sees]; known { // the list is final: setup is over, and nothing else writes there
+	strays := &s.sidecars.strays
+	strays.mu.Lock()
+	defer strays.mu.Unlock()
+	if found, known := strays.found[b.seesWorkspace()]; known { // the list is final: setup is over, and nothing else writes there
 		o.RemovedPaths = found
 		return nil
 	}
 	if o.RemovedPaths, err = o.CodePointers(ctx, folders); err != nil {
 		return fmt.Errorf("open the sandbox of %s: %w", b.Name, err)
 	}
-	if s.sidecars.strays.found == nil {
-		s.sidecars.strays.found = make(map[bool][]string)
+	if strays.found == nil {
+		strays.found = make(map[bool][]string)
 	}
-	s.sidecars.strays.found[sees] = o.RemovedPaths
+	strays.found[b.seesWorkspace()] = o.RemovedPaths
 	if len(o.RemovedPaths) > 0 {
 		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", firstOf(o.RemovedPaths))
 	}
@@ -69,11 +70,11 @@ func (s *Sandboxes) InWorkspace(path string) bool {
 func (s *Sandboxes) LinkedProgram(program string, env []string) string {
 	earlier, folders := s.folders(Place{Scratch: AgentScratch}).EarlierView(), s.WritableFolders()
 	for _, dir := range filepath.SplitList(settings.Environment(env).Get("PATH")) {
-		at := filepath.Join(dir, program)
-		if PointsInto(at, folders) || earlier.PointsInto(at, folders) { // even a missing file counts: commands could make it
-			return at
+		path := filepath.Join(dir, program)
+		if PointsInto(path, folders) || earlier.PointsInto(path, folders) { // even a missing file counts: commands could make it
+			return path
 		}
-		if info, err := earlier.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := earlier.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			break
 		}
 	}

@@ -52,11 +52,11 @@ func (s *Sandboxes) claimTreePath() error {
 		p.dir = filepath.Join(runs, treesFolder, digest(s.Root))
 		err = p.lock()
 	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return outcome.Stopf(outcome.InvalidInput, "checkout_in_use",
+			"The checkout %s is in use: another run works in it, and without mount namespaces one run works at a time; wait until that has ended, or give each run a checkout of its own.", s.Root).Because(err)
+	}
 	if err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return outcome.Stopf(outcome.InvalidInput, "checkout_in_use",
-				"The checkout %s is in use: another run works in it, and without mount namespaces one run works at a time; wait until that has ended, or give each run a checkout of its own.", s.Root).Because(err)
-		}
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
 	if err := p.claim(); err != nil {
@@ -80,15 +80,22 @@ func (s *Sandboxes) ReleaseTreePath() {
 // release removes the path's folders if they are empty, and unlocks the path.
 func (p *treePath) release() {
 	if gate, err := p.lockAllPaths(); err == nil {
+		defer gate.Close() // after the path is unlocked
 		p.removeEmpty()
-		defer gate.Close()
 	}
 	_ = p.lockFile.Close()
 }
 
 // removeEmpty removes the empty folders of the path.
 func (p *treePath) removeEmpty() {
-	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && syscall.Rmdir(dir) == nil; n++ { // Rmdir fails for a folder with content, and for a link
+	if p.owner() != "" {
+		return
+	}
+	dir := p.dir
+	for range foldersOfPath {
+		if syscall.Rmdir(dir) != nil { // it has content, or is a link
+			return
+		}
 		dir = filepath.Dir(dir)
 	}
 }
@@ -259,11 +266,11 @@ func DropAbandonedTrees(runs string) error {
 	return err
 }
 
-// removeOwnerless removes trees of removed runs, and the tree at the path if nobodys returns true.
+// removeOwnerless removes trees of removed runs, and the tree at the path if isOwnerless returns true.
 // It holds no lock while it deletes files. Otherwise a starting run would find its checkout in use.
-func (p *treePath) removeOwnerless(nobodys func() bool) error {
+func (p *treePath) removeOwnerless(isOwnerless func() bool) error {
 	err := p.ifUnlocked(func() error {
-		if !nobodys() {
+		if !isOwnerless() {
 			return nil
 		}
 		if err := p.moveAway(); err != nil {

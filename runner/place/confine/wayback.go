@@ -57,7 +57,9 @@ func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err er
 			return nil //nolint:nilerr // commands can't read it either
 		case rel == ".git" && e.IsDir():
 			return fs.SkipDir
-		case e.Type()&fs.ModeSymlink != 0 && isBelowAny(path, []string{root}), e.Type().IsRegular() && isPathFile(e) && mentionsFolder(path, s.Root, root):
+		}
+		isLink := e.Type()&fs.ModeSymlink != 0
+		if isLink && isBelowAny(path, []string{root}) || isPathFile(e) && mentionsFolder(path, s.Root, root) {
 			found = append(found, filepath.ToSlash(rel))
 		}
 		return nil
@@ -65,9 +67,9 @@ func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err er
 	return found, err
 }
 
-// isPathFile reports whether a file may contain paths to code, and is small enough to read.
+// isPathFile reports whether a regular file may contain paths to code, and is small enough to read.
 func isPathFile(e fs.DirEntry) bool {
-	if !slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
+	if !e.Type().IsRegular() || !slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
 		return false
 	}
 	info, err := e.Info()
@@ -80,17 +82,19 @@ func mentionsFolder(file string, folders ...string) bool {
 	if err != nil {
 		return false
 	}
-	for _, folder := range folders {
-		for rest := content; ; {
-			_, after, is := bytes.Cut(rest, []byte(folder))
-			if !is {
-				break
-			}
-			if len(after) == 0 || !isNameByte(after[0]) {
-				return true
-			}
-			rest = after
+	return slices.ContainsFunc(folders, func(folder string) bool { return containsPath(content, folder) })
+}
+
+// containsPath reports whether a text contains a path that does not go on with a longer name.
+func containsPath(text []byte, path string) bool {
+	for {
+		_, after, found := bytes.Cut(text, []byte(path))
+		if !found {
+			return false
 		}
+		if len(after) == 0 || !isNameByte(after[0]) {
+			return true
+		}
+		text = after
 	}
-	return false
 }
