@@ -69,9 +69,9 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
 	if asked.Auth == "oidc" {
-		var let bool
+		var ok bool
 		from = "that the identity of the job gave"
-		if key, let = d.examineIdentity(ctx, p, base, online); !let {
+		if key, ok = d.examineIdentity(ctx, p, base, online); !ok {
 			return
 		}
 	}
@@ -93,8 +93,8 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 }
 
 // examineIdentity finds out whether the machine provides a job's token and, online, whether that
-// yields a key.
-func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
+// yields a key. ok is false without the token or key.
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, ok bool) {
 	m := &d.Model
 	m.KeyName = ""
 	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Endpoint is the result of probing a model's endpoint.
@@ -70,29 +71,21 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	for _, name := range m.Chat {
 		t.settings.ChatQuirks = append(t.settings.ChatQuirks, model.Quirk(name))
 	}
-	known := len(t.settings.ChatQuirks)
-	if err := t.speak(m.Wire); err != nil {
-		return // a mistake of the configuration, which is told
+	configuredQuirks := len(t.settings.ChatQuirks)
+	if err := t.useWire(m.Wire); err != nil {
+		return // a mistake of the configuration, which examineReadiness reports
 	}
 	d.Model.Endpoint = &t.found
-	if failure := t.answers(ctx); failure != nil {
+	if failure := t.findAnswer(ctx); failure != nil {
 		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
-	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.NoTools {
-		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
-			"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
+	} else {
+		t.tryAll(ctx)
+		if !t.works("tools") && !t.settings.NoTools {
+			d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
+				"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
+		}
 	}
-	if t.wire != m.Wire {
-		t.found.Settings["wire"] = t.wire
-	}
-	if t.settings.NoStream == m.Stream {
-		t.found.Settings["stream"] = !t.settings.NoStream
-	}
-	if t.settings.NoTools && !m.WritesTextOnly() {
-		t.found.Settings["tools"] = "aider-diff"
-	}
-	if len(t.settings.ChatQuirks) > known {
-		t.found.Settings["chat"] = t.settings.ChatQuirks
-	}
+	t.proposeSettings(m, configuredQuirks)
 	t.found.Tokens = t.used.Total()
 	if list := profile.Price; list.Known() {
 		cost := t.used.Cost(list)
@@ -100,8 +93,25 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	}
 }
 
-// speak makes the client of a wire.
-func (t *trials) speak(wire string) (err error) {
+// proposeSettings notes the settings of model that differ from the job's. configuredQuirks counts
+// the quirks that the job lists.
+func (t *trials) proposeSettings(m job.Model, configuredQuirks int) {
+	if t.wire != m.Wire {
+		t.found.Settings["wire"] = t.wire
+	}
+	if streams := !t.settings.NoStream; streams != m.Stream {
+		t.found.Settings["stream"] = streams
+	}
+	if t.settings.NoTools && !m.WritesTextOnly() {
+		t.found.Settings["tools"] = "aider-diff"
+	}
+	if len(t.settings.ChatQuirks) > configuredQuirks {
+		t.found.Settings["chat"] = t.settings.ChatQuirks
+	}
+}
+
+// useWire makes the client of a wire.
+func (t *trials) useWire(wire string) (err error) {
 	t.wire = wire
 	if wire == "chat" {
 		t.api, err = chat.New(t.at)
@@ -163,16 +173,14 @@ func failureReason(failure *model.Failure) string {
 	return failure.Error()
 }
 
-// answers finds a protocol and format with any answer.
-func (t *trials) answers(ctx context.Context) *model.Failure {
+// findAnswer finds a protocol and format with any answer. It returns the first failure if there is
+// none.
+func (t *trials) findAnswer(ctx context.Context) *model.Failure {
 	asked := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, asked)
 	failure := first
-	if t.wire == "responses" && !answered(failure) && (failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest) && t.speak("chat") == nil {
-		if _, failure = t.ask(ctx, t.settings, asked); !answered(failure) {
-			failure = first
-			_ = t.speak("responses") // as before
-		}
+	if t.wire == "responses" && !answered(failure) && mayLackWire(failure) {
+		failure = t.tryChat(ctx, asked, first)
 	}
 	if !answered(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
 		t.settings.NoStream = true
@@ -188,6 +196,26 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 	}
 	t.add("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
 	return nil
+}
+
+// mayLackWire reports whether an endpoint may refuse a request because it does not know the
+// Responses API.
+func mayLackWire(failure *model.Failure) bool {
+	return failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest
+}
+
+// tryChat asks by Chat Completions. Without an answer it goes back to the Responses API and returns
+// its failure.
+func (t *trials) tryChat(ctx context.Context, asked []json.RawMessage, failure *model.Failure) *model.Failure {
+	if t.useWire("chat") != nil {
+		return failure
+	}
+	_, chatFailure := t.ask(ctx, t.settings, asked)
+	if answered(chatFailure) {
+		return chatFailure
+	}
+	_ = t.useWire("responses") // as before
+	return failure
 }
 
 // tryAll probes further needs of runs.
@@ -220,54 +248,74 @@ const (
 	okSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
 )
 
-// tools makes the model call tools and returns its reaction to their output, or nothing without
+// tools makes the model call tools and returns its calls with their outputs, or nothing without
 // calls.
 func (t *trials) tools(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
-	answer, failure := t.ask(ctx, settings, asked)
-	calls := callsOf(answer)
-	if t.wire == "chat" && failure == nil && len(calls) == 0 && slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") }) {
-		had := t.settings.ChatQuirks
-		t.settings.ChatQuirks = append(slices.Clip(had), chat.TextCalls)
-		if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
-			t.settings.ChatQuirks = had
-		}
-		calls = callsOf(answer)
-	}
+	answer, failure := t.askForCalls(ctx, settings, asked)
 	why := "the model answered without a call"
 	if failure != nil {
 		why = failure.Error()
 	}
 	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
-		wordy := t.settings
-		wordy.NoTools = true
-		_, without := t.ask(ctx, wordy, userMessage("Answer with the word yes."))
-		t.settings.NoTools = answered(without)
+		withoutTools := t.settings
+		withoutTools.NoTools = true
+		_, failure := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
+		t.settings.NoTools = answered(failure)
 	}
+	calls := callsOf(answer)
 	t.add("tools", len(calls) > 0, why)
 	if len(calls) == 0 {
 		return nil
 	}
 	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
+	items, err := withOutputs(answer.Output)
+	if err != nil {
+		return nil
+	}
+	return items
+}
+
+// askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk.
+func (t *trials) askForCalls(ctx context.Context, settings model.Settings, asked []json.RawMessage) (*model.Response, *model.Failure) {
+	answer, failure := t.ask(ctx, settings, asked)
+	if t.wire != "chat" || failure != nil || len(callsOf(answer)) > 0 || !writesCalls(answer) {
+		return answer, failure
+	}
+	before := t.settings.ChatQuirks
+	t.settings.ChatQuirks = append(slices.Clip(before), chat.TextCalls)
+	if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
+		t.settings.ChatQuirks = before
+	}
+	return answer, failure
+}
+
+// writesCalls reports whether an answer has tool calls as text.
+func writesCalls(answer *model.Response) bool {
+	return slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") })
+}
+
+// withOutputs returns the items of an answer with unique ids of calls, and an output for each call.
+func withOutputs(answer []json.RawMessage) ([]json.RawMessage, error) {
 	var ids rawitem.CallIDs
-	items := slices.Clone(answer.Output)
+	items := slices.Clone(answer)
 	for i, raw := range items {
 		if len(callsOf(&model.Response{Output: items[i : i+1]})) == 0 {
 			continue
 		}
 		call, err := ids.MakeUnique(raw, 0, i)
 		if err != nil {
-			return nil
+			return nil, err
 		}
 		items[i] = call
 	}
 	for _, id := range callsOf(&model.Response{Output: items}) {
 		output, err := rawitem.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
 		if err != nil {
-			return nil
+			return nil, err
 		}
 		items = append(slices.Clip(items), output)
 	}
-	return items
+	return items, nil
 }
 
 // callsOf returns the ids of an answer's calls; the answer may be nil.

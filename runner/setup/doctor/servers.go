@@ -39,12 +39,12 @@ type ServerTool struct {
 
 // LookAtServers starts a job's or the defaults' tool servers like a run and returns their tools.
 // The error explains an impossible start.
-func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Server, err error) {
+func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Server, returned error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer func() { returned = errors.Join(returned, p.Close()) }()
 	found = []Server{}
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
@@ -66,12 +66,12 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 		return nil, err
 	}
 	if !boxes.AllowsConcurrent() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
-		agents, failed := boxes.Open(ctx, confine.AgentPlace())
-		if failed != nil {
-			return nil, failed
+		agentBox, err := boxes.Open(ctx, confine.AgentPlace())
+		if err != nil {
+			return nil, err
 		}
-		defer func() { err = errors.Join(err, agents.Close()) }()
-		if err := agents.Ready(); err != nil {
+		defer func() { returned = errors.Join(returned, agentBox.Close()) }()
+		if err := agentBox.Ready(); err != nil {
 			return nil, err
 		}
 	}

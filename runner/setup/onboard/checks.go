@@ -47,7 +47,7 @@ func DetectIn(dir string) []Toolchain {
 	return detect(root.FS())
 }
 
-// preset opens a package manager's registry.
+// preset returns the YAML of a network that opens a package manager's registry.
 func preset(name string) string { return "{allow: [{preset: " + name + "}]}" }
 
 // repository is a repository's root.
@@ -58,7 +58,7 @@ func (r repository) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// read is the text of a file; empty for none.
+// read returns the text of a file, or "" if there is none.
 func (r repository) read(name string) string {
 	const longest = 1 << 20
 	info, err := fs.Stat(r, name)
@@ -81,8 +81,11 @@ func (r repository) golang() (t Toolchain) {
 	return t
 }
 
+// nodeManager is a package manager for Node with its lock file and command.
+type nodeManager struct{ lock, name, install string }
+
 // nodeManagers lists package managers by lock file, in order of precedence.
-var nodeManagers = []struct{ lock, name, install string }{
+var nodeManagers = []nodeManager{
 	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"},
 	{"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
 	{"package-lock.json", "npm", "npm ci"},
@@ -104,24 +107,31 @@ func (r repository) node() (t Toolchain) {
 	if json.Unmarshal([]byte(r.read("package.json")), &pkg) != nil || r.has("bun.lock") || r.has("bun.lockb") {
 		return t
 	}
-	by := nodeManagers[slices.IndexFunc(nodeManagers, func(m struct{ lock, name, install string }) bool { return m.lock == "" || r.has(m.lock) })]
-	if by.name == "yarn" && r.has(".yarnrc.yml") { // from version 2 on
-		by.install = "yarn install --immutable"
-	}
+	manager := r.nodeManager()
 	for _, script := range []string{"lint", "typecheck", "test"} {
 		if text := strings.TrimSpace(pkg.Scripts[script]); text == "" || strings.Contains(text, noTest) {
 			continue
 		}
-		run := by.name + " run " + script
+		run := manager.name + " run " + script
 		if script == "test" {
-			run = by.name + " test"
+			run = manager.name + " test"
 		}
 		t.Checks = append(t.Checks, Command{run, run, "", "10m"})
 	}
-	if len(pkg.Dependencies)+len(pkg.DevDependencies) > 0 || pkg.Workspaces != nil || by.lock != "" {
-		t.Setup = []Command{{by.name + " packages", by.install, preset("npm"), "10m"}}
+	if len(pkg.Dependencies)+len(pkg.DevDependencies) > 0 || pkg.Workspaces != nil || manager.lock != "" {
+		t.Setup = []Command{{manager.name + " packages", manager.install, preset("npm"), "10m"}}
 	}
 	return t
+}
+
+// nodeManager returns the package manager of the first lock file, or npm.
+func (r repository) nodeManager() nodeManager {
+	i := slices.IndexFunc(nodeManagers, func(m nodeManager) bool { return m.lock == "" || r.has(m.lock) })
+	manager := nodeManagers[i]
+	if manager.name == "yarn" && r.has(".yarnrc.yml") { // from version 2 on
+		manager.install = "yarn install --immutable"
+	}
+	return manager
 }
 
 // pythonFiles lists files that may name pytest, pythonRequirements those for pip.
@@ -134,7 +144,7 @@ var (
 
 // python suggests setup and pytest, if a file of the repository names pytest.
 func (r repository) python() (t Toolchain) {
-	usesPytest := slices.ContainsFunc(append(slices.Clone(pythonFiles), pythonRequirements...), func(name string) bool { return strings.Contains(r.read(name), "pytest") })
+	usesPytest := slices.ContainsFunc(slices.Concat(pythonFiles, pythonRequirements), func(name string) bool { return strings.Contains(r.read(name), "pytest") })
 	if !usesPytest && !r.has("pytest.ini") {
 		return t
 	}
@@ -204,7 +214,7 @@ func (r repository) maven() (t Toolchain) {
 	}
 }
 
-// wrapper is how a script of the repository is started.
+// wrapper returns the command that starts a script of the repository.
 func (r repository) wrapper(name string) string {
 	if info, err := fs.Stat(r, name); err == nil && info.Mode()&0o111 == 0 {
 		return "sh ./" + name
@@ -230,13 +240,14 @@ func (r repository) gradle() (t Toolchain) {
 // makeTest is a rule for the target test, with its commands.
 var makeTest = regexp.MustCompile(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
-// withMake replaces tests by a Makefile's target test that runs them.
+// withMake replaces tests by the target test of a Makefile that runs them.
 func (r repository) withMake(all []Toolchain) []Toolchain {
-	i := slices.IndexFunc([]string{"GNUmakefile", "makefile", "Makefile"}, r.has)
+	makefiles := []string{"GNUmakefile", "makefile", "Makefile"}
+	i := slices.IndexFunc(makefiles, r.has)
 	if i < 0 {
 		return all
 	}
-	rule := makeTest.FindStringSubmatch(r.read([]string{"GNUmakefile", "makefile", "Makefile"}[i]))
+	rule := makeTest.FindStringSubmatch(r.read(makefiles[i]))
 	if rule == nil {
 		return all
 	}
@@ -252,7 +263,7 @@ var (
 	verifyExample = regexp.MustCompile(`(?m)^# verify:\n(?:#   - .*\n)+`)
 )
 
-// withChecks is the repository's defaults with the commands of its toolchains in place of examples.
+// withChecks returns the repository's defaults with the commands of its toolchains in place of examples.
 func withChecks(defaults []byte, all []Toolchain) []byte {
 	var setup, verify strings.Builder
 	for _, t := range all {
@@ -272,7 +283,7 @@ func withChecks(defaults []byte, all []Toolchain) []byte {
 	return defaults
 }
 
-// checkNames are the names of all checks.
+// checkNames returns the names of all checks.
 func checkNames(all []Toolchain) (names []string) {
 	for _, t := range all {
 		for _, c := range t.Checks {

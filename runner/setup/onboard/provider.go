@@ -16,7 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Provider is who serves a model, and how it is reached.
+// Provider serves models at an address.
 type Provider struct {
 	Name    string // as it is chosen
 	Title   string
@@ -26,10 +26,10 @@ type Provider struct {
 	// KeyEnv is the defaults' variable with the key, or "" for the action's.
 	KeyEnv string
 	Model  string // that a person is offered; empty where none is known
-	// checks is the path below the address that refuses a wrong key with status 401, 403 or
-	// refuses.
-	checks  string
-	refuses int
+	// keyCheckPath is the path below the address that refuses a wrong key with status 401, 403 or
+	// refusalStatus.
+	keyCheckPath  string
+	refusalStatus int
 }
 
 const openAI = "https://api.openai.com/v1"
@@ -37,15 +37,15 @@ const openAI = "https://api.openai.com/v1"
 // Providers returns the known providers and a generic one.
 func Providers() []Provider {
 	return []Provider{
-		{Name: "openai", Title: "OpenAI", Secret: "OPENAI_API_KEY", Model: "gpt-5.4", checks: "models"},
-		{Name: "openrouter", Title: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", Wire: "chat", Secret: "OPENROUTER_API_KEY", checks: "key"},
-		{Name: "gemini", Title: "Google Gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Wire: "chat", Secret: "GEMINI_API_KEY", checks: "models", refuses: http.StatusBadRequest},
-		{Name: "deepseek", Title: "DeepSeek", BaseURL: "https://api.deepseek.com/v1", Wire: "chat", Secret: "DEEPSEEK_API_KEY", checks: "models"},
-		{Name: "other", Title: "another endpoint that speaks the Responses API or Chat Completions", Secret: "MODEL_API_KEY", checks: "models"},
+		{Name: "openai", Title: "OpenAI", Secret: "OPENAI_API_KEY", Model: "gpt-5.4", keyCheckPath: "models"},
+		{Name: "openrouter", Title: "OpenRouter", BaseURL: "https://openrouter.ai/api/v1", Wire: "chat", Secret: "OPENROUTER_API_KEY", keyCheckPath: "key"},
+		{Name: "gemini", Title: "Google Gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Wire: "chat", Secret: "GEMINI_API_KEY", keyCheckPath: "models", refusalStatus: http.StatusBadRequest},
+		{Name: "deepseek", Title: "DeepSeek", BaseURL: "https://api.deepseek.com/v1", Wire: "chat", Secret: "DEEPSEEK_API_KEY", keyCheckPath: "models"},
+		{Name: "other", Title: "another endpoint that speaks the Responses API or Chat Completions", Secret: "MODEL_API_KEY", keyCheckPath: "models"},
 	}
 }
 
-// Lookup is the provider of a name.
+// Lookup returns the provider called name.
 func Lookup(name string) (Provider, bool) {
 	for _, p := range Providers() {
 		if p.Name == name {
@@ -62,8 +62,9 @@ func (p Provider) At(baseURL string) (Provider, error) {
 		return p, nil
 	}
 	u, err := url.Parse(baseURL)
+	isPlain := err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case !isPlain || u.Scheme != "https" && u.Scheme != "http":
 		return p, errors.New("the model's address must be like https://HOST/v1, without user and query")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return p, errors.New("http would send the key in the clear: give the model's address with https")
@@ -77,16 +78,17 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// secretFor is the secret with the key for an address; empty is OpenAI's own.
+// secretFor returns the name of the secret with the key for an address. "" is OpenAI's own.
 func secretFor(address string) string {
 	address = cmp.Or(strings.TrimSuffix(address, "/"), openAI)
 	all := Providers()
-	for _, p := range all[:len(all)-1] {
+	other := len(all) - 1 // the generic one, at any other address
+	for _, p := range all[:other] {
 		if cmp.Or(p.BaseURL, openAI) == address {
 			return p.Secret
 		}
 	}
-	return all[len(all)-1].Secret
+	return all[other].Secret
 }
 
 // ofDefaults returns the provider and model in a repository's defaults. api_key_env names both the secret and the variable,
@@ -118,8 +120,8 @@ func ofDefaults(content []byte) (p Provider, model string, err error) {
 // actionKey is the action's variable with the key.
 const actionKey = "OPENAI_API_KEY"
 
-// same says whether a key for one provider may be used for the other.
-func (p Provider) same(other Provider) bool {
+// sharesKey reports whether a key for one provider may be used for the other.
+func (p Provider) sharesKey(other Provider) bool {
 	return cmp.Or(p.BaseURL, openAI) == cmp.Or(other.BaseURL, openAI) &&
 		cmp.Or(p.Wire, "responses") == cmp.Or(other.Wire, "responses") && p.Secret == other.Secret
 }
@@ -131,12 +133,12 @@ func (p Provider) String() string {
 // Check asks the provider once about a key. checked is false without a clear answer.
 func (p Provider) Check(ctx context.Context, key string) (checked bool, err error) {
 	address := cmp.Or(p.BaseURL, openAI)
-	response, _, err := Ask(ctx, address+"/"+p.checks, key, nil)
+	response, _, err := Ask(ctx, address+"/"+p.keyCheckPath, key, nil)
 	if err != nil {
 		return false, fmt.Errorf("%s does not answer: %w", address, err)
 	}
 	switch status := response.StatusCode; {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == p.refuses:
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == p.refusalStatus:
 		return true, fmt.Errorf("%s refuses the key (status %d)", address, status)
 	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
 		return false, fmt.Errorf("%s answers with status %d; try again later", address, status)

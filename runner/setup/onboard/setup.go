@@ -56,7 +56,7 @@ type Report struct {
 // cannot be added, it returns an error with the report so far. It changes nothing if failure is
 // foreseeable, and sets the secret last, because others may use it.
 func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) {
-	found, err := s.look(ctx, r)
+	found, err := s.readState(ctx, r)
 	if err != nil {
 		return report, err
 	}
@@ -104,7 +104,7 @@ func (s Setup) files() ([]File, error) {
 	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
 }
 
-// tip is the default branch and its commit.
+// tip returns the default branch and its commit.
 func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, err error) {
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", nil, err
@@ -118,13 +118,13 @@ func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, 
 // secret sets the secret, unless it exists and may not be replaced.
 func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
 	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
-	there, err := r.HasSecret(ctx, name)
-	if there && !s.Replace {
+	exists, err := r.HasSecret(ctx, name)
+	if exists && !s.Replace {
 		report.Left = append(report.Left, "the secret "+name+" exists already and was not replaced: if it is not the key that was given, run this again with --replace-secret: "+page)
 		return nil
 	}
 	done := "the secret " + name + " is set"
-	if there {
+	if exists {
 		done = "the secret " + name + " is replaced"
 	}
 	if err == nil { // else it is not known whether something would be replaced

@@ -37,7 +37,8 @@ func checkingWorkflows(root *os.Root) (names []string) {
 	entries, _ := fs.ReadDir(root.FS(), folder) // none without a folder
 	for _, entry := range entries {
 		ext := path.Ext(entry.Name())
-		if ext != ".yml" && ext != ".yaml" || strings.HasPrefix(entry.Name(), "agent-ci-") || !entry.Type().IsRegular() {
+		isWorkflow := entry.Type().IsRegular() && (ext == ".yml" || ext == ".yaml")
+		if !isWorkflow || strings.HasPrefix(entry.Name(), "agent-ci-") {
 			continue
 		}
 		name := strconv.Quote(checkingWorkflow(root, path.Join(folder, entry.Name()))) // YAML reads the quoted name, too

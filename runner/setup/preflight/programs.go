@@ -98,18 +98,21 @@ func (o Options) look(p program) (*Finding, error) {
 	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
 		return nil, nil // some folder of the run
 	case filepath.IsAbs(name):
-		if !executable(name) && (o.Changeable == nil || !o.Changeable(name)) {
-			return p.missing("is not on this machine, or is no program"), nil
+		mayChange := o.Changeable != nil && o.Changeable(name)
+		if mayChange || executable(name) {
+			return nil, nil
 		}
-	case !strings.Contains(p.name, "/"):
-		if !slices.ContainsFunc(filepath.SplitList(p.path), func(dir string) bool { return filepath.IsAbs(dir) && executable(filepath.Join(dir, name)) }) {
-			return p.missing("is not in PATH"), nil
-		}
-		return o.inBase(p, p.script)
-	default:
+		return p.missing("is not on this machine, or is no program"), nil
+	case strings.Contains(p.name, "/"):
 		return o.inBase(p, p.name)
+	case isInPath(name, p.path):
+		return o.inBase(p, p.script)
 	}
-	return nil, nil
+	return p.missing("is not in PATH"), nil
+}
+
+func isInPath(name, path string) bool {
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool { return filepath.IsAbs(dir) && executable(filepath.Join(dir, name)) })
 }
 
 // inBase looks for a file of the repository. Setup commands bring none: it comes from the commit.
