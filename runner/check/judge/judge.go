@@ -104,12 +104,12 @@ func (c Case) limitSize(ctx context.Context) error {
 // fileSizes refuses a change with a new content above the job's limit. Content that a changed file
 // had on the base is not new. The size of a Git LFS file is that of its content.
 func (c Case) fileSizes(ctx context.Context) error {
-	had := map[string]bool{}
+	isOld := map[string]bool{} // contents on the base, by ID
 	for _, f := range c.Change.Files {
-		had[f.OldID] = true
+		isOld[f.OldID] = true
 	}
 	for _, f := range c.Change.Files {
-		if !hasBlob(f.NewMode) || had[f.NewID] {
+		if !hasBlob(f.NewMode) || isOld[f.NewID] {
 			continue
 		}
 		size, err := c.fileSize(ctx, f.NewID)
@@ -133,11 +133,11 @@ func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	kept, ofKept, err := c.openLFS(ctx, id)
-	if kept != nil {
-		size, err = ofKept, errors.Join(err, kept.Close())
+	lfs, lfsSize, err := c.openLFS(ctx, id)
+	if lfs == nil {
+		return size, err
 	}
-	return size, err
+	return lfsSize, errors.Join(err, lfs.Close())
 }
 
 func (c Case) openLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
@@ -210,8 +210,8 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 		delete(concerns, f.Path)
 	}
 	for _, p := range change.Problems {
-		if left, hasSome := concerns[p.Path]; hasSome {
-			files = append(files, policy.ChangedFile{Path: p.Path, Found: left})
+		if rest, hasSome := concerns[p.Path]; hasSome {
+			files = append(files, policy.ChangedFile{Path: p.Path, Found: rest})
 			delete(concerns, p.Path)
 		}
 	}
@@ -252,13 +252,12 @@ func (c Case) warn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const shown = 20
-	for i, f := range verdict.Warn {
-		if i == shown {
-			c.Record.Warn("change", "%d more files have something that policy.change warns about.", len(verdict.Warn)-shown)
-			break
-		}
+	const most = 20
+	for _, f := range verdict.Warn[:min(len(verdict.Warn), most)] {
 		c.Record.Warn("change", "%s.", f)
+	}
+	if more := len(verdict.Warn) - most; more > 0 {
+		c.Record.Warn("change", "%d more files have something that policy.change warns about.", more)
 	}
 	return c.warnOfFilters(ctx)
 }

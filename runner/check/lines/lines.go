@@ -52,7 +52,7 @@ func Read(patch io.Reader) (*Diff, error) {
 	for {
 		line, err := next(in)
 		if line != "" || err == nil {
-			r.take(line)
+			r.read(line)
 		}
 		if errors.Is(err, io.EOF) {
 			return r.diff, nil
@@ -84,11 +84,11 @@ type reader struct {
 	old, now int    // the numbers of the next lines on the base and with the change
 	oldLast  string // the last lines of both sides that are not blank
 	nowLast  string
-	kept     int
+	kept     int // lines
 }
 
-// take reads the next line of the patch. A line in a hunk belongs to the file of the last header.
-func (r *reader) take(line string) {
+// read reads the next line of the patch. A line in a hunk belongs to the file of the last header.
+func (r *reader) read(line string) {
 	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
 		r.old, _ = strconv.Atoi(m[1])
 		r.now, _ = strconv.Atoi(m[2])
@@ -99,16 +99,16 @@ func (r *reader) take(line string) {
 	case r.inHunk && strings.HasPrefix(line, "+"):
 		r.keep(&r.file.Added, Line{r.now, line[1:], r.nowLast})
 		r.now++
-		last(&r.nowLast, line[1:])
+		remember(&r.nowLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, "-"):
 		r.keep(&r.file.Removed, Line{r.old, line[1:], r.oldLast})
 		r.old++
-		last(&r.oldLast, line[1:])
+		remember(&r.oldLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, " "):
 		r.old++
 		r.now++
-		last(&r.oldLast, line[1:])
-		last(&r.nowLast, line[1:])
+		remember(&r.oldLast, line[1:])
+		remember(&r.nowLast, line[1:])
 	case strings.HasPrefix(line, "diff --git "):
 		r.diff.Files = append(r.diff.Files, File{})
 		r.file, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
@@ -128,22 +128,22 @@ func (r *reader) keep(lines *[]Line, line Line) {
 	*lines = append(*lines, line)
 }
 
-// last sets *at to a line that is not blank. If *at ends with a backslash, the line is appended to
-// it.
-func last(at *string, line string) {
+// remember sets *last to a line that is not blank. If *last ends with a backslash, the line is
+// appended to it.
+func remember(last *string, line string) {
 	if line = strings.TrimSpace(line); line == "" {
 		return
 	}
-	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < maxLineBytes {
-		line = begun + line
+	if begin, isContinued := strings.CutSuffix(*last, `\`); isContinued && len(begin) < maxLineBytes {
+		line = begin + line
 	}
-	*at = line
+	*last = line
 }
 
 // WithContinued returns the line after the earlier lines that it continues.
 func (l Line) WithContinued() string {
-	if begun, goesOn := strings.CutSuffix(l.Before, `\`); goesOn {
-		return begun + strings.TrimSpace(l.Text)
+	if begin, isContinued := strings.CutSuffix(l.Before, `\`); isContinued {
+		return begin + strings.TrimSpace(l.Text)
 	}
 	return l.Text
 }

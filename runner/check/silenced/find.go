@@ -2,6 +2,7 @@ package silenced
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -102,7 +103,8 @@ func (f *finder) file(file lines.File) error {
 func (f *finder) lines(p compiled, file lines.File) {
 	for _, line := range file.Added {
 		text := readable(file.Path, line.WithContinued())
-		if !p.line.MatchString(text) || !p.Comments && isComment(file.Path, text) || f.isMoved(line) {
+		isSkippedComment := !p.Comments && isComment(file.Path, text)
+		if isSkippedComment || !p.line.MatchString(text) || f.takeMoved(line) {
 			continue
 		}
 		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Reason: p.Why})
@@ -112,24 +114,37 @@ func (f *finder) lines(p compiled, file lines.File) {
 // numbers compares the numbers of each name before and after the change, in their order.
 func (f *finder) numbers(p compiled, file lines.File) {
 	removed, added := p.numbersIn(file.Path, file.Removed), p.numbersIn(file.Path, file.Added)
-	for _, name := range slices.Sorted(keysOf(removed, added)) {
-		was, is := removed[name], added[name]
-		for i := range min(len(was), len(is)) {
-			if worse := is[i].value < was[i].value; worse && !p.Raised || p.Raised && is[i].value > was[i].value {
-				f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: is[i].Number, Text: strings.TrimSpace(is[i].Text), Reason: p.Why})
+	for _, name := range slices.Sorted(maps.Keys(removed)) {
+		before, after := removed[name], added[name]
+		for i := range min(len(before), len(after)) {
+			if p.isSign(before[i].value, after[i].value) {
+				f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: after[i].Number, Text: strings.TrimSpace(after[i].Text), Reason: p.Why})
 			}
 		}
-		if p.Lost && len(is) == 0 && len(was) > 0 {
-			f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: was[0].Number, Removed: true, Text: strings.TrimSpace(was[0].Text), Reason: p.Why})
+		if p.Lost && len(after) == 0 {
+			f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: before[0].Number, Removed: true, Text: strings.TrimSpace(before[0].Text), Reason: p.Why})
 		}
 	}
 }
 
+// isSign reports whether the change of a number silences a check.
+func (p compiled) isSign(before, after float64) bool {
+	if p.Raised {
+		return after > before
+	}
+	return after < before
+}
+
 // snapshot searches for a snapshot that is rewritten as a whole.
 func (f *finder) snapshot(file lines.File) error {
-	is, err := policy.MatchesPattern(snapshots, file.Path)
-	if err != nil || !is || len(file.Removed) < wholesale || len(file.Added) < wholesale && len(file.Added) > 0 {
+	isSnapshot, err := policy.MatchesPattern(snapshots, file.Path)
+	if err != nil || !isSnapshot {
 		return err
+	}
+	losesAll := len(file.Removed) >= wholesale
+	gainsAllOrNone := len(file.Added) >= wholesale || len(file.Added) == 0
+	if !losesAll || !gainsAllOrNone {
+		return nil
 	}
 	f.add(transcript.SilencedSign{
 		Pattern: "snapshot-rewritten", File: file.Path, Line: 1, Reason: fmt.Sprintf("the expected output is rewritten as a whole: −%d +%d lines", len(file.Removed), len(file.Added)),
@@ -149,8 +164,8 @@ func removedLines(diff *lines.Diff) map[string]int {
 	return removed
 }
 
-// isMoved reports whether an equal line was removed elsewhere, and uses that line up.
-func (f *finder) isMoved(line lines.Line) bool {
+// takeMoved reports whether an equal line was removed elsewhere, and uses that line up.
+func (f *finder) takeMoved(line lines.Line) bool {
 	key := withBefore(line)
 	if f.removed[key] == 0 {
 		return false
@@ -199,23 +214,6 @@ func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered
 		}
 	}
 	return found
-}
-
-// keysOf yields each key of some maps once, in any order.
-func keysOf(all ...map[string][]numbered) func(func(string) bool) {
-	keys := map[string]bool{}
-	for _, one := range all {
-		for key := range one {
-			keys[key] = true
-		}
-	}
-	return func(yield func(string) bool) {
-		for key := range keys {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // escaped matches an ASCII character written as a JSON escape.

@@ -25,23 +25,37 @@ const (
 func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.SilencedSign) {
 	for _, now := range change {
 		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
-		if i < 0 || base[i].Before != "green" || base[i].CachedFrom != "" || now.After != "green" {
+		if i < 0 {
 			continue
 		}
-		printed := [2]string{output(base[i].Log), output(now.Log)}
-		before, known := countTests(printed[0])
-		after, stillKnown := countTests(printed[1])
-		switch {
-		case known && !stillKnown && printed[1] != "" && before > 0:
-			found = append(found, transcript.SilencedSign{Pattern: "fewer-tests", Check: now.Name, Reason: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.CountNoun(before, "test"))})
-		case known && stillKnown && after < before:
-			found = append(found, transcript.SilencedSign{Pattern: "fewer-tests", Check: now.Name, Reason: fmt.Sprintf("%s ran on the base, %d with the change", transcript.CountNoun(before, "test"), after)})
-		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // numbers of tests are better evidence than the time
-		case base[i].Seconds >= longOnBase && now.Seconds*quick <= base[i].Seconds:
-			found = append(found, transcript.SilencedSign{Pattern: "quick", Check: now.Name, Weak: true, Reason: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
+		before := base[i]
+		ranOnBase := before.CachedFrom == "" // else its result is of an earlier run
+		if before.Before != "green" || !ranOnBase || now.After != "green" {
+			continue
+		}
+		if sign := compareRuns(before, now, output(before.Log), output(now.Log)); sign != nil {
+			sign.Check = now.Name
+			found = append(found, *sign)
 		}
 	}
 	return found
+}
+
+// compareRuns returns the sign in two green runs of a check, by their outputs and times, or nil.
+func compareRuns(before, now transcript.VerifyRow, outputBefore, outputNow string) *transcript.SilencedSign {
+	testsBefore, countedBefore := countTests(outputBefore)
+	testsNow, countedNow := countTests(outputNow)
+	switch {
+	case countedBefore && countedNow && testsNow < testsBefore:
+		return &transcript.SilencedSign{Pattern: "fewer-tests", Reason: fmt.Sprintf("%s ran on the base, %d with the change", transcript.CountNoun(testsBefore, "test"), testsNow)}
+	case countedBefore && !countedNow && testsBefore > 0 && outputNow != "":
+		return &transcript.SilencedSign{Pattern: "fewer-tests", Reason: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.CountNoun(testsBefore, "test"))}
+	case countedBefore || countedNow || strings.Contains(outputNow, "(cached)"): // numbers of tests are better evidence than the time
+		return nil
+	case before.Seconds >= longOnBase && now.Seconds*quick <= before.Seconds:
+		return &transcript.SilencedSign{Pattern: "quick", Weak: true, Reason: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", before.Seconds, now.Seconds)}
+	}
+	return nil
 }
 
 // totals match how tools print the number of passed tests. Numbers of several lines are added.
