@@ -35,9 +35,9 @@ func (k *ClientConfig) addFile(name string, content []byte) (path string) {
 // newClientConfig returns the configuration for a kind of commands and writes its files.
 func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 	k := ClientConfig{files: map[string][]byte{}, Overrides: map[string][]byte{}}
-	own, home, variable := c.commandSecrets(kind), c.Environ.Home(), settings.Environment(c.CommandEnv()).Get
-	trusted := c.authoritiesFor(kind)
-	if len(own) > 0 {
+	home, variable := c.Environ.Home(), settings.Environment(c.CommandEnv()).Get
+	secrets, trusted := c.commandSecrets(kind), c.authoritiesFor(kind)
+	if len(secrets) > 0 {
 		trusted = slices.Concat(c.setup.authority.Certificate(), trusted)
 	}
 	if len(trusted) > 0 {
@@ -46,7 +46,7 @@ func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 			return k, err
 		}
 		k.Folder = folder
-		k.clientFiles(own, home, variable)
+		k.addClientFiles(secrets, home, variable)
 		if err := k.trust(trusted, variable); err != nil {
 			return k, err
 		}
@@ -84,7 +84,8 @@ func (c *Control) commandSecrets(kind string) (own []commandSecret) {
 // and the user has no settings file. Showing settings to the commands with the secret leaves an
 // empty file at that path. Maven would fail on it for other commands.
 func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
-	if !slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
+	hasMavenSecret := slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven })
+	if !hasMavenSecret || home == "" {
 		return
 	}
 	path := mavenSettingsIn(home)

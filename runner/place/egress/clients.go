@@ -28,13 +28,15 @@ func withPreset(preset string, all []commandSecret) []commandSecret {
 
 // addressOf returns a scope as the part of a URL after https://. Clients compare this text.
 func addressOf(scope credential.Scope) string {
-	host, text := scope.Host.Hostname(), scope.Host.Host()
+	host, hostAndPort := scope.Host.Hostname(), scope.Host.Host()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	bare := strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") // an IPv6 address without a port
-	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') && !bare && text[i:] != ":443" {
-		host += text[i:]
+	isBareIPv6 := strings.Count(hostAndPort, ":") > 1 && !strings.HasPrefix(hostAndPort, "[")
+	colon := strings.LastIndexByte(hostAndPort, ':')
+	hasPort := colon > strings.LastIndexByte(hostAndPort, ']') && !isBareIPv6
+	if hasPort && hostAndPort[colon:] != ":443" {
+		host += hostAndPort[colon:]
 	}
 	return host + scope.Path
 }
@@ -152,8 +154,8 @@ const (
 	proxyExceptions = "localhost|127.*|[::1]"
 )
 
-// clientFiles adds the files and variables by which clients use the secrets.
-func (k *ClientConfig) clientFiles(all []commandSecret, home string, variable func(name string) string) {
+// addClientFiles adds the files and variables by which clients use the secrets.
+func (k *ClientConfig) addClientFiles(all []commandSecret, home string, variable func(name string) string) {
 	for _, p := range all {
 		k.Env = append(k.Env, p.Name+"="+p.placeholder)
 	}

@@ -101,15 +101,16 @@ func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 // proxyAddress parses an HTTP proxy's address, which may lack http://. It returns nil for any other
 // text.
 func proxyAddress(address string) *url.URL {
-	read, err := url.Parse(address)
-	if err != nil || read.Scheme != "http" && read.Scheme != "https" {
-		if strings.Contains(address, "://") {
-			return nil
-		}
-		read, err = url.Parse("http://" + address)
-	}
-	if err != nil || read.Hostname() == "" {
+	proxy, err := url.Parse(address)
+	isHTTP := err == nil && (proxy.Scheme == "http" || proxy.Scheme == "https")
+	if !isHTTP && strings.Contains(address, "://") {
 		return nil
 	}
-	return read
+	if !isHTTP {
+		proxy, err = url.Parse("http://" + address)
+	}
+	if err != nil || proxy.Hostname() == "" {
+		return nil
+	}
+	return proxy
 }
