@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Endpoint is the result of probing a model's endpoint.
@@ -85,7 +84,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 				"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
 		}
 	}
-	t.proposeSettings(m, configuredQuirks)
+	t.proposeSettings(p, configuredQuirks)
 	t.found.Tokens = t.used.Total()
 	if list := profile.Price; list.Known() {
 		cost := t.used.Cost(list)
@@ -95,7 +94,8 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 
 // proposeSettings notes the settings of model that differ from the job's. configuredQuirks counts
 // the quirks that the job lists.
-func (t *trials) proposeSettings(m job.Model, configuredQuirks int) {
+func (t *trials) proposeSettings(p *sandboxcommand.Prepared, configuredQuirks int) {
+	m := p.Job.Model
 	if t.wire != m.Wire {
 		t.found.Settings["wire"] = t.wire
 	}
