@@ -148,21 +148,21 @@ func (c *Conversation) reportBudgets() (*budget, error) {
 		return last, c.Tell(fmt.Sprintf(lastTurnHead+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
 			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.limitKey))
 	}
-	var left []string
-	news := false
+	var remaining []string
+	isNews := false
 	for _, b := range c.budgets() {
 		if b.used < warnShare*b.limit {
 			continue
 		}
-		left = append(left, fmt.Sprintf("%s (%s)", b.remaining, b.limitKey))
+		remaining = append(remaining, fmt.Sprintf("%s (%s)", b.remaining, b.limitKey))
 		if !slices.Contains(c.reportedBudgets, b.reason) {
-			news = true
+			isNews = true
 			c.reportedBudgets = append(c.reportedBudgets, b.reason)
 		}
 	}
-	if !news {
+	if !isNews {
 		return nil, nil
 	}
-	return nil, c.Tell(budgetHead + strings.Join(left, ", ") +
+	return nil, c.Tell(budgetHead + strings.Join(remaining, ", ") +
 		". Finish what is begun, check it, and end with your summary; begin nothing new.")
 }

@@ -40,11 +40,11 @@ type tokenCount struct {
 // tokens returns the estimated length of the next request. It starts from the provider's count, if there
 // is one, and estimates only what was added since.
 func (c *Conversation) tokens() int64 {
-	found := c.foundTokens(c.found.byFunction)
+	foundTokens := c.foundTokens(c.found.byFunction)
 	if c.lastCount.tokens > 0 {
-		return c.lastCount.tokens + rawitem.EstimateTokens(c.history[c.lastCount.items:]) + found - c.foundTokens(c.found.byFunction[:c.lastCount.reportedTools])
+		return c.lastCount.tokens + rawitem.EstimateTokens(c.history[c.lastCount.items:]) + foundTokens - c.foundTokens(c.found.byFunction[:c.lastCount.reportedTools])
 	}
-	return rawitem.EstimateTokens(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.EstimateTokens(c.Settings.Tools) + found
+	return rawitem.EstimateTokens(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.EstimateTokens(c.Settings.Tools) + foundTokens
 }
 
 // Reasons of a compaction.
@@ -182,8 +182,8 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 
 // repeatsBeginning reports whether an item has the same text as a pinned item.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
-	words := rawitem.MessageText(item)
-	return words != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(kept json.RawMessage) bool { return rawitem.MessageText(kept) == words })
+	text := rawitem.MessageText(item)
+	return text != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(pinned json.RawMessage) bool { return rawitem.MessageText(pinned) == text })
 }
 
 // newCompaction returns a compaction of items, with the kept texts, the plan and the searched tools at
@@ -214,8 +214,8 @@ const planHead = "Your plan, word for word:\n"
 // messages about budgets, which reportBudgets repeats.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
-		words := rawitem.MessageText(item)
-		return strings.HasPrefix(words, planHead) || strings.HasPrefix(words, budgetHead)
+		text := rawitem.MessageText(item)
+		return strings.HasPrefix(text, planHead) || strings.HasPrefix(text, budgetHead)
 	})
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil

@@ -87,12 +87,12 @@ func unreadableItems(items []json.RawMessage) (indexes []int, lost string) {
 // selectModel switches a resumed run to the fallback model with this name, if there is one. Fallbacks
 // before it have failed already.
 func (c *Conversation) selectModel(name string) {
-	at := slices.IndexFunc(c.Fallbacks, func(s ModelOptions) bool { return s.Model == name })
-	if at < 0 {
+	index := slices.IndexFunc(c.Fallbacks, func(s ModelOptions) bool { return s.Model == name })
+	if index < 0 {
 		return
 	}
-	next := c.Fallbacks[at]
-	c.Fallbacks = c.Fallbacks[at+1:]
+	next := c.Fallbacks[index]
+	c.Fallbacks = c.Fallbacks[index+1:]
 	c.UseModel(next)
 }
 

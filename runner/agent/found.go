@@ -65,7 +65,7 @@ func (c *Conversation) fittingDefinitions(names, byPriority []string, deferred b
 const foundBytesLimit = 128 << 10
 
 // maxFoundBytes returns the maximum size of all definitions of found tools in this conversation, in bytes.
-// It is at most a quarter of the window.
+// It never exceeds a quarter of the window.
 func (c *Conversation) maxFoundBytes() int {
 	if c.Window > 0 {
 		return int(min(foundBytesLimit, c.Window*rawitem.BytesInToken/4))

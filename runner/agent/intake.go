@@ -126,12 +126,13 @@ func (a *answerIntake) keepInterrupted() (kept bool) {
 		a.conversation.callCount.setCalls(a.callsMade())
 		return false
 	}
-	calls := a.Calls[:started]
-	a.items, a.Answer = a.items[:a.itemsUpToCall[started-1]], callitem.Answer{}
+	startedCalls := a.Calls[:started]
+	a.items = a.items[:a.itemsUpToCall[started-1]]
+	a.Answer = callitem.Answer{} // without the texts and hosted calls of the dropped items
 	for _, item := range a.items {
 		_ = a.Add(item) // an item that cannot be read keeps calls behind it from starting
 	}
-	a.Calls, a.admitted, a.interrupted = calls, started, true
+	a.Calls, a.admitted, a.interrupted = startedCalls, started, true
 	return true
 }
 

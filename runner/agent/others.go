@@ -61,7 +61,7 @@ type requestMemory struct {
 	bodies       model.Bodies
 }
 
-// requestedConversation is the conversation in the last request. Each call in it has its output.
+// requestedConversation is the conversation in the last request. Every call has its output.
 type requestedConversation struct {
 	mu    sync.Mutex
 	items []json.RawMessage

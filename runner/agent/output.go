@@ -16,7 +16,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 	settings := c.Settings
 	settings.WordsOnly, settings.Schema = true, schema
 	order := "Now give the result of the task as one JSON value that fits this schema, and nothing else: " + string(schema)
-	var wrong error
+	var mismatch error
 	for range maxOutputAttempts {
 		if err := c.Tell(order); err != nil {
 			return nil, nil, err
@@ -34,10 +34,10 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 		}
 		c.AddItems(outputs...)
 		value := json.RawMessage(answer.Text())
-		if wrong = check(value); wrong == nil {
+		if mismatch = check(value); mismatch == nil {
 			return value, nil, nil
 		}
-		order = fmt.Sprintf("That does not fit the schema: %v. Give the corrected JSON value and nothing else.", wrong)
+		order = fmt.Sprintf("That does not fit the schema: %v. Give the corrected JSON value and nothing else.", mismatch)
 	}
-	return nil, wrong, nil
+	return nil, mismatch, nil
 }

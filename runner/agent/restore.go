@@ -55,9 +55,9 @@ func (p *ResumeState) Turns() int { return p.spent.Turns }
 // Ended reports whether the agent ended on its own, and returns its last words.
 func (p *ResumeState) Ended() (string, bool) { return p.lastWords, p.ended }
 
-// HasText reports whether an item contains words. They must need no JSON escapes, since items are raw JSON.
-func (p *ResumeState) HasText(words string) bool {
-	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
+// HasText reports whether an item contains text, which must need no JSON escapes, since items are raw JSON.
+func (p *ResumeState) HasText(text string) bool {
+	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(text)) })
 }
 
 // Apply applies the next event of the transcript. It skips events that do not concern the conversation.
@@ -181,8 +181,8 @@ func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 // lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
-		if words := rawitem.MessageText(item); strings.HasPrefix(words, lastTurnHead) {
-			return words
+		if text := rawitem.MessageText(item); strings.HasPrefix(text, lastTurnHead) {
+			return text
 		}
 	}
 	return ""
@@ -280,8 +280,7 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 	c.AddItems(p.outputsOfWordsOnly...)
 }
 
-// restoreSettings restores what the run learned about its endpoint. It takes that from the settings of the
-// last request, which are nil if there was none. The endpoint may lack a flex tier, differ from Chat
+// restoreSettings restores what the run learned about its endpoint. recorded holds the settings of the last request, or is nil before the first request. The endpoint may lack a flex tier, differ from Chat
 // Completions, or refuse tools in the input or in namespaces.
 func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	var s struct {
@@ -393,8 +392,7 @@ func (c *Conversation) dropSummary(p *ResumeState) error {
 	return err
 }
 
-// reportLostCalls tells the model which calls of a lost answer had started. The history has no items for
-// them.
+// reportLostCalls tells the model which calls of a lost answer had started. The history contains no items of that answer.
 func (c *Conversation) reportLostCalls(p *ResumeState) error {
 	lost := p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
 	if len(lost) == 0 {

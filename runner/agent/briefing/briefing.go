@@ -109,19 +109,19 @@ func (b Briefing) Input() ([]json.RawMessage, error) {
 		role  string
 		parts []any
 	}
-	words := func(role, text string) message { return message{role, []any{rawitem.Text(text)}} }
-	messages := []message{words("developer", b.factsText())}
+	textMessage := func(role, text string) message { return message{role, []any{rawitem.Text(text)}} }
+	messages := []message{textMessage("developer", b.factsText())}
 	if len(b.Guides)+len(b.FurtherGuides) > 0 {
-		messages = append(messages, words("user", b.guidesText()))
+		messages = append(messages, textMessage("user", b.guidesText()))
 	}
 	if b.Skills != "" {
-		messages = append(messages, words("user", b.skillsText()))
+		messages = append(messages, textMessage("user", b.skillsText()))
 	}
 	if b.Lessons != "" {
-		messages = append(messages, words("user", b.Lessons))
+		messages = append(messages, textMessage("user", b.Lessons))
 	}
 	if b.HookContext != "" {
-		messages = append(messages, words("developer", b.HookContext))
+		messages = append(messages, textMessage("developer", b.HookContext))
 	}
 	messages = append(messages, message{"user", b.Task.content(b.taskText())})
 	input := make([]json.RawMessage, 0, len(messages))
@@ -224,12 +224,12 @@ func (b Briefing) taskText() string {
 func (t Task) content(text string) []any {
 	list := []any{rawitem.Text(text)}
 	for i, image := range t.Images {
-		words := fmt.Sprintf("Image %d of the task, data like its text: %s", i+1, image.Name)
-		list = append(list, rawitem.Text(words), callitem.Image(image.Image))
+		caption := fmt.Sprintf("Image %d of the task, data like its text: %s", i+1, image.Name)
+		list = append(list, rawitem.Text(caption), callitem.Image(image.Image))
 	}
 	if len(t.MissingImages) > 0 {
-		words := "Images of the task that could not be shown; say so where it matters:\n- " + strings.Join(t.MissingImages, "\n- ")
-		list = append(list, rawitem.Text(words))
+		caption := "Images of the task that could not be shown; say so where it matters:\n- " + strings.Join(t.MissingImages, "\n- ")
+		list = append(list, rawitem.Text(caption))
 	}
 	return list
 }
@@ -261,7 +261,7 @@ const MaxGuideBytes = 32 << 10
 // Guide.CutBytes counts it.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
-	left := MaxGuideBytes
+	room := MaxGuideBytes
 	for _, folder := range foldersTo(dir) {
 		name := path.Join(folder, GuideName)
 		raw, err := read(name)
@@ -271,13 +271,13 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 		if err != nil {
 			return nil, err
 		}
-		whole := strings.ToValidUTF8(string(raw), "�")
-		if strings.TrimSpace(whole) == "" {
+		complete := strings.ToValidUTF8(string(raw), "�")
+		if strings.TrimSpace(complete) == "" {
 			continue
 		}
-		text := clip.Start(whole, left)
-		left -= len(text)
-		guides = append(guides, Guide{Path: name, Text: text, CutBytes: len(whole) - len(text)})
+		text := clip.Start(complete, room)
+		room -= len(text)
+		guides = append(guides, Guide{Path: name, Text: text, CutBytes: len(complete) - len(text)})
 	}
 	return guides, nil
 }

@@ -129,7 +129,7 @@ func (a *Answer) RemarksOnly() bool { return joinTexts(a.messages) == "" && join
 // Refusal returns the text in which the model refuses the task, or "".
 func (a *Answer) Refusal() string { return joinTexts(a.refusals) }
 
-func joinTexts(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
+func joinTexts(texts []string) string { return strings.TrimSpace(strings.Join(texts, "\n\n")) }
 
 // NeedsReply reports whether the model waits for outputs of calls or for an approval.
 func (a *Answer) NeedsReply() bool { return len(a.Calls)+len(a.Denials) > 0 }

@@ -79,21 +79,21 @@ func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
 			answered[fields.CallID] = true
 		}
 	}
-	kept := make([]json.RawMessage, 0, len(items))
-	seen := map[string]bool{}
+	paired := make([]json.RawMessage, 0, len(items))
+	calledBefore := map[string]bool{}
 	for _, item := range items {
 		fields := rawitem.FieldsOf(item)
 		isPaired := true
 		if fields.IsCall() {
-			seen[fields.CallID] = true
+			calledBefore[fields.CallID] = true
 			isPaired = answered[fields.CallID]
 		}
 		if fields.IsOutput() {
-			isPaired = answered[fields.CallID] && seen[fields.CallID]
+			isPaired = answered[fields.CallID] && calledBefore[fields.CallID]
 		}
 		if isPaired {
-			kept = append(kept, item)
+			paired = append(paired, item)
 		}
 	}
-	return kept
+	return paired
 }

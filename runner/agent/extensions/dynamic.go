@@ -55,11 +55,11 @@ func (d *Dynamic) Described() []Tool {
 	return d.eachTool(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
-// eachTool returns the tools that made returns for each spec, marked as the job's.
-func (d *Dynamic) eachTool(made func(i int, spec tools.Spec) tools.Tool) []Tool {
+// eachTool returns the tools that makeTool returns for each spec, marked as the job's.
+func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
-		all[i] = Tool{Tool: made(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
+		all[i] = Tool{Tool: makeTool(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
 		all[i].Foreign = true
 	}
 	return all
@@ -110,9 +110,9 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if !strings.Contains(argv[0], "/") {
 		return argv, nil
 	}
-	program, why := findProgram(argv[0], base, d.sandboxes.InWorkspace)
-	if why != "" {
-		return nil, outcome.Stopf(outcome.ExtensionFailed, toolStart, "The tool %s of the job (tools.dynamic) can't be started: %s.", tool.Name, why)
+	program, problem := findProgram(argv[0], base, d.sandboxes.InWorkspace)
+	if problem != "" {
+		return nil, outcome.Stopf(outcome.ExtensionFailed, toolStart, "The tool %s of the job (tools.dynamic) can't be started: %s.", tool.Name, problem)
 	}
 	argv[0] = program
 	return argv, nil

@@ -47,8 +47,8 @@ func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	if err := checkEmbedded(current, j); err != nil {
 		return err
 	}
-	now := embeddedRecords(current)
-	if resumed && !sameEmbedded(before, now) {
+	records := embeddedRecords(current)
+	if resumed && !sameEmbedded(before, records) {
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
 	}
 	if resumed {
@@ -57,15 +57,18 @@ func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
-	return rec.WriteJSON(embeddedFile, now)
+	return rec.WriteJSON(embeddedFile, records)
 }
 
 // sameEmbedded reports whether two lists of tools are equal, whatever the formatting of their parameters.
 func sameEmbedded(a, b []embeddedTool) bool {
 	return slices.EqualFunc(a, b, func(a, b embeddedTool) bool {
 		var parametersA, parametersB any
-		fits := json.Unmarshal(a.Parameters, &parametersA) == nil && json.Unmarshal(b.Parameters, &parametersB) == nil
-		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(parametersA, parametersB)
+		if json.Unmarshal(a.Parameters, &parametersA) != nil || json.Unmarshal(b.Parameters, &parametersB) != nil {
+			return false
+		}
+		a.Parameters, b.Parameters = nil, nil
+		return reflect.DeepEqual(a, b) && reflect.DeepEqual(parametersA, parametersB)
 	})
 }
 
@@ -76,30 +79,30 @@ var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	for i, tool := range all {
 		name := tool.Spec.Name
-		wrong := ""
+		problem := ""
 		switch {
 		case j.Model.WritesTextOnly(): // the model writes edits as text and calls no tools at all
-			wrong = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
+			problem = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
 		case !embeddedName.MatchString(name):
-			wrong = "its name must be 1 to 64 letters, digits, - and _"
+			problem = "its name must be 1 to 64 letters, digits, - and _"
 		case tools.OwnToolNamed(name) != "":
-			wrong = "agent-ci's own tool " + tools.OwnToolNamed(name) + " answers to its name"
+			problem = "agent-ci's own tool " + tools.OwnToolNamed(name) + " answers to its name"
 		case strings.HasPrefix(strings.ToLower(name), "mcp__"):
-			wrong = "names that begin with mcp__ are of MCP servers"
+			problem = "names that begin with mcp__ are of MCP servers"
 		case slices.ContainsFunc(all[:i], func(t tools.Tool) bool { return t.Spec.Name == name }),
 			slices.ContainsFunc(j.Tools.Dynamic, func(t job.DynamicTool) bool { return t.Name == name }):
-			wrong = "another tool has its name"
+			problem = "another tool has its name"
 		case strings.TrimSpace(tool.Spec.Description) == "":
-			wrong = "it has no Description, by which a model knows what it does"
+			problem = "it has no Description, by which a model knows what it does"
 		case tool.Run == nil:
-			wrong = "it has no Run"
+			problem = "it has no Run"
 		case tool.Spec.Parameters == nil || tool.Spec.Grammar != "" || tool.Spec.Builtin != "":
-			wrong = "it must be a function, with Parameters and neither Grammar nor Builtin"
+			problem = "it must be a function, with Parameters and neither Grammar nor Builtin"
 		default:
-			wrong = wrongParameters(tool.Spec.Parameters)
+			problem = wrongParameters(tool.Spec.Parameters)
 		}
-		if wrong != "" {
-			return outcome.Stopf(outcome.InvalidInput, "bad_tool", "The tool %q of the program that embeds agent-ci can't be offered: %s.", name, wrong)
+		if problem != "" {
+			return outcome.Stopf(outcome.InvalidInput, "bad_tool", "The tool %q of the program that embeds agent-ci can't be offered: %s.", name, problem)
 		}
 	}
 	return nil

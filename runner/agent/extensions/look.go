@@ -28,7 +28,7 @@ type ServerDescription struct {
 
 // DescribeAll starts all servers as a run does, asks for their tools, and ends them. It records nothing.
 func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) {
-	found := make([]ServerDescription, len(s.all))
+	descriptions := make([]ServerDescription, len(s.all))
 	var starting sync.WaitGroup
 	for i, srv := range s.all {
 		srv.mu.Lock()
@@ -36,15 +36,15 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 		srv.mu.Unlock()
 		starting.Go(func() {
 			err := srv.startSession(ctx)
-			found[i] = ServerDescription{Name: srv.name, Required: srv.Required, Err: err}
+			descriptions[i] = ServerDescription{Name: srv.name, Required: srv.Required, Err: err}
 			switch {
 			case err == nil:
-				found[i].List = *srv.firstList
+				descriptions[i].List = *srv.firstList
 			case srv.awaitsSetup(err):
-				found[i].Err = nil
-				found[i].Unknown = srv.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", srv.Command))
+				descriptions[i].Err = nil
+				descriptions[i].Unknown = srv.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", srv.Command))
 			default:
-				found[i].Err = srv.startFailure(err)
+				descriptions[i].Err = srv.startFailure(err)
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 	if err != nil {
 		return nil, err
 	}
-	return found, s.describe(found)
+	return descriptions, s.describe(descriptions)
 }
 
 // awaitsSetup reports whether a server's program is missing but setup commands may install it. DescribeAll
@@ -68,16 +68,16 @@ func (s *server) awaitsSetup(err error) bool {
 // startFailure returns why a server did not start, with hints for the user of DescribeAll.
 func (s *server) startFailure(err error) *outcome.Stop {
 	stop := stopOf(s.name, err)
-	words := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
+	message := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
 	if len(s.Job.Setup) > 0 {
-		words += " The setup commands of the job were not run for this look."
+		message += " The setup commands of the job were not run for this look."
 	}
-	stop.Message = s.Record.Redact(words)
+	stop.Message = s.Record.Redact(message)
 	return stop
 }
 
 // describe adds to found the tools that the model would see, and whether it has to search for them.
-func (s *Servers) describe(found []ServerDescription) error {
+func (s *Servers) describe(descriptions []ServerDescription) error {
 	offered, err := s.nameTools()
 	if err != nil {
 		return err
@@ -90,14 +90,14 @@ func (s *Servers) describe(found []ServerDescription) error {
 		all = append(all, search.Candidate{Spec: tool.Spec, Defer: s.Job.MCPServers[tool.Server].Defer})
 	}
 	deferred := search.Deferred(all)
-	for i := range found {
+	for i := range descriptions {
 		for _, tool := range offered {
-			if tool.Server == found[i].Name {
-				found[i].Offered = append(found[i].Offered, tool)
+			if tool.Server == descriptions[i].Name {
+				descriptions[i].Offered = append(descriptions[i].Offered, tool)
 			}
 		}
-		found[i].Deferred = slices.ContainsFunc(deferred, func(c search.Candidate) bool {
-			return slices.ContainsFunc(found[i].Offered, func(o mcp.Offered) bool { return o.Spec.Name == c.Spec.Name })
+		descriptions[i].Deferred = slices.ContainsFunc(deferred, func(c search.Candidate) bool {
+			return slices.ContainsFunc(descriptions[i].Offered, func(o mcp.Offered) bool { return o.Spec.Name == c.Spec.Name })
 		})
 	}
 	return nil

@@ -50,10 +50,10 @@ func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	kept := record.NewLogWriter(p.log, maxLogBytes, s.Record.Redact)
+	logWriter := record.NewLogWriter(p.log, maxLogBytes, s.Record.Redact)
 	p.Program, err = attached.Start(p.sandbox.Start, sandbox.Command{Argv: argv, Dir: s.dir(base), Env: s.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
-		defer kept.Flush()
-		return attached.To(kept)(r)
+		defer logWriter.Flush()
+		return attached.To(logWriter)(r)
 	}})
 	if err != nil {
 		return nil, errors.Join(s.launchError(err), p.end())
@@ -83,9 +83,9 @@ func (s *server) argv(base string) ([]string, error) {
 		if filepath.IsAbs(program) && s.Sandboxes.InWorkspace(program) {
 			return nil, s.changeableError(program)
 		}
-		found, why := findProgram(program, base, s.Sandboxes.InWorkspace)
-		if why != "" {
-			return nil, errors.New(why + s.SplitHint())
+		found, problem := findProgram(program, base, s.Sandboxes.InWorkspace)
+		if problem != "" {
+			return nil, errors.New(problem + s.SplitHint())
 		}
 		program = found
 	}

@@ -41,8 +41,8 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 // answer to an equal call, because scripts may make calls in another order.
 func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
 	ref := transcript.CallRef(call.Ref())
-	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {
-		if same, is := r.Nested.TakeEqual(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
+	if madeCall, is := tools.CallOf(ctx); is && call.Caller > 0 {
+		if same, is := r.Nested.TakeEqual(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: madeCall.Input}); is {
 			ref = same
 		}
 	}

@@ -79,14 +79,14 @@ func (s *server) startForAttempt(ctx context.Context) error {
 // startSession starts the server and opens a session. It returns an error if the tools differ from the first list.
 func (s *server) startSession(ctx context.Context) error {
 	defer s.Record.BeginStep("", "start of the server "+s.name)()
-	began := time.Now()
-	asked, err := s.mcpServer()
+	startedAt := time.Now()
+	settings, err := s.mcpServer()
 	if err != nil {
 		return err
 	}
-	session, err := mcp.Open(ctx, asked)
+	session, err := mcp.Open(ctx, settings)
 	s.mu.Lock()
-	s.startDuration = time.Since(began)
+	s.startDuration = time.Since(startedAt)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -110,9 +110,9 @@ func (s *server) startSession(ctx context.Context) error {
 
 // requireSameTools returns a stop if list differs from the server's first list.
 func (s *server) requireSameTools(list mcp.List) error {
-	if words := s.firstList.Changed(list); words != "" {
+	if difference := s.firstList.Changed(list); difference != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
-			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(words))
+			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
 	}
 	return nil
 }
@@ -161,18 +161,18 @@ func (s *server) settleStart(failed error) error {
 		return s.recordRestart()
 	}
 	stop := stopOf(s.name, failed)
-	why := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
-	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Reason: why}); err != nil {
+	reason := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
+	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Reason: reason}); err != nil {
 		return err
 	}
 	if s.Required || stop.Outcome == outcome.InvalidInput {
-		stop.Message = why
+		stop.Message = reason
 		return stop
 	}
 	s.mu.Lock()
-	s.lostReason = why
+	s.lostReason = reason
 	s.mu.Unlock()
-	s.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", s.name, why)
+	s.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", s.name, reason)
 	return nil
 }
 
@@ -193,8 +193,8 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 		s.recorded = event.State
 	}
 	s.mu.Unlock()
-	if at, err := url.Parse(s.URL); err == nil {
-		event.Host = at.Host
+	if address, err := url.Parse(s.URL); err == nil {
+		event.Host = address.Host
 	}
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
@@ -262,21 +262,21 @@ func (s *server) observe(notice mcp.Notice) {
 func (s *server) recordEnd() error {
 	s.mu.Lock()
 	session, first := s.session, false
-	var why error
+	var ended error
 	if session != nil {
-		why = session.Ended()
+		ended = session.Ended()
 	}
-	if why != nil && session != s.endedSession && !s.unreported {
+	if ended != nil && session != s.endedSession && !s.unreported {
 		s.endedSession, first = session, true
 		s.endCount++
 	}
 	s.mu.Unlock()
 	if first {
-		words := s.Record.Redact(outcome.WithoutFullStop(why))
-		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: words}) // the log reports its error at the end
-		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(words, "."), s.seeLog())
+		reason := s.Record.Redact(outcome.WithoutFullStop(ended))
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: reason}) // the log reports its error at the end
+		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(reason, "."), s.seeLog())
 	}
-	return why
+	return ended
 }
 
 // seeLog returns a sentence that names the server's log file and quotes its last lines, or "".
@@ -311,9 +311,9 @@ func (s *server) lastLines() string {
 func (s *server) tool(offered mcp.Offered) tools.Tool {
 	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		session, why := s.sessionForCall(ctx)
+		session, reason := s.sessionForCall(ctx)
 		if session == nil {
-			return tools.Refuse(why), context.Cause(ctx)
+			return tools.Refuse(reason), context.Cause(ctx)
 		}
 		return session.Tool(offered).Run(ctx, call)
 	}
@@ -321,13 +321,13 @@ func (s *server) tool(offered mcp.Offered) tools.Tool {
 }
 
 // sessionForCall returns the session for a call. It restarts a server that ended, at most once per run. If there
-// is no session, why tells the model the reason.
-func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, why string) {
+// is no session, reason tells the model why.
+func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, reason string) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
 	const over = " has ended and answers no more. Go on without it. "
-	if why := s.lossReason(); why != "" {
-		return nil, "The server " + s.name + over + why
+	if reason := s.lossReason(); reason != "" {
+		return nil, "The server " + s.name + over + reason
 	}
 	ended := s.recordEnd()
 	session = s.openSession()
@@ -373,11 +373,11 @@ func (s *server) requireRestartLeft(ended error) error {
 
 // markLost marks the server as lost because of err, and returns the reason as text.
 func (s *server) markLost(err error) string {
-	why := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
+	reason := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lostReason, s.lossCause = why, err
-	return why
+	s.lostReason, s.lossCause = reason, err
+	return reason
 }
 
 // stopIfLost returns the stop of the run if the server is required and lost, or nil. It need not wait for another

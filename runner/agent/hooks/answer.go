@@ -218,24 +218,24 @@ func nonNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode parses a text that must be one JSON object. here are the keys allowed in it, elsewhere those of the
+// decode parses a text that must be one JSON object. allowed are the keys of this level, elsewhere those of the
 // other level. So that no refusal is missed, it returns an error for misplaced and duplicate keys, for keys
 // in the wrong case, and if no key is known. It skips other unknown keys, since new versions of Claude Code
 // add some. At agent-ci's own events they are errors.
-func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string) error {
+func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {
 		return err
 	}
 	known := len(keys) == 0
 	for _, key := range keys {
-		events, isKey := here[key]
+		events, isKey := allowed[key]
 		switch {
 		case isKey && (events == nil || slices.Contains(events, h.On)):
 			known = true
 		case isKey:
 			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
-		case differsInCase(key, here) || differsInCase(key, elsewhere):
+		case differsInCase(key, allowed) || differsInCase(key, elsewhere):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
 		case slices.Contains(job.OwnPoints, h.On):
 			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)

@@ -79,8 +79,8 @@ func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, p
 		}
 		review.notesForModel = append(review.notesForModel, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(review.call.Input))
 	}
-	if words := hook.addedContext(r); r.context != "" && !slices.Contains(review.notesForModel, words) {
-		review.notesForModel = append(review.notesForModel, words)
+	if added := hook.addedContext(r); r.context != "" && !slices.Contains(review.notesForModel, added) {
+		review.notesForModel = append(review.notesForModel, added)
 	}
 	return "", true
 }

@@ -18,17 +18,17 @@ var _ tools.Gate = (*Hooks)(nil)
 
 // After asks the hooks about the result of a call, and returns the result for the model. The job's hooks come
 // first, then the operator's, so that these see what the model gets. Hooks see the complete output, which
-// whole returns. The bool reports whether the model may read the complete output, too: it is false if a hook
+// completeOutput returns. The bool reports whether the model may read the complete output, too: it is false if a hook
 // refused or replaced the output.
-func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
+func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, completeOutput func() (string, error)) (tools.Result, bool) {
 	all := h.forEvent(job.OnPostToolUse)
 	operators := OperatorHooks(all) // the first ones in all
-	seen := reviewedResult{result, result.Output, whole, true}
+	reviewed := reviewedResult{result, result.Output, completeOutput, true}
 	for _, group := range [][]Hook{all[len(operators):], operators} {
-		seen = h.after(ctx, group, tool, call, seen)
+		reviewed = h.after(ctx, group, tool, call, reviewed)
 	}
 	h.forgetPatch(call)
-	return seen.result, seen.allowed
+	return reviewed.result, reviewed.allowed
 }
 
 // reviewedResult is the result of a call while hooks review it.
@@ -53,30 +53,30 @@ func (r reviewedResult) forHook() (tools.Result, error) {
 }
 
 // after asks some hooks about a result, up to the first refusal, and returns the result after their replies.
-func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
+func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools.Call, reviewed reviewedResult) reviewedResult {
 	for _, hook := range group {
-		shown, err := seen.forHook()
+		shown, err := reviewed.forHook()
 		if err != nil {
-			return reviewedResult{result: withholdResult(seen.result, hook.failureText(err))}
+			return reviewedResult{result: withholdResult(reviewed.result, hook.failureText(err))}
 		}
 		for _, claude := range h.resultQuestions(hook, tool, call) {
 			about := claude.questionInput(call)
 			about["tool_response"] = claude.toolResponse(shown)
-			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: seen.result.Output})
+			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: reviewed.result.Output})
 			if err != nil {
-				return reviewedResult{result: withholdResult(seen.result, hook.failureText(err))}
+				return reviewedResult{result: withholdResult(reviewed.result, hook.failureText(err))}
 			}
-			seen.result = hook.applyReply(seen.result, r)
+			reviewed.result = hook.applyReply(reviewed.result, r)
 			if r.refuses() && !r.feedback {
-				seen.allowed = false
-				return seen
+				reviewed.allowed = false
+				return reviewed
 			}
 			if r.output != nil {
-				seen.allowed = false
+				reviewed.allowed = false
 			}
 		}
 	}
-	return seen
+	return reviewed
 }
 
 // resultQuestions returns what a hook is asked about after a call: each patch that the call applied, and the
@@ -113,15 +113,15 @@ func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	return result
 }
 
-// withholdResult returns the result with words instead of its output and images, marked as failed.
-func withholdResult(result tools.Result, words string) tools.Result {
-	result.Output, result.Images, result.Failed = words, nil, true
+// withholdResult returns the result with text instead of its output and images, marked as failed.
+func withholdResult(result tools.Result, text string) tools.Result {
+	result.Output, result.Images, result.Failed = text, nil, true
 	return result
 }
 
-// appendText returns the result with words as a last line of its output.
-func appendText(result tools.Result, words string) tools.Result {
-	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n" + words + "\n"
+// appendText returns the result with line at the end of its output.
+func appendText(result tools.Result, line string) tools.Result {
+	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n" + line + "\n"
 	return result
 }
 
@@ -136,7 +136,7 @@ type Patch struct {
 func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
 	edits := h.patchCalls(p)
-	var words []string
+	var texts []string
 	for _, hook := range h.All {
 		for _, input := range h.patchInputs(hook, p, call, edits) {
 			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: input})
@@ -146,7 +146,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 			case r.refuses():
 				return hook.refusal(r), ""
 			case r.context != "":
-				words = append(words, hook.addedContext(r)+"\n")
+				texts = append(texts, hook.addedContext(r)+"\n")
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 	if h.HasOutputHooks() && !isEditTool {
 		h.rememberPatch(call, edits)
 	}
-	return "", strings.Join(words, "")
+	return "", strings.Join(texts, "")
 }
 
 // patchInputs returns the inputs of a hook's questions about a patch. It returns none if the patch does not
@@ -191,7 +191,7 @@ func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeC
 // per file. A moved file is written in its new place and emptied in its old one. Last comes one apply_patch
 // call with the whole patch, as in Codex.
 func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
-	var whole strings.Builder
+	var wholePatch strings.Builder
 	for _, e := range p.Edits {
 		if e.Op == v4a.Add || e.MovedFrom != "" {
 			all = append(all, claudeCall{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
@@ -201,9 +201,9 @@ func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 		if e.MovedFrom != "" {
 			all = append(all, claudeCall{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
-		whole.WriteString(v4a.Format(e.Op, e.Path, e.MovedFrom, e.Old, e.New))
+		wholePatch.WriteString(v4a.Format(e.Op, e.Path, e.MovedFrom, e.Old, e.New))
 	}
-	return append(all, claudeCall{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
+	return append(all, claudeCall{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + wholePatch.String() + "*** End Patch\n"}})
 }
 
 // rememberPatch stores the patch of a call for the hooks on the call's result.

@@ -75,8 +75,8 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 			return "", err
 		}
 		if content != nil {
-			own := sha256.Sum256(content)
-			fmt.Fprintf(sum, "\n%d %x", i, own)
+			fileSum := sha256.Sum256(content)
+			fmt.Fprintf(sum, "\n%d %x", i, fileSum)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -85,27 +85,12 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 // fileOf returns the content of the file that a word of a hook's command line names, or nil if it names none.
 // The program, the first word, names a file only if it contains a slash.
 func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
-	switch {
-	case filepath.IsAbs(word):
-		info, err := os.Stat(word)
-		if err != nil || !info.Mode().IsRegular() {
-			return nil, nil
-		}
-		f, err := os.Open(word)
-		if err != nil {
-			return nil, nil
-		}
-		defer f.Close()
-		content, err := io.ReadAll(io.LimitReader(f, maxDigestedBytes))
-		if err != nil {
-			return nil, nil
-		}
-		return content, nil
-	case base == nil || word == "" || isProgram && !strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
-		return nil, nil
+	if filepath.IsAbs(word) {
+		return readIfFile(word), nil
 	}
+	inPath := isProgram && !strings.Contains(word, "/")
 	name := path.Clean(word)
-	if !filepath.IsLocal(name) || name == "." {
+	if base == nil || inPath || strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || name == "." {
 		return nil, nil
 	}
 	content, err := base(name, maxDigestedBytes)
@@ -113,6 +98,24 @@ func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
 		return nil, nil
 	}
 	return content, err
+}
+
+// readIfFile returns the beginning of a regular file, or nil if there is none that can be read.
+func readIfFile(name string) []byte {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxDigestedBytes))
+	if err != nil {
+		return nil
+	}
+	return content
 }
 
 // ForTranscript returns the hooks as the transcript lists them.

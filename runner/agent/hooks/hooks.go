@@ -85,7 +85,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 		}
 		return r, nil
 	}
-	began := time.Now()
+	startedAt := time.Now()
 	defer h.Record.BeginStep("", "hook "+hook.Name+" on "+hook.On)()
 	r, err := h.askClean(ctx, hook, q)
 	if ctx.Err() != nil {
@@ -94,7 +94,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	if err != nil {
 		r = reply{failure: err.Error()}
 	}
-	r.duration = time.Since(began)
+	r.duration = time.Since(startedAt)
 	r.ignored = r.failure != "" && hook.OnError == "continue"
 	r = r.redacted(h.Record.Redact)
 	return r, h.recordReply(hook, q, r)
@@ -267,20 +267,20 @@ func (h *Hooks) StopReason() error {
 // maxQuotedWords is the maximum size of a hook's text in a message to people or the model, in bytes.
 const maxQuotedWords = 2000
 
-func shorten(words string) string {
-	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), maxQuotedWords)
+func shorten(text string) string {
+	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(text, "�")), maxQuotedWords)
 }
 
 // sentence returns a hook's words with a full stop at the end.
-func sentence(words string) string {
-	words = shorten(words)
+func sentence(text string) string {
+	text = shorten(text)
 	switch {
-	case words == "":
+	case text == "":
 		return "it gave no reason."
-	case strings.ContainsAny(words[len(words)-1:], ".!?"):
-		return words
+	case strings.ContainsAny(text[len(text)-1:], ".!?"):
+		return text
 	}
-	return words + "."
+	return text + "."
 }
 
 // stop returns the stop of a run because the hook refused. consequence is a phrase such as "nothing was

@@ -70,8 +70,8 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 		text := typedText(call)
 		return text != "" && text != ctrlC
 	}
-	asked, err := command.CommandsOf(tool, call)
-	return err != nil || slices.ContainsFunc(asked, func(each command.RequestedCommand) bool {
+	requested, err := command.CommandsOf(tool, call)
+	return err != nil || slices.ContainsFunc(requested, func(each command.RequestedCommand) bool {
 		switch {
 		case each.Script != "":
 			return h.matchesReading(shell.ReadScript(each.Script))

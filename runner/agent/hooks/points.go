@@ -73,29 +73,39 @@ type toolDefinition struct {
 	Parameters  any    `json:"parameters,omitempty"`
 }
 
+// definitionsToAsk returns the definitions that the hook is asked about.
+func (h Hook) definitionsToAsk(specs []tools.Spec) []toolDefinition {
+	var all []toolDefinition
+	for _, s := range specs {
+		if s.Builtin != "" || !h.AppliesTo(dialect.Of(s.Name).Matched()...) {
+			continue
+		}
+		d := toolDefinition{Name: s.Name, Description: s.Description}
+		if s.Parameters != nil {
+			d.Parameters = s.Parameters
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
 // Definitions returns the tools with the descriptions that hooks gave them. A refusing hook stops the run.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
 	for _, hook := range h.forEvent(job.OnToolDefinition) {
-		asked, before := []toolDefinition{}, map[string]string{}
-		for _, s := range specs {
-			if s.Builtin != "" || !hook.AppliesTo(dialect.Of(s.Name).Matched()...) {
-				continue
-			}
-			d := toolDefinition{Name: s.Name, Description: s.Description}
-			if s.Parameters != nil {
-				d.Parameters = s.Parameters
-			}
-			asked, before[s.Name] = append(asked, d), s.Description
-		}
+		asked := hook.definitionsToAsk(specs)
 		if len(asked) == 0 {
 			continue
 		}
-		was, err := encodeJSON(before)
+		before := map[string]string{}
+		for _, definition := range asked {
+			before[definition.Name] = definition.Description
+		}
+		encodedBefore, err := encodeJSON(before)
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"tools": asked}, replaceable: was, checkText: func(name, _ string) error {
+		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"tools": asked}, replaceable: encodedBefore, checkText: func(name, _ string) error {
 			if _, may := before[name]; !may {
 				return errors.New("is no tool that it was asked about")
 			}
@@ -108,8 +118,8 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 			return nil, hook.stop(r, "the agent was given no tools")
 		}
 		for i, s := range specs {
-			if words, changed := r.namedTexts[s.Name]; changed {
-				specs[i].Description = words
+			if text, changed := r.namedTexts[s.Name]; changed {
+				specs[i].Description = text
 			}
 		}
 	}
@@ -153,10 +163,10 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 
 // Stop asks the hooks whether the agent may end with these last words. more is a hook's demand for more work,
 // or "" if the agent may end. If mayGoOn is false the agent has no turn left, and demands are only warned about.
-func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
+func (h *Hooks) Stop(ctx context.Context, lastMessage string, mayGoOn bool) (more string, err error) {
 	for _, hook := range h.forEvent(job.OnStop) {
 		rounds := h.stopRounds()
-		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
+		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": lastMessage}})
 		switch {
 		case err != nil:
 			return "", err

@@ -83,8 +83,8 @@ func (h *Hooks) inWorkDir(name string) string {
 func todoInput(input map[string]any) map[string]any {
 	list := []any{}
 	steps, _ := input["plan"].([]any)
-	for _, each := range steps {
-		if step, ok := each.(map[string]any); ok {
+	for _, entry := range steps {
+		if step, ok := entry.(map[string]any); ok {
 			list = append(list, map[string]any{"content": step["step"], "activeForm": step["step"], "status": step["status"]})
 		}
 	}
@@ -114,27 +114,27 @@ func parseObject(raw []byte) map[string]any {
 	return read
 }
 
-// commandText returns the commands of a call as one script. For a shell that gets a script it is that script.
+// commandText returns the commands of a call as one script. A shell that gets a script counts as that script.
 // If there are several commands, an unclear one is wrapped in bash -c, so that it cannot seem to be a
-// part of another. For a call that cannot be read it is the input.
+// part of another. An unreadable call gives its input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
 		return typedText(call)
 	}
-	asked, err := command.CommandsOf(tool, call)
+	requested, err := command.CommandsOf(tool, call)
 	if err != nil {
 		return call.Input
 	}
-	lines := make([]string, len(asked))
-	for i, each := range asked {
-		script, is := each.Script, len(each.Argv) == 0
-		if !is {
-			script, is = command.ScriptOf(each.Argv)
+	lines := make([]string, len(requested))
+	for i, each := range requested {
+		script, isScript := each.Script, len(each.Argv) == 0
+		if !isScript {
+			script, isScript = command.ScriptOf(each.Argv)
 		}
 		switch {
-		case !is:
+		case !isScript:
 			lines[i] = tools.Quoted(each.Argv)
-		case len(asked) > 1 && shell.ReadScript(script).Unclear != "":
+		case len(requested) > 1 && shell.ReadScript(script).Unclear != "":
 			lines[i] = tools.Quoted([]string{"bash", "-c", script})
 		default:
 			lines[i] = script
@@ -171,9 +171,9 @@ func (c claudeCall) toolResponse(result tools.Result) map[string]any {
 		return printed
 	case "Edit", "Write":
 		all := map[string]any{"success": !result.Failed}
-		for mine, theirs := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
-			if value, there := c.input[mine]; there {
-				all[theirs] = value
+		for inputName, responseName := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
+			if value, there := c.input[inputName]; there {
+				all[responseName] = value
 			}
 		}
 		return all
@@ -215,7 +215,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 		}
 		return text, nil
 	}
-	made := map[string]any{}
+	newInput := map[string]any{}
 	for name, value := range changed {
 		ownName := name
 		for own, claudes := range t.Renamed {
@@ -226,9 +226,9 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 		if written, given := input[ownName]; given && reflect.DeepEqual(value, shown.input[name]) { // unchanged: keep it as the model wrote it, such as a relative path
 			value = written
 		}
-		made[ownName] = value
+		newInput[ownName] = value
 	}
-	return encodeJSON(made)
+	return encodeJSON(newInput)
 }
 
 // setCommand replaces the command in a call's input by text.

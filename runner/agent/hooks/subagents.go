@@ -33,10 +33,10 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 
 // SubagentStop reports the end of a started agent and its last words to hooks. If one refuses, it returns a
 // stop.
-func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
+func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, lastMessage string) error {
 	_, err := h.askEvent(ctx, job.OnSubagentStop, question{
 		call:       transcript.CallRef{Agent: a.ID},
-		eventInput: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
+		eventInput: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": lastMessage},
 	}, "what the agent found is not taken")
 	return err
 }

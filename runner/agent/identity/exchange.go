@@ -53,8 +53,8 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_ = json.Unmarshal(raw, &reply) // an answer without a key is refused below
 	if answer.StatusCode != http.StatusOK {
-		words := strings.TrimSpace(reply.Error + " " + reply.Description)
-		return nil, refusalFailure(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.claimsText())
+		reason := strings.TrimSpace(reply.Error + " " + reply.Description)
+		return nil, refusalFailure(answer.StatusCode, "auth.openai.com", cmp.Or(reason, "no words")+"; "+e.claimsText())
 	}
 	if reply.Key == "" {
 		return nil, identityFailure("auth.openai.com answers with something else than a key")

@@ -53,12 +53,12 @@ func New(o Options) (*Identity, error) {
 			return nil, missingStop("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", setting.key, setting.variable)
 		}
 	}
-	found, err := findSource(o.Job, o.Env)
+	tokenSource, err := findSource(o.Job, o.Env)
 	if err != nil {
 		return nil, err
 	}
 	i.exchange = &exchange{next: http.DefaultTransport, learn: o.Learn}
-	i.source = reportingSource{found, i.exchange}
+	i.source = reportingSource{tokenSource, i.exchange}
 	return i, nil
 }
 

@@ -123,9 +123,9 @@ func RestoreLineEnds(before, now []byte) []byte {
 		return now
 	}
 	expected := before
-	if more := current[len(earlier):]; len(more) > 0 {
+	if added := current[len(earlier):]; len(added) > 0 {
 		var err error
-		if expected, err = Append(before, more); err != nil {
+		if expected, err = Append(before, added); err != nil {
 			return now
 		}
 	}
@@ -141,8 +141,8 @@ func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("
 func isSameLesson(l, proposed memory.Lesson) bool {
 	evidence := proposed.Evidence
 	for _, e := range l.Evidence {
-		at := slices.IndexFunc(evidence, func(p string) bool { return addsOnlyPin(e, p) })
-		if at < 0 {
+		index := slices.IndexFunc(evidence, func(p string) bool { return addsOnlyPin(e, p) })
+		if index < 0 {
 			return false
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Evidence supports a lesson. It is a check of the job, a run, or a file.
+// Evidence supports a lesson. Exactly one of Check, Run and Path is set.
 type Evidence struct {
 	Check string // name
 	Run   string // id

@@ -67,8 +67,8 @@ type reader struct {
 	problems config.Problems
 }
 
-func (r *reader) addProblemAt(at *yaml.Node, key, format string, args ...any) {
-	r.add(config.Problem{File: r.file, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+func (r *reader) addProblemAt(node *yaml.Node, key, format string, args ...any) {
+	r.add(config.Problem{File: r.file, Line: node.Line, Column: node.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) add(p config.Problem) {
@@ -222,8 +222,8 @@ func checkLine(s string, longest int) error {
 	case !utf8.ValidString(s):
 		return fmt.Errorf("must be UTF-8")
 	}
-	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || clip.IsInvisible(r) }); at >= 0 {
-		hidden, _ := utf8.DecodeRuneInString(s[at:])
+	if index := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || clip.IsInvisible(r) }); index >= 0 {
+		hidden, _ := utf8.DecodeRuneInString(s[index:])
 		return fmt.Errorf("must be one line of characters that can be seen, without %U", hidden)
 	}
 	return nil

@@ -55,11 +55,11 @@ func (b *Bodies) continueOrRestart(r Request) error {
 	if empty.Input == nil {
 		empty.Input = []json.RawMessage{}
 	}
-	begun, err := rawitem.Encode(empty)
+	encoded, err := rawitem.Encode(empty)
 	if err != nil {
 		return err
 	}
-	*b = Bodies{settings: r.Settings, encodedPrefix: bytes.TrimSuffix(begun, []byte(endOfItems))}
+	*b = Bodies{settings: r.Settings, encodedPrefix: bytes.TrimSuffix(encoded, []byte(endOfItems))}
 	return nil
 }
 

@@ -106,7 +106,7 @@ func (o Observer) GiveItems(items ...json.RawMessage) {
 
 func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
 
-// body is the JSON of a request. The order of its fields is the order on the wire.
+// body is the JSON of a request. The fields are in wire order.
 type body struct {
 	Model             string            `json:"model"`
 	Instructions      *string           `json:"instructions,omitempty"`

@@ -13,7 +13,11 @@ var sealedWords = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypte
 
 // RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
 func (f *Failure) RefusesSealed() bool {
-	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == SealedCode || sealedWords().MatchString(f.Message))
+	switch f.Kind {
+	case InvalidRequest, ServerError:
+		return f.Code == SealedCode || sealedWords().MatchString(f.Message)
+	}
+	return false
 }
 
 // SealedCode is the API's code for items that it cannot decrypt.
@@ -30,12 +34,21 @@ var toolsRefusal = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:to
 
 // RefusesTools reports whether an endpoint takes no tools.
 func (f *Failure) RefusesTools() bool {
-	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolsRefusal().MatchString(f.Message)
+	switch f.Kind {
+	case InvalidRequest, NotFound, ServerError:
+		return f.Status >= http.StatusBadRequest && toolsRefusal().MatchString(f.Message)
+	}
+	return false
 }
 
 // RefusesNamespaces reports whether an endpoint takes no namespaces among tools.
 func (f *Failure) RefusesNamespaces() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && namespacesRefusal().MatchString(f.Message)
+	return f.isInvalidRequest() && namespacesRefusal().MatchString(f.Message)
+}
+
+// isInvalidRequest reports whether the endpoint refused the form of the request.
+func (f *Failure) isInvalidRequest() bool {
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity)
 }
 
 // toolItemsRefusal matches refusals of items of tools. Endpoints name the unknown field or its place.
@@ -44,5 +57,5 @@ var toolItemsRefusal = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\
 
 // RefusesToolsInInput reports whether an endpoint refuses tools and instructions as input items.
 func (f *Failure) RefusesToolsInInput() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && toolItemsRefusal().MatchString(f.Message)
+	return f.isInvalidRequest() && toolItemsRefusal().MatchString(f.Message)
 }

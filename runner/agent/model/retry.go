@@ -65,7 +65,7 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 		r.askedModel, r.outageUsed = settings.Model, 0
 	}
 	for attempt := 1; ; attempt++ {
-		began := time.Now()
+		startedAt := time.Now()
 		answer, err := try()
 		var failure *Failure
 		if !errors.As(err, &failure) {
@@ -73,7 +73,7 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 		}
 		failure.Attempts = attempt
 		if attempt > 1 {
-			r.outageUsed += time.Since(began)
+			r.outageUsed += time.Since(startedAt)
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
 		isKept := keepInterrupted()
@@ -126,9 +126,9 @@ func sleep(ctx context.Context, wait time.Duration) error {
 
 // pause doubles from FirstPause to maxPause, with a tenth of jitter. The server's request takes
 // precedence.
-func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
-	if asked > 0 {
-		return asked
+func (r *Retrying) pause(attempt int, requested time.Duration) time.Duration {
+	if requested > 0 {
+		return requested
 	}
 	wait := cmp.Or(r.FirstPause, 500*time.Millisecond)
 	for range attempt - 1 {

@@ -228,8 +228,7 @@ func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// setCredentials sets an endpoint's credentials, which are a key or the job's identity. It returns a stop if they
-// are missing. learn receives each secret of the identity.
+// setCredentials sets an endpoint's credentials, which are a key or the job's identity. Missing credentials give a stop. learn receives each secret of the identity.
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
 		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})

@@ -72,18 +72,18 @@ func (s *search) skip(path, format string, args ...any) {
 
 // atLimit reports whether the search has reached a limit. The first time it adds a problem about path.
 func (s *search) atLimit(path string) bool {
-	why := ""
+	message := ""
 	switch {
 	case s.visited >= maxFolders:
-		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", maxFolders)
+		message = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", maxFolders)
 	case len(s.found.Skills) >= maxSkills:
-		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", maxSkills)
+		message = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", maxSkills)
 	}
-	if why != "" && !s.limitReported {
+	if message != "" && !s.limitReported {
 		s.limitReported = true
-		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(path, 1_000), Message: why, Skipped: true}) // even beyond maxProblems
+		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(path, 1_000), Message: message, Skipped: true}) // even beyond maxProblems
 	}
-	return why != ""
+	return message != ""
 }
 
 // addFolder adds the skill in a folder. If the folder has none, it searches the folders below.
@@ -132,9 +132,9 @@ func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	if err != nil {
 		return err
 	}
-	skill, remarks, wrong := parse(raw, path.Base(dir))
-	if wrong != nil {
-		s.skip(name, "%s", wrong.Error())
+	skill, remarks, parseErr := parse(raw, path.Base(dir))
+	if parseErr != nil {
+		s.skip(name, "%s", parseErr.Error())
 		return nil
 	}
 	if i := slices.IndexFunc(s.found.Skills, func(other Skill) bool { return other.Name == skill.Name }); i >= 0 {

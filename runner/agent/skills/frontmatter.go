@@ -119,17 +119,17 @@ func oneLine(text string, most int) string {
 // split separates the front matter, between two lines ---, from the text below it.
 func split(raw []byte) (head, text []byte, err error) {
 	const mark = "---"
-	first, rest, more := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
-	if !more || string(bytes.TrimRight(first, " \t\r")) != mark {
+	first, rest, hasLine := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
+	if !hasLine || string(bytes.TrimRight(first, " \t\r")) != mark {
 		return nil, nil, errors.New("has no front matter: its first line is not ---")
 	}
 	for start := 0; start <= min(len(rest), maxFrontMatter); {
-		line, _, more := bytes.Cut(rest[start:], []byte("\n"))
+		line, _, hasLine := bytes.Cut(rest[start:], []byte("\n"))
 		next := start + len(line) + 1
 		if string(bytes.TrimRight(line, " \t\r")) == mark {
 			return rest[:start], rest[min(next, len(rest)):], nil
 		}
-		if start = next; !more {
+		if start = next; !hasLine {
 			break
 		}
 	}
@@ -211,16 +211,16 @@ var standardKeys = []string{"name", "description", "license", "compatibility", "
 // (description: a: b), which other clients accept. It quotes the first value of each standard key and drops
 // everything else.
 func repairedYAML(head []byte) []byte {
-	found := map[string]string{}
+	values := map[string]string{}
 	for line := range strings.Lines(string(head)) {
 		key, value, is := strings.Cut(line, ":")
-		if value = strings.TrimSpace(value); is && found[key] == "" && slices.Contains(standardKeys, key) {
-			found[key] = strings.Trim(value, `"'`)
+		if value = strings.TrimSpace(value); is && values[key] == "" && slices.Contains(standardKeys, key) {
+			values[key] = strings.Trim(value, `"'`)
 		}
 	}
 	var s strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		fmt.Fprintf(&s, "%s: '%s'\n", key, strings.ReplaceAll(strings.ToValidUTF8(found[key], ""), "'", "''"))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&s, "%s: '%s'\n", key, strings.ReplaceAll(strings.ToValidUTF8(values[key], ""), "'", "''"))
 	}
 	return []byte(s.String())
 }

@@ -145,11 +145,11 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 
 // endTurn stops a child's turn and waits for its end. The caller holds the lock, which endTurn releases while it
 // waits.
-func (c *child) endTurn(by turnStop) {
+func (c *child) endTurn(stop turnStop) {
 	if c.stopTurn == nil {
 		return
 	}
-	c.stopTurn(by)
+	c.stopTurn(stop)
 	done := c.turnDone
 	c.starter.team.mu.Unlock()
 	<-done

@@ -126,26 +126,29 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 		_ = t.await(waitCtx, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
 		return nil, len(m.news) == 0, ctx.Err()
 	}
-	ended := func() map[string]agents.Status {
-		statuses := map[string]agents.Status{}
-		for _, id := range ids {
-			switch c := m.findBelow(id); {
-			case c == nil:
-				statuses[id] = agents.Status{State: agents.NotFound}
-			case c.status.Ended():
-				statuses[id] = c.status
-			}
-		}
-		return statuses
-	}
-	_ = t.await(waitCtx, func() bool { return len(ended()) > 0 })
-	statuses := ended()
+	_ = t.await(waitCtx, func() bool { return len(m.endedStatuses(ids)) > 0 })
+	statuses := m.endedStatuses(ids)
 	for id := range statuses {
 		if c := m.findBelow(id); c != nil {
 			m.forgetNews(c) // the result of this wait reports it
 		}
 	}
 	return statuses, len(statuses) == 0, ctx.Err()
+}
+
+// endedStatuses returns the statuses of those of the agents ids that have ended or do not exist. The caller holds
+// the lock.
+func (m *member) endedStatuses(ids []string) map[string]agents.Status {
+	statuses := map[string]agents.Status{}
+	for _, id := range ids {
+		switch c := m.findBelow(id); {
+		case c == nil:
+			statuses[id] = agents.Status{State: agents.NotFound}
+		case c.status.Ended():
+			statuses[id] = c.status
+		}
+	}
+	return statuses
 }
 
 // forgetNews removes pending news about a child. The caller holds the lock.

@@ -43,7 +43,9 @@ func (m *member) Unmerged(ids []string) (all []string) {
 		if m.recordedMerges != nil {
 			wanted = slices.Contains(m.recordedMerges, c.id)
 		}
-		if wanted && c.starter == m && !c.closed && c.place != nil && c.status.State == agents.Completed && c.mergeState == unmerged {
+		isOpenCopy := c.starter == m && !c.closed && c.place != nil
+		isReady := c.status.State == agents.Completed && c.mergeState == unmerged
+		if wanted && isOpenCopy && isReady {
 			all = append(all, c.id)
 		}
 	}
@@ -232,7 +234,7 @@ const maxConflictBytes = 1 << 20
 
 // describeConflict returns the result of a merge with conflicts for the model. It saves the child's versions of the
 // files where the agent can read them.
-func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
 	var paths []string
@@ -243,7 +245,7 @@ func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 			continue
 		}
 		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(conflicting.Path, 500), clip.Visible(conflicting.Why, 500))
-		if saved := m.saveConflicting(c, whole, conflicting.Path); saved != "" {
+		if saved := m.saveConflicting(c, tree, conflicting.Path); saved != "" {
 			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(saved))
 		}
 	}
@@ -253,9 +255,9 @@ func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 
 // saveConflicting saves the child's version of a file where the agent can read it. It returns the path relative to
 // the run directory, or "" on failure.
-func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) string {
+func (m *member) saveConflicting(c *child, tree gitops.Tree, name string) string {
 	o := m.team.options
-	content, err := o.Workspace.Checkout().ReadFile(whole, name, maxConflictBytes)
+	content, err := o.Workspace.Checkout().ReadFile(tree, name, maxConflictBytes)
 	if err != nil {
 		return ""
 	}

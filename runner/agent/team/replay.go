@@ -160,7 +160,7 @@ func (o *Order) interrupted(ctx context.Context) bool {
 	return known && recorded.Tool == dialect.Task && recorded.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait waits until the agents whose end ended the recorded wait have ended. Its results are those of Wait.
+// replayWait waits until the agents whose end ended the recorded wait have ended. It returns the same results as Wait.
 // The caller holds the lock.
 func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (map[string]agents.Status, bool, error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...)

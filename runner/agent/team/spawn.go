@@ -238,10 +238,12 @@ func scratchOf(c *child) string {
 	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(c.name), ".", "-")
 }
 
-// sanitizeName replaces all characters but ASCII letters, digits and dots by dashes.
+const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789."
+
+// sanitizeName replaces all characters but plainCharacters by dashes.
 func sanitizeName(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r == '.' {
+		if strings.ContainsRune(plainCharacters, r) {
 			return r
 		}
 		return '-'

@@ -143,11 +143,11 @@ func (t *team) describeRole(role job.Role) string {
 	if role.Writes == job.WritesOwn && !t.options.Sandboxes.Overlaid() {
 		may = "Not here: there are no copies of the tree."
 	}
-	words := strings.TrimSpace(role.Instructions)
-	if line, _, more := strings.Cut(words, "\n"); more {
-		words = line
+	instructions := strings.TrimSpace(role.Instructions)
+	if line, _, hasMore := strings.Cut(instructions, "\n"); hasMore {
+		instructions = line
 	}
-	return strings.TrimSpace(clip.Visible(words, 300) + " " + may)
+	return strings.TrimSpace(clip.Visible(instructions, 300) + " " + may)
 }
 
 // takeNews returns the messages and news for the agent, and forgets them.

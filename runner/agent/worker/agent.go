@@ -65,8 +65,7 @@ type Options struct {
 	NewMessages func() []string
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
-	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. It is nil
-	// if proposals are not wanted.
+	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. Nil means that the agent proposes no lessons.
 	Memory     memory.Memory
 	TakeLesson TakeLesson
 }
@@ -324,12 +323,12 @@ func (a *Agent) warnOfProcesses(err error) {
 // agent must continue. unchanged means that there is nothing to publish. leftOut is the end of a sentence that
 // names files which cannot be published.
 func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
-	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
-	return a.sendOncePerRun(nudgeHead, strings.TrimPrefix(words, nudgeHead))
+	message := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
+	return a.sendOncePerRun(nudgeHead, strings.TrimPrefix(message, nudgeHead))
 }
 
 // Tell adds a message of the runner before the agent's next turn.
-func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
+func (a *Agent) Tell(text string) error { return a.conversation.Tell(text) }
 
 // StopWithoutTurn returns the stop of an agent whose budget has no turn left, or nil.
 func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopWithoutTurn() }

@@ -92,11 +92,11 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 		case len(check.When) > 0:
 			c.Note = "if the change touches " + strings.Join(check.When, ", ")
 		case i < len(baseline) && baseline[i].Before != "green":
-			how := baseline[i].Before
+			result := baseline[i].Before
 			if tests := baseline[i].DescribeTests(); tests != "" {
-				how += " (" + tests + ")"
+				result += " (" + tests + ")"
 			}
-			c.Note = fmt.Sprintf("before any change: %s, see %s; ", how, a.Record.Join(baseline[i].Log))
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", result, a.Record.Join(baseline[i].Log))
 			if check.Must == "no_worse" {
 				c.Note += "it may stay so"
 			} else {

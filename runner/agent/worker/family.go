@@ -74,7 +74,14 @@ func (s toolset) denied(names []string) []string {
 
 // includes reports whether names contain a tool, by its own name or by that of agent-ci's equivalent.
 func (s toolset) includes(names []string, tool string) bool {
+	if slices.Contains(names, tool) {
+		return true
+	}
+	if !s.usesFamily() {
+		return false
+	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name == tool || s.usesFamily() && (tools.NamesTool(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))
+		editsByPatch := name == patchTool && dialect.Is(tool, dialect.Edits)
+		return editsByPatch || tools.NamesTool(name, tool)
 	})
 }

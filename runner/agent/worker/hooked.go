@@ -62,8 +62,8 @@ func (a *Agent) specsToDefine() []tools.Spec {
 // withHookDescriptions returns the specs with the descriptions that hooks gave.
 func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 	for i, spec := range specs {
-		if words, changed := a.hookAnswers.descriptions[spec.Name]; changed {
-			specs[i].Description = words
+		if text, changed := a.hookAnswers.descriptions[spec.Name]; changed {
+			specs[i].Description = text
 		}
 	}
 	return specs

@@ -27,7 +27,8 @@ func (s sentMessages) markSent(request []byte) {
 // sendOncePerRun sends the message head + words to an agent that has ended, and reports whether it did. It sends nothing if
 // words is empty, if head was sent before, or if the agent has no turn left.
 func (a *Agent) sendOncePerRun(head, words string) (bool, error) {
-	if words == "" || a.sentOnce[head] || a.work.BudgetStop != nil || !a.hasTurnLeft() {
+	canContinue := a.work.BudgetStop == nil && a.hasTurnLeft()
+	if words == "" || a.sentOnce[head] || !canContinue {
 		return false, nil
 	}
 	if a.sentOnce == nil {
@@ -39,15 +40,15 @@ func (a *Agent) sendOncePerRun(head, words string) (bool, error) {
 
 // ReportRefused tells the agent, once, why its change may not be published, and reports whether the
 // agent continues.
-func (a *Agent) ReportRefused(why string) (bool, error) {
-	return a.sendOncePerRun(refusedHead, a.Record.Redact(why)+
+func (a *Agent) ReportRefused(reason string) (bool, error) {
+	return a.sendOncePerRun(refusedHead, a.Record.Redact(reason)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
 }
 
 // ReportClaims tells the agent, once, what its summary claims and the change does not show, and reports
 // whether it did: the agent then continues.
-func (a *Agent) ReportClaims(words string) (bool, error) {
-	return a.sendOncePerRun(claimedHead, a.Record.Redact(words)+
+func (a *Agent) ReportClaims(claims string) (bool, error) {
+	return a.sendOncePerRun(claimedHead, a.Record.Redact(claims)+
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 

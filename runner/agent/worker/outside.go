@@ -30,8 +30,8 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 		all = append(all, extensions.Tool{Tool: tool, Source: "the program"})
 	}
 	for i, tool := range all {
-		if words, changed := a.hookAnswers.descriptions[tool.Spec.Name]; changed {
-			all[i].Spec.Description = words
+		if text, changed := a.hookAnswers.descriptions[tool.Spec.Name]; changed {
+			all[i].Spec.Description = text
 		}
 	}
 	external := externalTools{all: all}
@@ -93,8 +93,8 @@ func (e externalTools) tools() []tools.Tool {
 
 // offered returns own plus the external tools that need no search, and the search tool. It removes deferred tools
 // from own: listing one in tools.allow does not offer it.
-func (e externalTools) offered(own []string) []string {
-	offered := slices.DeleteFunc(own, func(name string) bool { return e.deferred[name] || search.Names(name) })
+func (e externalTools) offered(ownTools []string) []string {
+	offered := slices.DeleteFunc(ownTools, func(name string) bool { return e.deferred[name] || search.Names(name) })
 	for _, t := range e.all {
 		if !e.deferred[t.Spec.Name] {
 			offered = append(offered, t.Spec.Name)

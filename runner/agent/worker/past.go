@@ -106,38 +106,38 @@ func (a *Agent) finishInterrupted(ctx context.Context) error {
 	if err := a.conversation.Resume(ctx, &stopped.State.ResumeState, stopped.interruptedResult); err != nil {
 		return err
 	}
-	if words := stopped.describeChanges(); len(words) > 0 {
-		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
+	if sentences := stopped.describeChanges(); len(sentences) > 0 {
+		return a.conversation.Tell(strings.Join(append(sentences, "Look at the checkout before you go on."), " "))
 	}
 	return nil
 }
 
 // describeChanges returns sentences for the model about what is different since the run was stopped.
 func (s *StoppedAgent) describeChanges() []string {
-	var words []string
+	var sentences []string
 	if s.Ended {
-		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
+		sentences = append(sentences, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
 	switch s.FoundWork.Place {
 	case workspace.InChange:
-		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
+		sentences = append(sentences, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
 	case workspace.InPatches:
-		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
+		sentences = append(sentences, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
 	default:
 		if s.State.HasText("Process running with session ID ") {
-			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
+			sentences = append(sentences, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
 	if s.State.HasText("Script running with cell ID ") {
-		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
+		sentences = append(sentences, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
 	}
 	if lostAgents := s.describeLostAgents(); lostAgents != "" {
-		words = append(words, lostAgents)
+		sentences = append(sentences, lostAgents)
 	}
 	if s.State.javaScript {
-		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
+		sentences = append(sentences, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
-	return words
+	return sentences
 }
 
 // maxQuotedWords is how many bytes of a lost agent's last words are quoted.

@@ -112,8 +112,8 @@ func neverPublishesProtected(p job.Policy) bool {
 // relative to the working directory.
 func (a *Agent) protectedRefusal(name string) string {
 	full := path.Join(a.Job.Repository.Path, name)
-	if words := a.foreignPathRefusal(full); words != "" {
-		return words
+	if refusal := a.foreignPathRefusal(full); refusal != "" {
+		return refusal
 	}
 	if !neverPublishesProtected(a.Job.Policy) {
 		return ""

@@ -222,19 +222,9 @@ func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Regis
 
 // allTools returns the built-in tools for a toolbox, in the order in which the model sees them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
-	dir, view, checkout := box.view.workDir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
-	patchOptions := patch.Options{
-		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
-		Ask: a.patchHook(),
-	}
-	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
-		patchOptions.Keep, patchOptions.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
-	}
-	if f, writes := editFormats[a.toolset.Family]; writes {
-		patchOptions.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
-	}
-	patcher := patch.New(patchOptions)
-	fileOptions := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
+	dir, checkout := box.view.workDir, box.view.checkout(ctx, a.Workspace.Checkout())
+	patcher := a.newPatcher(box.view, checkout)
+	fileOptions := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.view.view, Since: a.createdAt}
 	f, isFamily := families[a.toolset.Family]
 	if !a.mayWrite() {
 		newTools := files.New
@@ -260,6 +250,21 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	all = append(all, question.New(ask), a.skillTool())
 	return a.recordingShown(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
+}
+
+// newPatcher returns the patcher for the agent's tree.
+func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patcher {
+	options := patch.Options{
+		Dir: view.workDir, Offer: a.toolset.Patch, View: view.view, Protect: a.protectedRefusal,
+		Ignored: ignoredFile(checkout, view.workDir.Path), Ask: a.patchHook(),
+	}
+	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
+		options.Keep, options.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
+	}
+	if f, writes := editFormats[a.toolset.Family]; writes {
+		options.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
+	}
+	return patch.New(options)
 }
 
 // ignoredFile returns a function that reports whether git ignores a file below dir. On errors it returns false.

@@ -55,7 +55,7 @@ func refuseOtherHost(to *http.Request, via []*http.Request) error {
 // Body returns the chat request for r.
 func (c *Client) Body(r model.Request) ([]byte, error) { return bodyOf(r) }
 
-// Respond sends r and reads the answer to its end. Its error is a *Failure, or that of ctx.
+// Respond sends r and reads the answer to its end. Errors are a *Failure or the context's error.
 func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	raw, err := model.BodyFor(c, r)
 	if err != nil {
@@ -187,9 +187,9 @@ func (a *chatAnswer) CompletedBy(data []byte) bool {
 	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
 }
 
-// End returns the answer of a stream that has ended. said reports whether the stream announced its end.
-func (a *chatAnswer) End(said bool) (*model.Response, error) {
-	if a.finish == "" && (!said || a.truncated()) {
+// End returns the answer of a stream that has ended. announced reports whether the stream announced its end.
+func (a *chatAnswer) End(announced bool) (*model.Response, error) {
+	if a.finish == "" && (!announced || a.truncated()) {
 		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
@@ -239,26 +239,26 @@ func (a *chatAnswer) addChunk(data []byte) error {
 
 // withoutReceived returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the
 // complete message.
-func (a *chatAnswer) withoutReceived(whole chatDelta) chatDelta {
+func (a *chatAnswer) withoutReceived(message chatDelta) chatDelta {
 	if a.thought.Len() > 0 {
-		whole.Thought, whole.Reasoning = "", ""
+		message.Thought, message.Reasoning = "", ""
 	}
 	if a.text.Len() > 0 {
-		whole.Content = ""
+		message.Content = ""
 	}
 	if a.refusal.Len() > 0 {
-		whole.Refusal = ""
+		message.Refusal = ""
 	}
 	if len(a.calls) == 0 {
-		return whole
+		return message
 	}
-	for n, call := range whole.Calls { // the arguments may be all that is missing
+	for n, call := range message.Calls { // the arguments may be all that is missing
 		if n < len(a.calls) && a.calls[n].arguments.Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
 			a.calls[n].arguments.WriteString(exchange.TextOf(call.Function.Arguments))
 		}
 	}
-	whole.Calls = nil
-	return whole
+	message.Calls = nil
+	return message
 }
 
 // addDelta appends the reasoning, text, refusal and pieces of calls in a delta.
@@ -314,8 +314,8 @@ func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	if piece.ID != "" && c.ID != "" && piece.ID != c.ID {
 		return true
 	}
-	whole := c.arguments.Len() > 0 && objectInsteadOf(c.arguments.String()) == nil
-	return whole && exchange.TextOf(piece.Function.Arguments) != ""
+	isComplete := c.arguments.Len() > 0 && objectInsteadOf(c.arguments.String()) == nil
+	return isComplete && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
 // failureOfFinish returns the failure for a finish_reason that means an incomplete answer, and nil for others. It knows the

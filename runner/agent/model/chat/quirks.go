@@ -90,7 +90,7 @@ func field(names string) func() *regexp.Regexp {
 }
 
 // words returns an expression for the words of a refusal.
-func words(said string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + said) }
+func words(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + pattern) }
 
 // unknownField matches words that call a field unknown or unsupported.
 var unknownField = lazyregexp.New(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
@@ -288,8 +288,8 @@ func openSchema(schema any) any {
 func withoutClosing(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
-		for i, one := range schema {
-			schema[i] = withoutClosing(one)
+		for i, element := range schema {
+			schema[i] = withoutClosing(element)
 		}
 	case map[string]any:
 		delete(schema, "additionalProperties")
@@ -300,8 +300,8 @@ func withoutClosing(schema any) any {
 				schema[keyword] = withoutClosing(value)
 				continue
 			}
-			for name, one := range named { // a property may be called like a keyword, so keep all names
-				named[name] = withoutClosing(one)
+			for name, element := range named { // a property may be called like a keyword, so keep all names
+				named[name] = withoutClosing(element)
 			}
 		}
 	}

@@ -18,9 +18,9 @@ var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thin
 // splitThought splits off the reasoning at the start of a text. Tags elsewhere belong to the text. A closing tag alone also
 // ends reasoning, since some endpoints put the opening tag into the prompt.
 func splitThought(text string) (thought, cameAs, rest string) {
-	begun := strings.TrimLeft(text, " \t\r\n")
+	trimmed := strings.TrimLeft(text, " \t\r\n")
 	for tag, end := range thoughtTags {
-		if after, is := strings.CutPrefix(begun, tag); is {
+		if after, is := strings.CutPrefix(trimmed, tag); is {
 			thought, rest, _ = strings.Cut(after, end)
 			return thought, tag, strings.TrimLeft(rest, "\r\n")
 		}
@@ -57,7 +57,7 @@ const (
 
 // callsIn takes the calls at the end of a text and returns the text before them. If anything but calls of offered tools
 // follows the first call, or a fence precedes it, the model is probably quoting. Then it returns the whole text.
-func (a *chatAnswer) callsIn(text string) (words string) {
+func (a *chatAnswer) callsIn(text string) (textBefore string) {
 	start := strings.Index("\n"+text, "\n"+callBegins)
 	if start < 0 || strings.Contains(text[:start], "```") || strings.Contains(text[:start], "~~~") {
 		return text

@@ -113,8 +113,8 @@ func (s *Server) Faults() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	faults := append([]string(nil), s.faults...)
-	if left := s.script.TurnsLeft(); left > 0 {
-		faults = append(faults, fmt.Sprintf("%d scripted answers were not asked for", left))
+	if turnsLeft := s.script.TurnsLeft(); turnsLeft > 0 {
+		faults = append(faults, fmt.Sprintf("%d scripted answers were not asked for", turnsLeft))
 	}
 	return faults
 }

@@ -14,7 +14,7 @@ type CallIDs struct {
 	parent *CallIDs // ids that are taken too
 }
 
-// ForAnswer returns ids for one answer. They are unique in c too, but not added to it.
+// ForAnswer returns ids for one answer. New ids differ from those of c, and do not enter c.
 func (c *CallIDs) ForAnswer() CallIDs { return CallIDs{parent: c} }
 
 // NoteCalls marks the ids of the calls among items as taken.

@@ -19,14 +19,14 @@ func hasImage(item json.RawMessage) bool {
 
 // WithImageDigests returns items as the transcript keeps them: with the type, size and digest of each image.
 func WithImageDigests(items []json.RawMessage) []json.RawMessage {
-	kept := make([]json.RawMessage, len(items))
+	recorded := make([]json.RawMessage, len(items))
 	for i, item := range items {
-		kept[i] = item
+		recorded[i] = item
 		if hasImage(item) {
-			kept[i] = dataURL.ReplaceAllFunc(item, withDigest)
+			recorded[i] = dataURL.ReplaceAllFunc(item, withDigest)
 		}
 	}
-	return kept
+	return recorded
 }
 
 func withDigest(url []byte) []byte {

@@ -79,13 +79,13 @@ func WithFields(item json.RawMessage, values map[string]any, without ...string) 
 
 // WithoutIndexes returns the items without those at these indexes.
 func WithoutIndexes(items []json.RawMessage, indexes []int) []json.RawMessage {
-	kept := make([]json.RawMessage, 0, len(items))
+	rest := make([]json.RawMessage, 0, len(items))
 	for i, item := range items {
 		if !slices.Contains(indexes, i) {
-			kept = append(kept, item)
+			rest = append(rest, item)
 		}
 	}
-	return kept
+	return rest
 }
 
 // Encode returns the JSON used in requests: no final newline, no HTML escapes.

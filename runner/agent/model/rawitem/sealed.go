@@ -32,6 +32,17 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 	return items
 }
 
+// mayLinkReasoning reports whether the provider may link an item to reasoning by the item's id.
+func (f Fields) mayLinkReasoning() bool {
+	switch f.Type {
+	case "message":
+		return f.Role == "assistant"
+	case "function_call", "custom_tool_call":
+		return true
+	}
+	return false
+}
+
 // noSignature is accepted by Gemini in place of a signature of thoughts.
 const noSignature = "skip_thought_signature_validator"
 
@@ -41,12 +52,14 @@ const noSignature = "skip_thought_signature_validator"
 func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
 	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw
+		isUnreadable := item.Type == "reasoning" && (item.Encrypted != "" || len(item.Content) == 0)
+		isSigned := bytes.Contains(item.Extra, []byte("signature")) && !bytes.Contains(item.Extra, []byte(noSignature))
 		switch {
-		case item.Type == "reasoning" && (item.Encrypted != "" || len(item.Content) == 0):
+		case isUnreadable:
 			dropped = append(dropped, index)
-		case bytes.Contains(item.Extra, []byte("signature")) && !bytes.Contains(item.Extra, []byte(noSignature)):
+		case isSigned:
 			fixed, err = WithFields(raw, map[string]any{"extra_content": map[string]any{"google": map[string]string{"thought_signature": noSignature}}})
-		case item.ID != "" && (item.Type == "message" && item.Role == "assistant" || item.Type == "function_call" || item.Type == "custom_tool_call"):
+		case item.ID != "" && item.mayLinkReasoning():
 			fixed, err = WithFields(raw, nil, "id")
 		}
 		if err != nil {

@@ -140,12 +140,12 @@ func (r *itemReader) addText(event streamEvent, kind, change string) {
 // addDone adds a complete item. It hands it over unless an item before it is held back.
 func (r *itemReader) addDone(a receivedItem) error {
 	r.announced = slices.DeleteFunc(r.announced, func(b receivedItem) bool { return b.index == a.index || b.id != "" && b.id == a.id })
-	a, whole, err := r.withText(a, false)
+	a, isComplete, err := r.withText(a, false)
 	if err != nil {
 		return err
 	}
 	r.items = append(r.items, a)
-	if whole && r.handedOver == len(r.items)-1 {
+	if isComplete && r.handedOver == len(r.items)-1 {
 		r.handOver()
 	}
 	return nil
@@ -163,24 +163,30 @@ func (r *itemReader) handOver() {
 // each event another id, some give all items one index.
 func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	kind := rawitem.FieldsOf(a.item).Type
-	matching := func(matches func(*itemText) bool) (texts []*itemText) {
-		for _, t := range r.textsOfEvents {
-			if !t.isUsed && textKinds[t.kind] == kind && matches(t) {
-				texts = append(texts, t)
-			}
+	var byID, byIndex []*itemText
+	for _, t := range r.textsOfEvents {
+		if t.isUsed || textKinds[t.kind] != kind {
+			continue
 		}
-		return texts
+		if a.id != "" && t.id == a.id {
+			byID = append(byID, t)
+		}
+		if t.index == a.index {
+			byIndex = append(byIndex, t)
+		}
 	}
-	if texts := matching(func(t *itemText) bool { return a.id != "" && t.id == a.id }); len(texts) > 0 {
-		return texts
+	if len(byID) > 0 {
+		return byID
 	}
-	texts := matching(func(t *itemText) bool { return t.index == a.index })
-	return slices.DeleteFunc(texts, func(t *itemText) bool { return t.id != texts[0].id && kind != "message" })
+	if kind == "message" { // its parts may have different ids
+		return byIndex
+	}
+	return slices.DeleteFunc(byIndex, func(t *itemText) bool { return t.id != byIndex[0].id })
 }
 
 // withText returns an item with its text, and whether the text is complete. Pieces alone are no
 // complete text until the answer has ended.
-func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, whole bool, err error) {
+func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, isComplete bool, err error) {
 	fill := fillerFor(a.item)
 	texts := r.textsOf(a)
 	for _, t := range texts {
@@ -202,30 +208,30 @@ type filler func(item json.RawMessage, texts []*itemText) (json.RawMessage, erro
 
 // fillerFor returns the filler for an item without text, or nil if the item has its own text or never has any.
 func fillerFor(item json.RawMessage) filler {
-	var has struct {
+	var fields struct {
 		Type      string                     `json:"type"`
 		Arguments exchange.Text              `json:"arguments"`
 		Input     exchange.Text              `json:"input"`
 		Operation map[string]json.RawMessage `json:"operation"`
 		Content   rawitem.Parts              `json:"content"`
 	}
-	if json.Unmarshal(item, &has) != nil {
+	if json.Unmarshal(item, &fields) != nil {
 		return nil
 	}
-	switch has.Type {
+	switch fields.Type {
 	case "function_call":
-		if has.Arguments == "" {
+		if fields.Arguments == "" {
 			return inField("arguments")
 		}
 	case "custom_tool_call":
-		if has.Input == "" {
+		if fields.Input == "" {
 			return inField("input")
 		}
 	case "apply_patch_call":
-		if exchange.TextOf(has.Operation["type"]) != "delete_file" && exchange.TextOf(has.Operation["diff"]) == "" {
+		if exchange.TextOf(fields.Operation["type"]) != "delete_file" && exchange.TextOf(fields.Operation["diff"]) == "" {
 			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
 				operation := map[string]any{}
-				for name, value := range has.Operation {
+				for name, value := range fields.Operation {
 					operation[name] = value
 				}
 				operation["diff"] = texts[0].text()
@@ -233,7 +239,7 @@ func fillerFor(item json.RawMessage) filler {
 			}
 		}
 	case "message":
-		if has.Content.Text() == "" {
+		if fields.Content.Text() == "" {
 			return withParts
 		}
 	}

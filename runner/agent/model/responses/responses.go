@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/openai/openai-go/v3/option"
@@ -164,7 +165,8 @@ func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response,
 		})
 	})
 	var failure *model.Failure
-	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
+	notSupported := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	if errors.As(err, &failure) && slices.Contains(notSupported, failure.Status) {
 		return nil, model.ErrNoCompaction
 	}
 	if err != nil {

@@ -135,10 +135,10 @@ func Read(name string, r io.Reader) (*Script, error) {
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
-	} else if wrong, is := errors.AsType[*yaml.TypeError](err); is {
-		what, _, _ := strings.Cut(wrong.Errors[0], " in type ")
-		what, _, _ = strings.Cut(what, " into ")
-		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, what)
+	} else if typeError, is := errors.AsType[*yaml.TypeError](err); is {
+		problem, _, _ := strings.Cut(typeError.Errors[0], " in type ")
+		problem, _, _ = strings.Cut(problem, " into ")
+		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, problem)
 	} else if err != nil {
 		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
 	}
@@ -179,7 +179,7 @@ func readTurns(turns []scriptTurn) error {
 
 // read makes the items of a turn: an answer or a failure.
 func (t *scriptTurn) read(number int) error {
-	if (t.Fail != nil || t.Hang) && len(t.Output) > 0 || t.Fail != nil && t.Hang {
+	if countTrue(t.Fail != nil, t.Hang, len(t.Output) > 0) > 1 {
 		return errors.New("a turn that fails or hangs has no output")
 	}
 	if t.Fail != nil && (t.Fail.Status < 400 || t.Fail.Status > 599) {

@@ -194,18 +194,21 @@ func Failure(status int, code, message string) *model.Failure {
 // kindOf classifies a failure by its code, then its message, then its status, because the status says least. status is 0
 // within a stream.
 func kindOf(status int, code, message string) model.Kind {
+	isInvalid := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+	isMissingItem := status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound
+	isBusy := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests
 	switch {
 	case codeKinds[code] != "":
 		return codeKinds[code]
-	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && (&model.Failure{Kind: model.InvalidRequest, Message: message}).RefusesSealed():
+	case isMissingItem && (&model.Failure{Kind: model.InvalidRequest, Message: message}).RefusesSealed():
 		return model.InvalidRequest
-	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && contextLengthWords.MatchString(message):
+	case isInvalid && contextLengthWords.MatchString(message):
 		return model.ContextLength
 	case status == http.StatusTooManyRequests && tierFullWords.MatchString(message):
 		return model.TierBusy
-	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tierWords.MatchString(message):
+	case isInvalid && tierWords.MatchString(message):
 		return model.TierUnknown
-	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests && refusedContentWords.MatchString(message):
+	case !isBusy && refusedContentWords.MatchString(message):
 		return model.Refused
 	case statusKinds[status] != "":
 		return statusKinds[status]

@@ -14,8 +14,8 @@ import (
 
 // WaitIn returns the wait that an API asks for in the headers or the JSON fields of its answer, or 0.
 func WaitIn(h http.Header, body []byte) time.Duration {
-	if asked := cmp.Or(waitOfText(h.Get("Retry-After-Ms"), time.Millisecond), waitOfText(h.Get("Retry-After"), time.Second)); asked > 0 {
-		return asked
+	if wait := cmp.Or(waitOfText(h.Get("Retry-After-Ms"), time.Millisecond), waitOfText(h.Get("Retry-After"), time.Second)); wait > 0 {
+		return wait
 	}
 	var fields any
 	if json.Unmarshal(body, &fields) != nil {
@@ -39,21 +39,21 @@ func waitInFields(value any, depth int) time.Duration {
 	if depth > deepest {
 		return 0
 	}
-	asked := time.Duration(0)
+	longest := time.Duration(0)
 	switch value := value.(type) {
 	case []any:
 		for _, element := range value {
-			asked = max(asked, waitInFields(element, depth+1))
+			longest = max(longest, waitInFields(element, depth+1))
 		}
 	case map[string]any:
 		for name, element := range value {
 			if unit, known := waitFields[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))]; known {
-				asked = max(asked, waitOfField(element, unit))
+				longest = max(longest, waitOfField(element, unit))
 			}
-			asked = max(asked, waitInFields(element, depth+1))
+			longest = max(longest, waitInFields(element, depth+1))
 		}
 	}
-	return asked
+	return longest
 }
 
 // waitOfField returns the wait in a field of waitFields: a number, a text, or a google.protobuf.Duration.
@@ -111,8 +111,8 @@ func waitInWords(message string) time.Duration {
 		if hasUnit && strings.HasPrefix(strings.ToLower(message[match[4]:match[5]]), "m") {
 			unit = time.Millisecond
 		}
-		if asked := cmp.Or(dateAt(afterWords), durationAt(afterWords, unit)); asked > 0 {
-			return asked
+		if wait := cmp.Or(dateAt(afterWords), durationAt(afterWords, unit)); wait > 0 {
+			return wait
 		}
 	}
 	return 0
@@ -128,23 +128,23 @@ var waitUnits = map[string]time.Duration{
 var waitPart = lazyregexp.New(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 
 // durationAt parses the duration at the start of a text, such as "6ms", "1m30.5s" or "2 hours and 5 minutes". unit applies
-// to a number without a unit. If it is 0, such a number is no duration.
-func durationAt(text string, unit time.Duration) (asked time.Duration) {
+// to a number without a unit. With unit 0, a number alone is no duration.
+func durationAt(text string, unit time.Duration) (total time.Duration) {
 	for {
 		part := waitPart().FindStringSubmatch(text)
 		if part == nil {
-			return asked
+			return total
 		}
 		unitOfPart, known := waitUnits[strings.ToLower(part[2])]
-		if part[2] == "" && asked == 0 {
+		if part[2] == "" && total == 0 {
 			unitOfPart = unit
 		}
 		number, err := strconv.ParseFloat(part[1], 64)
 		if err != nil || unitOfPart == 0 {
-			return asked
+			return total
 		}
-		if asked += waitOfNumber(number, unitOfPart); !known {
-			return asked
+		if total += waitOfNumber(number, unitOfPart); !known {
+			return total
 		}
 		text = text[len(part[0]):]
 	}
@@ -154,25 +154,25 @@ var waitDate = lazyregexp.New(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:
 
 // dateAt returns the time until the date at the start of a text. A date without a zone is in UTC.
 func dateAt(text string) time.Duration {
-	found := waitDate().FindStringSubmatch(text)
-	if found == nil {
+	match := waitDate().FindStringSubmatch(text)
+	if match == nil {
 		return 0
 	}
-	if found[4] != "" {
-		at, err := http.ParseTime(found[4])
+	if match[4] != "" {
+		at, err := http.ParseTime(match[4])
 		if err != nil {
 			return 0
 		}
 		return max(0, time.Until(at))
 	}
-	clock, zone := found[2], strings.Replace(found[3], ":", "", 1)
+	clock, zone := match[2], strings.Replace(match[3], ":", "", 1)
 	if len(clock) == len("15:04") {
 		clock += ":00"
 	}
 	if zone == "" || strings.ContainsAny(zone, "ZUG") {
 		zone = "+0000"
 	}
-	at, err := time.Parse("2006-01-02 15:04:05-0700", found[1]+" "+clock+zone)
+	at, err := time.Parse("2006-01-02 15:04:05-0700", match[1]+" "+clock+zone)
 	if err != nil {
 		return 0
 	}

@@ -116,15 +116,15 @@ func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx contex
 var errSilent = errors.New("the API fell silent")
 
 // Malformed returns the failure for data that is not what the API describes. It keeps the beginning of the data.
-func Malformed(what string, err error, data []byte) *model.Failure {
+func Malformed(problem string, err error, data []byte) *model.Failure {
 	const most = 2 << 10
 	if err != nil {
-		what += ": " + err.Error()
+		problem += ": " + err.Error()
 	}
 	if len(data) > most {
 		data = data[:most]
 	}
-	return &model.Failure{Kind: model.Malformed, Message: what, Err: err, Data: bytes.Clone(data)}
+	return &model.Failure{Kind: model.Malformed, Message: problem, Err: err, Data: bytes.Clone(data)}
 }
 
 // Incomplete returns the failure for an answer that the API stopped early. It is no response, because its last item may be

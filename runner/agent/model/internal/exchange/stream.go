@@ -23,9 +23,9 @@ const longestLine = 32 << 20
 
 func newEventStream(from io.Reader) *eventStream { return &eventStream{from: bufio.NewReader(from)} }
 
-// next returns the next event's data. ok is false at the end. whole is false if the stream ends
+// next returns the next event's data. ok is false at the end. complete is false if the stream ends
 // before the event's blank line.
-func (s *eventStream) next() (data []byte, whole, ok bool) {
+func (s *eventStream) next() (data []byte, complete, ok bool) {
 	for s.err == nil {
 		line, ended := s.line()
 		if len(line) == 0 && ended {
@@ -110,13 +110,13 @@ const endOfStream = "[DONE]"
 // answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
 	for {
-		data, whole, ok := stream.next()
+		data, complete, ok := stream.next()
 		if !ok {
 			break
 		}
 		alive()
 		events := splitEvents(data)
-		if last := events[len(events)-1]; !whole && string(last) != endOfStream && !read.CompletedBy(last) {
+		if last := events[len(events)-1]; !complete && string(last) != endOfStream && !read.CompletedBy(last) {
 			break
 		}
 		for _, event := range events {
@@ -127,7 +127,7 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 				return answer, err
 			}
 		}
-		if !whole {
+		if !complete {
 			return read.End(false)
 		}
 	}

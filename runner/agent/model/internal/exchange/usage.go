@@ -151,8 +151,8 @@ func textBytes(request []byte) int {
 	size := len(request)
 	mark := []byte(";base64,")
 	for {
-		_, rest, found := bytes.Cut(request, mark)
-		if !found {
+		_, rest, isImage := bytes.Cut(request, mark)
+		if !isImage {
 			return size
 		}
 		end := bytes.IndexByte(rest, '"')
