@@ -269,7 +269,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 		return nil, err
 	}
 	c.spent.Turns++
-	request := model.Request{Settings: settings, History: c.history, New: c.sentItems}
+	request := model.Request{Settings: settings, History: c.history, FirstNew: c.sentItems}
 	if err := c.recordRequest(&request); err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 	c.addAnswerItems(response.Output, &response.Usage)
 	answer.countCalls()
 	if err == nil && answer.parseError != nil {
-		err = (&model.Failure{Kind: model.Malformed, Err: answer.parseError}).Stop()
+		err = (&model.Failure{Kind: model.Malformed, Cause: answer.parseError}).Stop()
 	}
 	if err != nil {
 		answer.discard()

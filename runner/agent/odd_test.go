@@ -121,7 +121,7 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 	s := &odd{t: t, answers: answers}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	at := model.Endpoint{BaseURL: server.URL + "/v1", Idle: time.Hour}
+	at := model.Endpoint{BaseURL: server.URL + "/v1", IdleLimit: time.Hour}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	f.ask(t, wire, at)
 	f.mustTell(t, "The task.")

@@ -39,7 +39,7 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: time.Hour})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 func TestEndsSilentAnswer(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

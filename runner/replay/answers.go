@@ -41,7 +41,7 @@ func (all byAgent) forAgent(id string) *Answers {
 // reads it, and no answer is recorded for that.
 func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) {
 	recorded := func(name string) catalog.Profile {
-		profile := catalog.At(name, j.Model.BaseURL)
+		profile := catalog.ProfileAt(name, j.Model.BaseURL)
 		profile.Price = a.prices[name]
 		return profile
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// exchange is a RoundTripper that also inspects token exchanges. openai-go would report their failures in
+// keyExchange is a RoundTripper that also inspects token exchanges. openai-go would report their failures in
 // less detail.
-type exchange struct {
+type keyExchange struct {
 	next  http.RoundTripper
 	learn func(name, secret string)
 
@@ -26,23 +26,23 @@ type exchange struct {
 	claims claims // of the last token
 }
 
-// answerLimit is the maximum size of an answer with a key, in bytes.
-const answerLimit = 64 << 10
+// maxAnswerBytes is the maximum size of an answer with a key, in bytes.
+const maxAnswerBytes = 64 << 10
 
 // RoundTrip sends a request. If the request exchanges a token for a key, it reports the new key as a secret, and
 // turns a refusal into an error that people understand.
-func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e *keyExchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
 		return e.next.RoundTrip(r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	answer, err := e.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // noteToken reports a token as a secret and remembers its claims, before the token is exchanged.
-func (e *exchange) noteToken(token string) {
+func (e *keyExchange) noteToken(token string) {
 	e.learn("the identity token of the job", token)
 	claims, err := claimsOf(token)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *exchange) noteToken(token string) {
 	e.claims = claims
 }
 
-func (e *exchange) claimsText() string {
+func (e *keyExchange) claimsText() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.claims.String()

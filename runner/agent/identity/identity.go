@@ -27,8 +27,8 @@ type Options struct {
 // key.
 type Identity struct {
 	provider, account string
-	source            source
-	exchange          *exchange
+	source            tokenSource
+	exchange          *keyExchange
 }
 
 // Variables for settings that the job does not set. OpenAI's own libraries use the same names.
@@ -57,8 +57,8 @@ func New(o Options) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.exchange = &exchange{next: http.DefaultTransport, learn: o.Learn}
-	i.source = reportingSource{tokenSource, i.exchange}
+	i.exchange = &keyExchange{next: http.DefaultTransport, learn: o.Learn}
+	i.source = reportingTokenSource{tokenSource, i.exchange}
 	return i, nil
 }
 
@@ -75,8 +75,8 @@ func (i *Identity) Workload() *auth.WorkloadIdentity {
 // Transport returns the RoundTripper for requests to the API and for exchanges of tokens.
 func (i *Identity) Transport() http.RoundTripper { return i.exchange }
 
-// From names the source of the token, for people.
-func (i *Identity) From() string { return i.source.from() }
+// DescribeSource names the source of the token, for people.
+func (i *Identity) DescribeSource() string { return i.source.from() }
 
 // Key exchanges a token for a new key.
 func (i *Identity) Key(ctx context.Context) (string, error) {

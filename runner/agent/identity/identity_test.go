@@ -105,7 +105,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 		{"a redirection", 302, "", model.Identity, "status 302"},
 		{"something else", 200, "<html>", model.Identity, "answers with something else"},
 		{"no token", 200, `{}`, model.Identity, "no JSON Web Token"},
-		{"too much", 200, `{"value":"` + strings.Repeat("a", tokenLimit) + `"}`, model.Identity, "answers with something else"},
+		{"too much", 200, `{"value":"` + strings.Repeat("a", maxTokenBytes) + `"}`, model.Identity, "answers with something else"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asked := 0
@@ -171,7 +171,7 @@ func TestRereadsTokenFile(t *testing.T) {
 		{"-----BEGIN OPENSSH PRIVATE KEY-----", "", "it has 1 parts, not 3"},
 		{"a.b.", "", "a part is not base64"},
 		{jwt("no claims"), "", "its claims are no JSON"},
-		{strings.Repeat("a", tokenLimit) + "." + jwt("{}"), "", "no JSON Web Token"},
+		{strings.Repeat("a", maxTokenBytes) + "." + jwt("{}"), "", "no JSON Web Token"},
 	} {
 		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
 			t.Fatal(err)

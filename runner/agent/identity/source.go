@@ -25,8 +25,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// source gives the identity tokens of a job. from names the source, for people.
-type source interface {
+// tokenSource gives the identity tokens of a job. from names the source, for people.
+type tokenSource interface {
 	auth.SubjectTokenProvider
 	from() string
 }
@@ -39,47 +39,47 @@ const (
 
 // findSource returns the source of tokens: the file that the job or the environment names, or else the
 // workflow service. It never uses a Kubernetes token by default, which may be meant for the cluster.
-func findSource(j job.Identity, env settings.Environment) (source, error) {
+func findSource(j job.Identity, env settings.Environment) (tokenSource, error) {
 	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
-		return fileAt(path)
+		return tokenFileAt(path)
 	}
-	return actionsOf(env)
+	return workflowServiceFrom(env)
 }
 
-// file is a file with a job's token. Each GetToken reads it again, because the file may be renewed.
-type file struct{ path string }
+// tokenFile is a file with a job's token. Each GetToken reads it again, because the file may be renewed.
+type tokenFile struct{ path string }
 
-// fileAt returns the source for a file, which must exist.
-func fileAt(path string) (source, error) {
+// tokenFileAt returns the source for a file, which must exist.
+func tokenFileAt(path string) (tokenSource, error) {
 	if !filepath.IsAbs(path) {
 		return nil, missingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, missingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
 	}
-	return file{path}, nil
+	return tokenFile{path}, nil
 }
 
-// tokenLimit is the maximum size of a token, in bytes.
-const tokenLimit = 64 << 10
+// maxTokenBytes is the maximum size of a token, in bytes.
+const maxTokenBytes = 64 << 10
 
-func (f file) from() string                     { return "the file " + f.path }
-func (f file) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
+func (f tokenFile) from() string                     { return "the file " + f.path }
+func (f tokenFile) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
 
-func (f file) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
-	raw, err := boundedfile.Read(ctx, f.path, tokenLimit)
+func (f tokenFile) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+	raw, err := boundedfile.Read(ctx, f.path, maxTokenBytes)
 	if err != nil {
 		return "", identityFailure("the file with the job's token cannot be read: %v", err)
 	}
 	return checkedToken(string(raw), f.from())
 }
 
-// actions gets tokens from the service of a GitHub or Forgejo workflow.
-type actions struct{ address, bearer string }
+// workflowService gets tokens from the service of a GitHub or Forgejo workflow.
+type workflowService struct{ address, bearer string }
 
-// actionsOf returns the source for the workflow service that env describes. The address must be https, except on
+// workflowServiceFrom returns the source for the workflow service that env describes. The address must be https, except on
 // this machine, because the request carries a secret.
-func actionsOf(env settings.Environment) (source, error) {
+func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
 		return nil, missingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
@@ -92,7 +92,7 @@ func actionsOf(env settings.Environment) (source, error) {
 	query := u.Query()
 	query.Set("audience", auth.DefaultAudience)
 	u.RawQuery = query.Encode()
-	return actions{u.String(), bearer}, nil
+	return workflowService{u.String(), bearer}, nil
 }
 
 func isLoopback(host string) bool {
@@ -100,15 +100,15 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// requestLimit is the timeout of a request for a token or a key.
-const requestLimit = 20 * time.Second
+// requestTimeout is the timeout of a request for a token or a key.
+const requestTimeout = 20 * time.Second
 
-func (a actions) from() string                     { return requestURL }
-func (a actions) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
+func (a workflowService) from() string                     { return requestURL }
+func (a workflowService) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
 
 // GetToken asks the service for the job's token.
-func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+func (a workflowService) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
 	if err != nil {
@@ -119,12 +119,12 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the bearer must not go elsewhere
 	answer, err := client.Do(request)
 	if err != nil {
-		return "", &model.Failure{Kind: model.Unreachable, Message: "the service that gives the job's token does not answer", Err: err}
+		return "", &model.Failure{Kind: model.Unreachable, Message: "the service that gives the job's token does not answer", Cause: err}
 	}
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, tokenLimit))
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxTokenBytes))
 	if err != nil {
-		return "", &model.Failure{Kind: model.Unreachable, Message: "the answer with the job's token broke off", Err: err}
+		return "", &model.Failure{Kind: model.Unreachable, Message: "the answer with the job's token broke off", Cause: err}
 	}
 	if answer.StatusCode != http.StatusOK {
 		return "", refusalFailure(answer.StatusCode, "the service that gives the job's token", "")
@@ -162,7 +162,7 @@ func (c claims) String() string {
 // claimsOf returns the claims of a token, or an error unless it has the form of a signed JSON Web Token.
 func claimsOf(token string) (c claims, err error) {
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 || len(token) >= tokenLimit {
+	if len(parts) != 3 || len(token) >= maxTokenBytes {
 		return c, fmt.Errorf("it has %d parts, not 3", len(parts))
 	}
 	for _, part := range parts {
@@ -177,14 +177,14 @@ func claimsOf(token string) (c claims, err error) {
 	return c, nil
 }
 
-// reportingSource reports each token of a source as a secret before returning it.
-type reportingSource struct {
-	source
-	exchange *exchange
+// reportingTokenSource reports each token of a source as a secret before returning it.
+type reportingTokenSource struct {
+	tokenSource
+	exchange *keyExchange
 }
 
-func (l reportingSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
-	token, err := l.source.GetToken(ctx, client)
+func (l reportingTokenSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
+	token, err := l.tokenSource.GetToken(ctx, client)
 	if err == nil {
 		l.exchange.noteToken(token)
 	}

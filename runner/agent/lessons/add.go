@@ -17,13 +17,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// IDOf returns the ID of a proposed lesson. It depends on the claim alone, so that a claim is stored only once.
-func IDOf(claim string) string {
+// LessonID returns the ID of a proposed lesson. It depends on the claim alone, so that a claim is stored only once.
+func LessonID(claim string) string {
 	sum := sha256.Sum256([]byte(claim))
 	return "l-" + hex.EncodeToString(sum[:4])
 }
 
-const head = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
+const fileHead = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
 
 // Append returns the file data with lessons added at the end of its list. It keeps the existing bytes. It
 // returns an error if the result is not a valid file with exactly these lessons.
@@ -33,7 +33,7 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 		return nil, problems
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		data = []byte(head + "version: 1\nlessons:\n")
+		data = []byte(fileHead + "version: 1\nlessons:\n")
 	}
 	data, indent := withOpenList(data)
 	added := bytes.NewBuffer(slices.Clone(data))

@@ -8,10 +8,10 @@ import (
 
 // Evidence supports a lesson. Exactly one of Check, Run and Path is set.
 type Evidence struct {
-	Check string // name
-	Run   string // id
-	Path  string // file, relative to the repository's root
-	At    string // hex ID of a commit or blob with Path, or ""
+	Check    string // name
+	Run      string // id
+	Path     string // file, relative to the repository's root
+	PinnedTo string // hex ID of a commit or blob with Path, or ""
 }
 
 const (
@@ -19,8 +19,8 @@ const (
 	runPrefix   = "run:"
 )
 
-// isPin reports whether a text can be the full or shortened ID of a commit or blob.
-func isPin(s string) bool {
+// isObjectID reports whether a text can be the full or shortened ID of a commit or blob.
+func isObjectID(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
@@ -36,8 +36,8 @@ func ParseEvidence(s string) (Evidence, error) {
 		return Evidence{Run: id}, checkLine(id, maxProof)
 	}
 	e := Evidence{Path: s}
-	if at := strings.LastIndexByte(s, '@'); at >= 0 && isPin(s[at+1:]) {
-		e.Path, e.At = s[:at], s[at+1:]
+	if at := strings.LastIndexByte(s, '@'); at >= 0 && isObjectID(s[at+1:]) {
+		e.Path, e.PinnedTo = s[:at], s[at+1:]
 	}
 	if !fs.ValidPath(e.Path) || e.Path == "." || strings.Contains(e.Path, `\`) {
 		return e, fmt.Errorf("must be path@sha with a path from the repository's root, check:NAME or run:ID")
@@ -52,16 +52,16 @@ func (e Evidence) String() string {
 		return checkPrefix + e.Check
 	case e.Run != "":
 		return runPrefix + e.Run
-	case e.At != "":
-		return e.Path + "@" + e.At
+	case e.PinnedTo != "":
+		return e.Path + "@" + e.PinnedTo
 	}
 	return e.Path
 }
 
-// checkPinned returns an error for evidence that is invalid, or that is a path without a commit or blob.
-func checkPinned(s string) error {
+// checkEvidence returns an error for evidence that is invalid, or that is a path without a commit or blob.
+func checkEvidence(s string) error {
 	e, err := ParseEvidence(s)
-	if err == nil && e.Path != "" && e.At == "" {
+	if err == nil && e.Path != "" && e.PinnedTo == "" {
 		err = fmt.Errorf("must name a commit or blob behind the path: path@sha")
 	}
 	return err
@@ -70,5 +70,5 @@ func checkPinned(s string) error {
 // addsOnlyPin reports whether pinned equals proposed, or adds only a commit or blob.
 func addsOnlyPin(pinned, proposed string) bool {
 	at, is := strings.CutPrefix(pinned, proposed+"@")
-	return pinned == proposed || is && isPin(at)
+	return pinned == proposed || is && isObjectID(at)
 }

@@ -145,7 +145,7 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	}
 	all := make([]string, len(node.Content))
 	for i, item := range node.Content {
-		all[i] = r.text(item, config.JoinPath(key, i), checkPinned)
+		all[i] = r.text(item, config.JoinPath(key, i), checkEvidence)
 	}
 	return all
 }

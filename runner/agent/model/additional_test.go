@@ -12,7 +12,7 @@ import (
 
 func additional() model.Settings {
 	return model.Settings{
-		Model: "m", Instructions: "<be> brief", Form: model.Form{ToolsInInput: true, Context: "all_turns"}, SerialCalls: true, Effort: "low",
+		Model: "m", Instructions: "<be> brief", RequestForm: model.RequestForm{ToolsInInput: true, Context: "all_turns"}, SerialCalls: true, Effort: "low",
 		Tools: []json.RawMessage{
 			json.RawMessage(`{"type":"custom","name":"exec"}`), json.RawMessage(`{"type":"web_search"}`), json.RawMessage(`{"type":"function","name":"wait"}`),
 		},

@@ -25,7 +25,7 @@ func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
 		return b.Encode(m.Next, r)
-	case translator:
+	case bodyTranslator:
 		return BodyFor(m, r)
 	}
 	if r.Encoded != nil || len(r.History) == 0 {
@@ -45,7 +45,7 @@ func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 
 // continueOrRestart keeps the encoded items if r begins with them and has the same settings. Otherwise it starts over.
 func (b *Bodies) continueOrRestart(r Request) error {
-	if b.encodedPrefix != nil && b.continuedBy(r) {
+	if b.encodedPrefix != nil && b.isContinuedBy(r) {
 		return nil
 	}
 	empty, err := r.Settings.body()
@@ -63,7 +63,7 @@ func (b *Bodies) continueOrRestart(r Request) error {
 	return nil
 }
 
-func (b *Bodies) continuedBy(r Request) bool {
+func (b *Bodies) isContinuedBy(r Request) bool {
 	return len(r.History) >= len(b.items) && reflect.DeepEqual(r.Settings, b.settings) &&
 		slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }

@@ -28,8 +28,8 @@ type Endpoint struct {
 	Headers   map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
-	// Idle is how long the API may send nothing: no event of a stream, or not the complete answer. 0 means 5 minutes.
-	Idle time.Duration
+	// IdleLimit is how long the API may send nothing: no event of a stream, or not the complete answer. 0 means 5 minutes.
+	IdleLimit time.Duration
 }
 
 // Base returns the API's address with a final slash. It refuses http to a public host, where the key would be readable.

@@ -16,7 +16,7 @@ type Failure struct {
 	Code       string // the API's error code
 	Message    string // the API's message
 	RetryAfter time.Duration
-	Err        error
+	Cause      error
 	Data       []byte // the beginning of an answer that could not be read
 	Usage      Usage  // usage of the failed answer, if the API reports it
 	Attempts   int    // number of attempts; 0 counts as 1
@@ -83,13 +83,13 @@ func (f *Failure) Error() string {
 // Detail returns the API's message, or else the error, as one line of limited length.
 func (f *Failure) Detail() string {
 	detail := f.Message
-	if detail == "" && f.Err != nil {
-		detail = f.Err.Error()
+	if detail == "" && f.Cause != nil {
+		detail = f.Cause.Error()
 	}
 	return clip.Line(detail, 500)
 }
 
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *Failure) Unwrap() error { return f.Cause }
 
 // Temporary reports whether the same request may succeed later.
 func (f *Failure) Temporary() bool {

@@ -29,7 +29,7 @@ type Settings struct {
 	ServiceTier string // empty for the project's own
 	// MaxOutputTokens limits an answer, with its reasoning; 0 for the model's own limit.
 	MaxOutputTokens int64
-	Form
+	RequestForm
 	// NoTools omits everything about tools from requests: the model writes what it wants done.
 	NoTools bool
 	// SerialCalls limits the model to one call at a time.
@@ -42,8 +42,8 @@ type Settings struct {
 	Schema json.RawMessage
 }
 
-// Form is the form in which an endpoint accepts requests. A run learns it from refusals.
-type Form struct {
+// RequestForm is the form in which an endpoint accepts requests. A run learns it from refusals.
+type RequestForm struct {
 	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
 	// items. Context is then the number of turns with the model's thoughts; empty for its own.
 	ToolsInInput bool
@@ -63,10 +63,10 @@ const (
 // Request asks for the next response.
 type Request struct {
 	Settings Settings
-	// History is every item so far, in order; History[New:] has not been sent
+	// History is every item so far, in order; History[FirstNew:] has not been sent
 	// before.
-	History []json.RawMessage
-	New     int
+	History  []json.RawMessage
+	FirstNew int
 	// Encoded is BodyFor's result for this request and this Responder; nil to encode it.
 	Encoded []byte
 }
@@ -194,8 +194,8 @@ func (s Settings) addTools(b *body) (err error) {
 	return nil
 }
 
-// translator is a Responder whose requests have another form than the Responses API's.
-type translator interface {
+// bodyTranslator is a Responder whose requests have another form than the Responses API's.
+type bodyTranslator interface {
 	Responder
 	Body(r Request) ([]byte, error)
 }
@@ -208,7 +208,7 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
 		return BodyFor(m.Next, r)
-	case translator:
+	case bodyTranslator:
 		return m.Body(r)
 	}
 	return r.Body()

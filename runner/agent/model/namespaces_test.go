@@ -37,9 +37,9 @@ func TestPlacesNamespaces(t *testing.T) {
 		want     string // the tools and the input
 	}{
 		{"in tools", model.Settings{}, `[{"type":"custom","name":"exec"},` + grouped + `,{"type":"web_search"}] []`},
-		{"for an endpoint that knows none", model.Settings{Form: model.Form{FlatNamespaces: true}}, `[{"type":"custom","name":"exec"},` + apart + `,{"type":"web_search"}] []`},
-		{"in the input", model.Settings{Form: model.Form{ToolsInInput: true}}, `[{"type":"web_search"}] [` + head + `]},` + grouped + `]}]`},
-		{"in the input, for an endpoint that knows none", model.Settings{Form: model.Form{ToolsInInput: true, FlatNamespaces: true}}, `[{"type":"web_search"}] [` + head + `,` + apart + `]}]}]`},
+		{"for an endpoint that knows none", model.Settings{RequestForm: model.RequestForm{FlatNamespaces: true}}, `[{"type":"custom","name":"exec"},` + apart + `,{"type":"web_search"}] []`},
+		{"in the input", model.Settings{RequestForm: model.RequestForm{ToolsInInput: true}}, `[{"type":"web_search"}] [` + head + `]},` + grouped + `]}]`},
+		{"in the input, for an endpoint that knows none", model.Settings{RequestForm: model.RequestForm{ToolsInInput: true, FlatNamespaces: true}}, `[{"type":"web_search"}] [` + head + `,` + apart + `]}]}]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.settings

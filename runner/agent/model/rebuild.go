@@ -35,7 +35,7 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 	if err := json.Unmarshal(r.settings, &s); err != nil {
 		return "", fmt.Errorf("read the settings of a request: %w", err)
 	}
-	head, err := withoutInput(r.settings, s.Input)
+	head, err := settingsWithoutInput(r.settings, s.Input)
 	if err != nil {
 		return "", err
 	}
@@ -47,9 +47,9 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
-// withoutInput returns the start of a body, up to its input: the last field, starting with the same
+// settingsWithoutInput returns the start of a body, up to its input: the last field, starting with the same
 // items each time.
-func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, error) {
+func settingsWithoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, error) {
 	head := bytes.TrimSuffix(bytes.Clone(settings), []byte("}"))
 	if opening == nil {
 		return head, nil

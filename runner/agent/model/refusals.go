@@ -6,16 +6,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// sealedWords matches errors about unreadable or missing earlier items: reasoning of another
+// sealedRefusal matches errors about unreadable or missing earlier items: reasoning of another
 // account, region or key, unstored items, thought signatures.
-var sealedWords = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
+var sealedRefusal = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
 	`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
 
 // RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
 func (f *Failure) RefusesSealed() bool {
 	switch f.Kind {
 	case InvalidRequest, ServerError:
-		return f.Code == SealedCode || sealedWords().MatchString(f.Message)
+		return f.Code == SealedCode || sealedRefusal().MatchString(f.Message)
 	}
 	return false
 }

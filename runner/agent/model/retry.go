@@ -37,7 +37,7 @@ type Retrying struct {
 	// Report is called before each pause with the failed attempt. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
-	askedModel   string        // the model of the last request
+	lastModel    string        // the model of the last request
 	outageUsed   time.Duration // of MaxOutage: pauses, and further attempts that failed
 	tierRefusals int           // number of refusals by a full flex tier
 }
@@ -61,8 +61,8 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 // beginning of a broken answer. Then retry waits and returns the failure, since the next request continues that
 // answer.
 func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted func() bool, try func() (*Response, error)) (*Response, error) {
-	if r.askedModel != settings.Model { // every model has its own MaxOutage
-		r.askedModel, r.outageUsed = settings.Model, 0
+	if r.lastModel != settings.Model { // every model has its own MaxOutage
+		r.lastModel, r.outageUsed = settings.Model, 0
 	}
 	for attempt := 1; ; attempt++ {
 		startedAt := time.Now()

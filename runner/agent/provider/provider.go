@@ -104,7 +104,7 @@ func needsPrice(j *job.Job) bool {
 
 // profilesAt returns the profiles of models at an API's address.
 func profilesAt(base string) Profiles {
-	return func(name string) catalog.Profile { return catalog.At(name, base) }
+	return func(name string) catalog.Profile { return catalog.ProfileAt(name, base) }
 }
 
 func noPriceStop(name string) *outcome.Stop {
@@ -163,7 +163,7 @@ func Find(ctx context.Context, j *job.Job, script string, usedTurns int, env set
 func API(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
-		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: idleLimit(m),
+		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, IdleLimit: idleLimit(m),
 	}
 	if err := setCredentials(&endpoint, m, env, rec.AddSecret); err != nil {
 		return Model{}, err
@@ -270,7 +270,7 @@ func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Mode
 	}
 	script.SkipTurns(usedTurns)
 	unpaid := func(name string) catalog.Profile {
-		profile := catalog.Of(name)
+		profile := catalog.ProfileOf(name)
 		profile.Price = nil
 		return profile
 	}
@@ -322,7 +322,7 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 func Models(j *job.Job, env settings.Environment) []ProfiledModel {
 	base := baseURL(j, env)
 	known := func(name string, m job.Model) ProfiledModel {
-		return ProfiledModel{name, adjustedProfile(catalog.At(name, base), m)}
+		return ProfiledModel{name, adjustedProfile(catalog.ProfileAt(name, base), m)}
 	}
 	all := []ProfiledModel{known(j.Model.Name, j.Model)}
 	others := j.Model

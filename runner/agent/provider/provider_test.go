@@ -27,8 +27,8 @@ type warnings []string
 func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
 
 func TestJobAdjustsProfile(t *testing.T) {
-	known := catalog.Of("gpt-5")
-	unknown := catalog.Of("foo3")
+	known := catalog.ProfileOf("gpt-5")
+	unknown := catalog.ProfileOf("foo3")
 	auto := job.Model{Tools: "auto"}
 	for _, test := range []struct {
 		name  string
@@ -55,7 +55,7 @@ func TestJobAdjustsProfile(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := New(nil, j, catalog.Of, warned.warn)
+			got, err := New(nil, j, catalog.ProfileOf, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestJobAdjustsProfile(t *testing.T) {
 }
 
 func TestCostLimitNeedsPrice(t *testing.T) {
-	listed := catalog.Of("gpt-5.4").Price
+	listed := catalog.ProfileOf("gpt-5.4").Price
 	for _, test := range []struct {
 		name   string
 		model  job.Model
@@ -143,7 +143,7 @@ func TestWarnsOfSettingsAPIMayRefuse(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
-			if _, err := New(nil, &job.Job{Model: test.model}, catalog.Of, warned.warn); err != nil {
+			if _, err := New(nil, &job.Job{Model: test.model}, catalog.ProfileOf, warned.warn); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, warned); diff != "" {

@@ -168,13 +168,15 @@ func (s *search) listFiles(skill *Skill, dir, below string, depth int) error {
 	}
 	for _, e := range entries {
 		name := path.Join(below, e.Name)
+		hasRoom := len(skill.Files) < maxFiles && len(name) <= maxFilesText-totalLength(skill.Files)
+		isVisible := oneLine(name, len(name)) == name
 		switch {
 		case e.Kind == gitops.BaseFolder:
 			if err := s.listFiles(skill, dir, name, depth+1); err != nil {
 				return err
 			}
 		case e.Kind != gitops.BaseFile || name == fileName:
-		case len(skill.Files) < maxFiles && len(name) <= maxFilesText-totalLength(skill.Files) && oneLine(name, len(name)) == name:
+		case hasRoom && isVisible:
 			skill.Files = append(skill.Files, name)
 		default:
 			skill.UnlistedFiles++

@@ -131,8 +131,9 @@ func (m *member) changeOf(ctx context.Context, c *child) (state copyState, err e
 	excluded := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
 	state.excluded = slices.Sorted(maps.Keys(excluded))
 	for _, p := range state.allChanges.Problems {
-		is := func(other gitops.Problem) bool { return other == p }
-		if !slices.ContainsFunc(state.allChanges.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.mergedState.Problems, is) {
+		isInChange := slices.ContainsFunc(state.allChanges.Files, func(f changeset.File) bool { return f.Path == p.Path })
+		isOld := slices.ContainsFunc(c.mergedState.Problems, func(old gitops.Problem) bool { return old == p })
+		if !isInChange && !isOld {
 			state.unmergeable = append(state.unmergeable, p.Path)
 		}
 	}

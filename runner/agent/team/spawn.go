@@ -146,12 +146,9 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		return &agents.Refusal{Words: refusal}
 	}
 	childJob := m.jobOf(c, order)
-	known, err := o.Model.ForAgent(provider.StartedAgent{ID: c.id, Message: order.Message, Job: childJob})
+	childModel, err := m.modelFor(ctx, c, order.Message, childJob)
 	if err != nil {
-		return refusedBy(ctx, err)
-	}
-	if childJob.Limits.CostUSD > 0 && m.agent.Price().Known() && !known.Profile.Price.Known() {
-		return agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", childJob.Model.Name)
+		return err
 	}
 	c.model = childJob.Model.Name
 	if err := m.fork(ctx, c); err != nil {
@@ -162,7 +159,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if len(c.paths) > 0 {
 		options.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: known, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: childModel, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
@@ -179,6 +176,18 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		message = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
 	return c.agent.Begin(items, message)
+}
+
+// modelFor returns the model of a child. It refuses a model without a price if the run has a cost limit.
+func (m *member) modelFor(ctx context.Context, c *child, message string, childJob *job.Job) (provider.Model, error) {
+	found, err := m.team.options.Model.ForAgent(provider.StartedAgent{ID: c.id, Message: message, Job: childJob})
+	if err != nil {
+		return found, refusedBy(ctx, err)
+	}
+	if childJob.Limits.CostUSD > 0 && m.agent.Price().Known() && !found.Profile.Price.Known() {
+		return found, agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", childJob.Model.Name)
+	}
+	return found, nil
 }
 
 // refusedBy turns a stop into an error for the model, because a wrong order must not end the run. Other errors stay.

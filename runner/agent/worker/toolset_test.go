@@ -33,7 +33,7 @@ func TestChoosesToolsetByModel(t *testing.T) {
 		{"codex-mini-latest", "builtin", programs, tools.LocalShellAction, operation},
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
-			p := toolsetOf(catalog.Of(test.model), test.form)
+			p := toolsetOf(catalog.ProfileOf(test.model), test.form)
 			if diff := cmp.Diff(test.runs, p.CommandTools); diff != "" || p.Shell != test.shell || p.Patch != test.patch {
 				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.Shell, p.Patch, diff)
 			}
@@ -43,7 +43,7 @@ func TestChoosesToolsetByModel(t *testing.T) {
 
 func TestOffersToolsNamedByJob(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
-	suits := toolsetOf(catalog.Of("gpt-5"), "auto")
+	suits := toolsetOf(catalog.ProfileOf("gpt-5"), "auto")
 	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -55,7 +55,7 @@ func TestOffersToolsNamedByJob(t *testing.T) {
 
 func TestOffersNoImagesToBlindModel(t *testing.T) {
 	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
-		if offered := slices.Contains(toolsetOf(catalog.Of(name), "auto").offered(false, nil), "view_image"); offered != sees {
+		if offered := slices.Contains(toolsetOf(catalog.ProfileOf(name), "auto").offered(false, nil), "view_image"); offered != sees {
 			t.Errorf("%s is offered view_image: %t", name, offered)
 		}
 	}

@@ -22,7 +22,7 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		made := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
+		made := memory.Lesson{ID: lessons.LessonID(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
 		if refusal := l.proposalProblem(p, made.ID); refusal != "" {
 			return made, refusal, nil
 		}
@@ -103,8 +103,8 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 		return e, "", err
 	case inBase == "" && inChange == "":
 		return e, fmt.Sprintf("there is no file %q, in the base commit or now; give a path from the repository's root", e.Path), nil
-	case e.At != "" && !pinMatches(e.At, inBase, inChange, base.SHA):
-		return e, fmt.Sprintf("%s is neither the base commit nor a blob of %s; give the path alone", e.At, e.Path), nil
+	case e.PinnedTo != "" && !pinMatches(e.PinnedTo, inBase, inChange, base.SHA):
+		return e, fmt.Sprintf("%s is neither the base commit nor a blob of %s; give the path alone", e.PinnedTo, e.Path), nil
 	}
 	return e, "", nil
 }
@@ -174,12 +174,12 @@ func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, 
 		return e, err
 	}
 	switch {
-	case inChange == "", e.At != "" && !pinMatches(e.At, inBase, inChange, change.Base.SHA):
+	case inChange == "", e.PinnedTo != "" && !pinMatches(e.PinnedTo, inBase, inChange, change.Base.SHA):
 		return lessons.Evidence{}, nil
-	case e.At == "" && inChange == inBase:
-		e.At = gitops.Short(change.Base.SHA)
-	case e.At == "":
-		e.At = gitops.Short(inChange)
+	case e.PinnedTo == "" && inChange == inBase:
+		e.PinnedTo = gitops.Short(change.Base.SHA)
+	case e.PinnedTo == "":
+		e.PinnedTo = gitops.Short(inChange)
 	}
 	return e, nil
 }

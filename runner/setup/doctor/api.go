@@ -101,7 +101,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	if err != nil { // which examineReadiness reports
 		return "", false
 	}
-	m.Identity = own.From()
+	m.Identity = own.DescribeSource()
 	if !online {
 		return "", true
 	}

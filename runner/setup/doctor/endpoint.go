@@ -57,8 +57,8 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
 	defer cancel()
 	m := p.Job.Model
-	profile := catalog.At(m.Name, at.BaseURL)
-	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
+	profile := catalog.ProfileAt(m.Name, at.BaseURL)
+	at.Headers, at.IdleLimit, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
 		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, NoStream: !m.Stream, NoTools: m.WritesTextOnly(),
@@ -133,7 +133,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 		}
 		failure, is := errors.AsType[*model.Failure](err)
 		if !is {
-			return nil, &model.Failure{Kind: model.Silent, Message: "the trials took too long", Err: err}
+			return nil, &model.Failure{Kind: model.Silent, Message: "the trials took too long", Cause: err}
 		}
 		t.used = t.used.Add(failure.Usage)
 		if failure.Quirk == "" {

@@ -141,8 +141,8 @@ func ratesOf(text string) (price.Rates, error) {
 	return r, nil
 }
 
-// hosts maps the hosts of APIs to providers in the table. A name with a leading dot stands for its direct subdomains.
-var hosts = map[string]string{
+// providerByHost maps the hosts of APIs to providers in the table. A name with a leading dot stands for its direct subdomains.
+var providerByHost = map[string]string{
 	"api.openai.com":                    "openai",
 	".openai.azure.com":                 "azure",
 	".services.ai.azure.com":            "azure",
@@ -171,15 +171,15 @@ func providerAt(baseURL string) string {
 	}
 	host := strings.ToLower(u.Hostname())
 	_, parent, _ := strings.Cut(host, ".")
-	if provider, known := hosts[host]; known {
+	if provider, known := providerByHost[host]; known {
 		return provider
 	}
-	return hosts["."+parent]
+	return providerByHost["."+parent]
 }
 
-// find returns the table's entry for a model at the API at baseURL. It uses the row of that API's provider. If the
+// findEntry returns the table's entry for a model at the API at baseURL. It uses the row of that API's provider. If the
 // provider is unknown, it uses the one in the name's prefix, or else what all providers agree on. Only whole names match.
-func find(name, baseURL string) (entry, bool) {
+func findEntry(name, baseURL string) (entry, bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
 	for _, spelling := range []string{bareName(name), plainName(name)} {

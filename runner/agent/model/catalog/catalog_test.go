@@ -81,7 +81,7 @@ func TestKnowsCodexModels(t *testing.T) {
 			Service: map[string]price.Rates{"priority": {Input: 5, Cached: 0.5, Output: 30}},
 		}),
 	} {
-		got := Of(name)
+		got := ProfileOf(name)
 		if !got.Known() {
 			t.Errorf("%s is not known", name)
 		}
@@ -89,7 +89,7 @@ func TestKnowsCodexModels(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	later := Of("gpt-6.2")
+	later := ProfileOf("gpt-6.2")
 	if later.Price.Known() || later.CacheWrite != 1.25 || later.Code {
 		t.Errorf("of a later model too much is known: %+v", later)
 	}
@@ -120,13 +120,13 @@ func TestPricesDependOnProvider(t *testing.T) {
 		{"such a model anywhere", "openai/gpt-oss-120b", elsewhere, nil},
 		{"a date", "gpt-5-mini-2025-08-07", "", rates(0.25, 0.025, 2)},
 		{"a date that has a price of its own", "gpt-4o-2024-05-13", "", rates(5, 0, 15)},
-		{"capital letters", "MiniMax-M2", "https://api.minimax.io/v1", At("minimax-m2", "https://api.minimax.io/v1").Price},
+		{"capital letters", "MiniMax-M2", "https://api.minimax.io/v1", ProfileAt("minimax-m2", "https://api.minimax.io/v1").Price},
 		{"free", "glm-4.7-flash", "https://api.z.ai/api/paas/v4", new(price.List)},
 		{"a router behind which a model is paid", "model-router", "https://widgets.openai.azure.com/openai/v1", nil},
 		{"newer than the table", "gpt-6.1-sol", "", nil},
 		{"nobody's", "foo3", "", nil},
 	} {
-		if diff := cmp.Diff(test.want, At(test.model, test.baseURL).Price, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(test.want, ProfileAt(test.model, test.baseURL).Price, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
@@ -148,13 +148,13 @@ func TestKnowsLimitsOfModels(t *testing.T) {
 		{"gpt-5", "https://models.example.com", 272_000, 272_000, 128_000, true, true, true, true},
 		{"foo3", "", 128_000, 0, 0, false, true, true, false},
 	} {
-		p := At(test.model, test.baseURL)
+		p := ProfileAt(test.model, test.baseURL)
 		if p.ContextWindow != test.window || p.InputLimit != test.input || p.OutputLimit != test.output || p.Known() != test.known ||
 			p.Reasoning != test.reasons || p.Images != test.sees || len(p.Efforts) > 0 != test.reckons {
 			t.Errorf("%s: %+v", test.model, p)
 		}
 	}
-	if efforts := Of("gpt-5-pro").Efforts; !slices.Equal(efforts, []string{"high"}) {
+	if efforts := ProfileOf("gpt-5-pro").Efforts; !slices.Equal(efforts, []string{"high"}) {
 		t.Errorf("gpt-5-pro takes the efforts %q", efforts)
 	}
 }

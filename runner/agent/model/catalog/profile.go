@@ -73,7 +73,7 @@ func readProfiles(raw []byte) (profileFile, error) {
 		return file, fmt.Errorf("read model profiles: %w", err)
 	}
 	for _, p := range file.Models {
-		if err := p.check(); err != nil {
+		if err := p.validate(); err != nil {
 			return file, fmt.Errorf("read model profiles: %w", err)
 		}
 	}
@@ -85,7 +85,7 @@ func readProfiles(raw []byte) (profileFile, error) {
 	return file, nil
 }
 
-func (p Profile) check() error {
+func (p Profile) validate() error {
 	if len(p.Models) == 0 || p.Source == "" {
 		return fmt.Errorf("an entry needs models and source: %v", p.Models)
 	}
@@ -97,14 +97,14 @@ func (p Profile) check() error {
 	return nil
 }
 
-// Of returns the profile of a model at OpenAI's own API.
-func Of(name string) Profile { return At(name, "") }
+// ProfileOf returns the profile of a model at OpenAI's own API.
+func ProfileOf(name string) Profile { return ProfileAt(name, "") }
 
-// At returns the profile of a model at the API at baseURL. An empty address means OpenAI's own API. The profile of the
+// ProfileAt returns the profile of a model at the API at baseURL. An empty address means OpenAI's own API. The profile of the
 // model's family gets the limits and prices in the table.
-func At(name, baseURL string) Profile {
+func ProfileAt(name, baseURL string) Profile {
 	p := family(plainName(name))
-	if e, found := find(name, baseURL); found {
+	if e, found := findEntry(name, baseURL); found {
 		return e.applyTo(p)
 	}
 	return p

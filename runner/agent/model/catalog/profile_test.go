@@ -34,7 +34,7 @@ func TestRecognisesModelNames(t *testing.T) {
 		"":                          {false, 128_000, "shell_command", "function", true, false},
 		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "exec_command", "freeform", true, true},
 	} {
-		p := Of(name)
+		p := ProfileOf(name)
 		if p.Known() != want.known || p.ContextWindow != want.window || p.Commands != want.commands || p.Patch != want.patch || p.Reasoning != want.reasoning || p.ToolSearch != want.toolSearch {
 			t.Errorf("Of(%s) = %+v, want %+v", name, p, want)
 		}

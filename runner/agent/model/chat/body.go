@@ -56,8 +56,8 @@ func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// settings are the fields of a Responses API body that a chat request needs.
-type settings struct {
+// responsesSettings are the fields of a Responses API body that a chat request needs.
+type responsesSettings struct {
 	Model           string                  `json:"model"`
 	Instructions    string                  `json:"instructions"`
 	Tools           []json.RawMessage       `json:"tools"`
@@ -86,7 +86,7 @@ func bodyOf(r model.Request) ([]byte, error) {
 
 // Body returns the chat request for a conversation. body is a Responses API request without the conversation.
 func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
-	var s settings
+	var s responsesSettings
 	if err := json.Unmarshal(body, &s); err != nil {
 		return nil, fmt.Errorf("read the settings of a request: %w", err)
 	}
@@ -224,7 +224,7 @@ func (m *chatMessage) addThought(cameAs, thought, text string) string {
 	switch cameAs {
 	case "":
 		m.Thought = thought
-	case asReasoning:
+	case reasoningField:
 		m.Reasoning = thought
 	default:
 		return strings.TrimRight(cameAs+thought+thoughtTags[cameAs]+"\n\n"+text, "\n")
@@ -281,8 +281,8 @@ func objectInsteadOf(arguments string) any {
 	return map[string]string{"malformed": arguments}
 }
 
-// unwrapped returns arguments without the JSON string that some models wrap around them.
-func unwrapped(arguments string) string {
+// unwrapArguments returns arguments without the JSON string that some models wrap around them.
+func unwrapArguments(arguments string) string {
 	if !strings.HasPrefix(strings.TrimSpace(arguments), `"`) {
 		return arguments
 	}
@@ -300,7 +300,7 @@ func (i chatItem) call() (chatCall, error) {
 	var arguments any
 	switch i.Type {
 	case "function_call":
-		text = unwrapped(i.Arguments)
+		text = unwrapArguments(i.Arguments)
 		arguments = objectInsteadOf(text)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
@@ -315,5 +315,5 @@ func (i chatItem) call() (chatCall, error) {
 		text = string(raw)
 	}
 	quoted, err := rawitem.Encode(text)
-	return chatCall{ID: exchange.Text(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
+	return chatCall{ID: exchange.LenientText(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }

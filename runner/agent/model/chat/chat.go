@@ -23,10 +23,10 @@ import (
 // Responses API: requests are translated when sent, answers when received. Items that Chat Completions cannot express are
 // not sent.
 type Client struct {
-	endpoint model.Endpoint
-	url      string
-	client   *http.Client
-	idle     time.Duration
+	endpoint  model.Endpoint
+	url       string
+	client    *http.Client
+	idleLimit time.Duration
 }
 
 // New makes a client. It does not connect.
@@ -36,7 +36,7 @@ func New(e model.Endpoint) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		endpoint: e, url: base + "chat/completions", idle: cmp.Or(e.Idle, exchange.DefaultIdle),
+		endpoint: e, url: base + "chat/completions", idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit),
 		client: &http.Client{CheckRedirect: refuseOtherHost},
 	}, nil
 }
@@ -61,7 +61,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observe: observe, toolsInText: callableInText(r.Settings)})
+	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings)})
 	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some endpoints report a failing template as a server error
@@ -139,11 +139,11 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 }
 
 type chatCall struct {
-	Index    *int            `json:"index,omitempty"`
-	ID       exchange.Text   `json:"id,omitempty"`
-	Type     string          `json:"type,omitempty"`
-	Function chatFunction    `json:"function"`
-	Extra    json.RawMessage `json:"extra_content,omitempty"` // Gemini's signature of its reasoning, sent back unchanged
+	Index    *int                 `json:"index,omitempty"`
+	ID       exchange.LenientText `json:"id,omitempty"`
+	Type     string               `json:"type,omitempty"`
+	Function chatFunction         `json:"function"`
+	Extra    json.RawMessage      `json:"extra_content,omitempty"` // Gemini's signature of its reasoning, sent back unchanged
 }
 
 // chatFunction is the function in a call. Arguments is a JSON string or an object.
@@ -160,7 +160,7 @@ type arrivingCall struct {
 
 // chatAnswer collects an answer from its chunks.
 type chatAnswer struct {
-	observe       model.Observer
+	observer      model.Observer
 	toolsInText   map[string]bool // tools that may be called in the text; nil for none
 	id            string
 	thought       strings.Builder
@@ -170,7 +170,7 @@ type chatAnswer struct {
 	calls         []*arrivingCall
 	callByIndex   map[int]*arrivingCall // the last call with each index
 	bytes         int                   // number of bytes received
-	finish        string
+	finishReason  string
 	usage         *exchange.Usage
 	tier          exchange.Tier
 }
@@ -184,12 +184,12 @@ func (a *chatAnswer) CompletedBy(data []byte) bool {
 	if json.Unmarshal(data, &chunk) != nil {
 		return false
 	}
-	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
+	return a.finishReason != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
 }
 
 // End returns the answer of a stream that has ended. announced reports whether the stream announced its end.
 func (a *chatAnswer) End(announced bool) (*model.Response, error) {
-	if a.finish == "" && (!announced || a.truncated()) {
+	if a.finishReason == "" && (!announced || a.truncated()) {
 		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
@@ -208,7 +208,7 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	if err := a.addChunk(raw); err != nil {
 		return nil, err
 	}
-	if a.finish == "" {
+	if a.finishReason == "" {
 		return nil, exchange.Malformed("the answer has no finish_reason", nil, raw)
 	}
 	return a.response()
@@ -216,7 +216,7 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 
 // addChunk adds a chunk of the stream.
 func (a *chatAnswer) addChunk(data []byte) error {
-	if a.bytes += len(data); a.bytes > exchange.WholeLimit {
+	if a.bytes += len(data); a.bytes > exchange.MaxAnswerBytes {
 		return exchange.Malformed("the answer is too long", nil, data)
 	}
 	var chunk chatChunk
@@ -231,7 +231,7 @@ func (a *chatAnswer) addChunk(data []byte) error {
 		return nil
 	}
 	choice := chunk.Choices[0]
-	a.finish = cmp.Or(choice.Finish, a.finish)
+	a.finishReason = cmp.Or(choice.Finish, a.finishReason)
 	a.addDelta(choice.Delta)
 	a.addDelta(a.withoutReceived(choice.Message))
 	return nil
@@ -265,7 +265,7 @@ func (a *chatAnswer) withoutReceived(message chatDelta) chatDelta {
 func (a *chatAnswer) addDelta(delta chatDelta) {
 	thought := delta.Thought
 	if thought == "" && delta.Reasoning != "" {
-		thought, a.thoughtSource = delta.Reasoning, asReasoning
+		thought, a.thoughtSource = delta.Reasoning, reasoningField
 	}
 	a.thought.WriteString(string(thought))
 	a.text.WriteString(string(delta.Content))
@@ -334,8 +334,8 @@ func failureOfFinish(reason string) *model.Failure {
 
 // response returns the answer as items of the Responses API.
 func (a *chatAnswer) response() (*model.Response, error) {
-	if f := failureOfFinish(a.finish); f != nil {
-		f.Usage = a.usage.At(a.tier)
+	if f := failureOfFinish(a.finishReason); f != nil {
+		f.Usage = a.usage.ToModel(a.tier)
 		return nil, f
 	}
 	var items []any
@@ -368,14 +368,14 @@ func (a *chatAnswer) response() (*model.Response, error) {
 	for _, call := range a.calls {
 		items = append(items, rawitem.FunctionCall(string(call.ID), string(call.ID), call.Function.Name, call.arguments.String(), call.Extra))
 	}
-	answer := &model.Response{ID: a.id, Status: "completed", Usage: a.usage.At(a.tier)}
+	answer := &model.Response{ID: a.id, Status: "completed", Usage: a.usage.ToModel(a.tier)}
 	for _, item := range items {
 		raw, err := rawitem.Encode(item)
 		if err != nil {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
-		a.observe.GiveItems(raw)
+		a.observer.GiveItems(raw)
 	}
 	return answer, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 )
 
-// asReasoning marks reasoning that came in the field reasoning.
-const asReasoning = "reasoning"
+// reasoningField marks reasoning that came in the field reasoning.
+const reasoningField = "reasoning"
 
 // thoughtTags maps opening to closing tags, for endpoints that leave the model's reasoning in the text.
 var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}

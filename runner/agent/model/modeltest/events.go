@@ -59,8 +59,8 @@ func encoded(fields map[string]any) json.RawMessage {
 	return raw
 }
 
-// pieces is into how many parts a text is cut.
-const pieces = 3
+// textPieces is into how many parts a text is cut.
+const textPieces = 3
 
 func (e *eventWriter) sendText(index int, raw json.RawMessage) {
 	var item struct {
@@ -74,8 +74,8 @@ func (e *eventWriter) sendText(index int, raw json.RawMessage) {
 	}
 	for _, part := range item.Content {
 		text := []rune(part.Text)
-		for n := range pieces {
-			piece := string(text[n*len(text)/pieces : (n+1)*len(text)/pieces])
+		for n := range textPieces {
+			piece := string(text[n*len(text)/textPieces : (n+1)*len(text)/textPieces])
 			e.send("response.output_text.delta", map[string]any{
 				"item_id": item.ID, "output_index": index, "content_index": 0, "delta": piece, "logprobs": []any{},
 			})

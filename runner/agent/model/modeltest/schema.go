@@ -10,11 +10,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// spec is OpenAI's published description of the Responses API (OpenAPI),
+// openAPISpec is OpenAI's published description of the Responses API (OpenAPI),
 // reduced to its schemas.
 //
 //go:embed spec/responses.openapi.json
-var spec []byte
+var openAPISpec []byte
 
 // requestSchema is the description of a request's body.
 type requestSchema struct {
@@ -31,13 +31,13 @@ var (
 // compile reads the description of a request by its name. An unreadable one is a bug of this
 // package.
 func compile(name string) *requestSchema {
-	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(spec))
+	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPISpec))
 	if err != nil {
 		panic(err)
 	}
 	// The variants of an item are told apart by a discriminator, which JSON
 	// Schema does not know; without it two of them may fit the same item.
-	loosen(description)
+	allowAnyVariant(description)
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource("spec.json", description); err != nil {
 		panic(err)
@@ -48,11 +48,11 @@ func compile(name string) *requestSchema {
 	return &requestSchema{schema, fields}
 }
 
-func loosen(value any) {
+func allowAnyVariant(value any) {
 	switch v := value.(type) {
 	case []any:
 		for _, element := range v {
-			loosen(element)
+			allowAnyVariant(element)
 		}
 	case map[string]any:
 		delete(v, "$recursiveAnchor") // of an older draft; a no-op here
@@ -61,7 +61,7 @@ func loosen(value any) {
 			delete(v, "oneOf")
 		}
 		for _, element := range v {
-			loosen(element)
+			allowAnyVariant(element)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	}
 	err := json.Unmarshal(raw, &body)
 	if err == nil {
-		_, err = pair(body.Input)
+		_, err = checkPairs(body.Input)
 	}
 	if err == nil && !s.options.Trusting {
 		err = compactSchema().validate(raw)
@@ -309,11 +309,11 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return model.Request{}, fmt.Errorf("the body is not JSON: %w", err)
 	}
-	fresh, err := pair(body.Input)
+	fresh, err := checkPairs(body.Input)
 	if err != nil {
 		return model.Request{}, err
 	}
-	return model.Request{Settings: model.Settings{NoStream: !body.Stream}, History: body.Input, New: fresh}, nil
+	return model.Request{Settings: model.Settings{NoStream: !body.Stream}, History: body.Input, FirstNew: fresh}, nil
 }
 
 type inputItem struct {
@@ -322,9 +322,9 @@ type inputItem struct {
 	CallID string `json:"call_id"`
 }
 
-// pair verifies that every call has one output after it. It returns the index after the model's
+// checkPairs verifies that every call has one output after it. It returns the index after the model's
 // last item.
-func pair(input []json.RawMessage) (int, error) {
+func checkPairs(input []json.RawMessage) (int, error) {
 	unanswered := map[string]bool{}
 	answered := map[string]bool{}
 	newFrom := 0

@@ -18,7 +18,7 @@ import (
 // text, or in the response at the end. An item without its text is held back, with those behind
 // it, until the answer is whole, so that no call runs of which a part is missing.
 type itemReader struct {
-	observe       model.Observer
+	observer      model.Observer
 	items         []receivedItem // that are done
 	handedOver    int            // of items, those that the observer has
 	announced     []receivedItem // that were announced, and are not done
@@ -40,7 +40,7 @@ type itemText struct {
 	index    int
 	part     int // of a message
 	pieces   strings.Builder
-	complete *exchange.Text // by the event that ends it
+	complete *exchange.LenientText // by the event that ends it
 	isUsed   bool
 }
 
@@ -55,22 +55,22 @@ func (t *itemText) text() string {
 // streamEvent has the fields of the events in use. Other fields and unknown kinds of events are
 // ignored.
 type streamEvent struct {
-	Type     string          `json:"type"`
-	Item     json.RawMessage `json:"item"`
-	Response json.RawMessage `json:"response"`
-	Code     exchange.Text   `json:"code"`
-	Message  exchange.Text   `json:"message"`
-	Error    *exchange.Error `json:"error"`
+	Type     string               `json:"type"`
+	Item     json.RawMessage      `json:"item"`
+	Response json.RawMessage      `json:"response"`
+	Code     exchange.LenientText `json:"code"`
+	Message  exchange.LenientText `json:"message"`
+	Error    *exchange.Error      `json:"error"`
 
-	ItemID    exchange.Text  `json:"item_id"`
-	Index     int            `json:"output_index"`
-	Part      int            `json:"content_index"`
-	Delta     exchange.Text  `json:"delta"`
-	Arguments *exchange.Text `json:"arguments"`
-	Input     *exchange.Text `json:"input"`
-	Text      *exchange.Text `json:"text"`
-	Refusal   *exchange.Text `json:"refusal"`
-	Diff      *exchange.Text `json:"diff"`
+	ItemID    exchange.LenientText  `json:"item_id"`
+	Index     int                   `json:"output_index"`
+	Part      int                   `json:"content_index"`
+	Delta     exchange.LenientText  `json:"delta"`
+	Arguments *exchange.LenientText `json:"arguments"`
+	Input     *exchange.LenientText `json:"input"`
+	Text      *exchange.LenientText `json:"text"`
+	Refusal   *exchange.LenientText `json:"refusal"`
+	Diff      *exchange.LenientText `json:"diff"`
 }
 
 // receivedItem returns the item of an event.
@@ -88,7 +88,7 @@ var textKinds = map[string]string{
 
 // Event takes an event of the stream. It returns the response with the last event, and nil before.
 func (r *itemReader) Event(data []byte) (*model.Response, error) {
-	if r.bytes += len(data); r.bytes > exchange.WholeLimit {
+	if r.bytes += len(data); r.bytes > exchange.MaxAnswerBytes {
 		return nil, exchange.Malformed("the answer is too long", nil, data)
 	}
 	var event streamEvent
@@ -154,7 +154,7 @@ func (r *itemReader) addDone(a receivedItem) error {
 // handOver gives all items so far to the observer.
 func (r *itemReader) handOver() {
 	for _, a := range r.items[r.handedOver:] {
-		r.observe.GiveItems(a.item)
+		r.observer.GiveItems(a.item)
 	}
 	r.handedOver = len(r.items)
 }
@@ -210,8 +210,8 @@ type filler func(item json.RawMessage, texts []*itemText) (json.RawMessage, erro
 func fillerFor(item json.RawMessage) filler {
 	var fields struct {
 		Type      string                     `json:"type"`
-		Arguments exchange.Text              `json:"arguments"`
-		Input     exchange.Text              `json:"input"`
+		Arguments exchange.LenientText       `json:"arguments"`
+		Input     exchange.LenientText       `json:"input"`
 		Operation map[string]json.RawMessage `json:"operation"`
 		Content   rawitem.Parts              `json:"content"`
 	}
@@ -228,15 +228,9 @@ func fillerFor(item json.RawMessage) filler {
 			return inField("input")
 		}
 	case "apply_patch_call":
-		if exchange.TextOf(fields.Operation["type"]) != "delete_file" && exchange.TextOf(fields.Operation["diff"]) == "" {
-			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-				operation := map[string]any{}
-				for name, value := range fields.Operation {
-					operation[name] = value
-				}
-				operation["diff"] = texts[0].text()
-				return rawitem.WithFields(item, map[string]any{"operation": operation})
-			}
+		needsDiff := exchange.TextOf(fields.Operation["type"]) != "delete_file"
+		if needsDiff && exchange.TextOf(fields.Operation["diff"]) == "" {
+			return withDiff(fields.Operation)
 		}
 	case "message":
 		if fields.Content.Text() == "" {
@@ -244,6 +238,18 @@ func fillerFor(item json.RawMessage) filler {
 		}
 	}
 	return nil
+}
+
+// withDiff returns the filler for the diff of an apply_patch_call.
+func withDiff(operation map[string]json.RawMessage) filler {
+	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
+		filled := map[string]any{}
+		for name, value := range operation {
+			filled[name] = value
+		}
+		filled["diff"] = texts[0].text()
+		return rawitem.WithFields(item, map[string]any{"operation": filled})
+	}
 }
 
 func inField(name string) filler {
@@ -290,14 +296,14 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 		return nil, exchange.Malformed("the response is not what the API describes", err, raw)
 	}
 	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.At(wire.ServiceTier)
+		failure.Usage = wire.Usage.ToModel(wire.ServiceTier)
 		return nil, failure
 	}
 	if err := r.complete(wire.Output); err != nil {
 		return nil, err
 	}
 	r.handOver()
-	answer := &model.Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.At(wire.ServiceTier)}
+	answer := &model.Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.ToModel(wire.ServiceTier)}
 	for _, a := range r.items {
 		answer.Output = append(answer.Output, a.item)
 	}

@@ -24,7 +24,7 @@ import (
 // again.
 type Client struct {
 	service         responses.ResponseService
-	idle            time.Duration
+	idleLimit       time.Duration
 	usesKeyExchange bool
 }
 
@@ -34,7 +34,7 @@ func New(e model.Endpoint) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, exchange.DefaultIdle), usesKeyExchange: e.Workload != nil}, nil
+	return &Client{service: responses.NewResponseService(options...), idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit), usesKeyExchange: e.Workload != nil}, nil
 }
 
 func options(e model.Endpoint) ([]option.RequestOption, error) {
@@ -80,7 +80,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	return exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream, &itemReader{observe: observe})
+	return exchange.Do(ctx, c.idleLimit, c.send, raw, r.Settings.NoStream, &itemReader{observer: observe})
 }
 
 // send posts the bytes of a request and gives the answer unread. openai-go is given
@@ -158,7 +158,7 @@ func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response,
 		return nil, err
 	}
 	var answer []byte
-	err = exchange.WithIdleLimit(ctx, c.idle, func(ctx context.Context, _ func()) error {
+	err = exchange.WithIdleLimit(ctx, c.idleLimit, func(ctx context.Context, _ func()) error {
 		return c.sendWithFreshKey(func() error {
 			_, err := c.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
 			return err
@@ -176,5 +176,5 @@ func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response,
 	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
 		return nil, exchange.Malformed("the compacted conversation is not what the API describes", err, answer)
 	}
-	return exchange.WithPlausibleUsage(&model.Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.At(compacted.ServiceTier)}, nil, raw)
+	return exchange.WithPlausibleUsage(&model.Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.ToModel(compacted.ServiceTier)}, nil, raw)
 }

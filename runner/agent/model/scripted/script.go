@@ -213,7 +213,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	poll, err := s.poll(r.History[r.New:])
+	poll, err := s.poll(r.History[r.FirstNew:])
 	if poll != nil {
 		observe.GiveItems(poll.Output...)
 	}

@@ -21,11 +21,11 @@ func FailureOf(err error) *model.Failure {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, bufio.ErrTooLong):
-		return &model.Failure{Kind: model.Malformed, Err: err}
+		return &model.Failure{Kind: model.Malformed, Cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &model.Failure{Kind: model.StreamCut, Err: err}
+		return &model.Failure{Kind: model.StreamCut, Cause: err}
 	}
-	return &model.Failure{Kind: model.Unreachable, Err: err}
+	return &model.Failure{Kind: model.Unreachable, Cause: err}
 }
 
 // Refusal returns the failure for an answer with an error status.
@@ -55,10 +55,10 @@ type Error struct {
 // a string.
 func (e *Error) UnmarshalJSON(raw []byte) error {
 	var fields struct {
-		Code, Type, Message, Detail, Param Text
+		Code, Type, Message, Detail, Param LenientText
 	}
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		var words Text
+		var words LenientText
 		if err := json.Unmarshal(raw, &words); err != nil {
 			return err
 		}
@@ -69,21 +69,21 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Text is a JSON string's text, or the raw JSON if there is something else.
-type Text string
+// LenientText is a JSON string's text, or the raw JSON if there is something else.
+type LenientText string
 
-func (t *Text) UnmarshalJSON(raw []byte) error {
+func (t *LenientText) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
-	*t = Text(text)
+	*t = LenientText(text)
 	return nil
 }
 
 // TextOf returns the text of a JSON string, or raw itself if it is something else.
 func TextOf(raw json.RawMessage) string {
-	var text Text
+	var text LenientText
 	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
 		return ""
 	}

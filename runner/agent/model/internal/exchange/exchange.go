@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// DefaultIdle is the default for how long an API may send nothing.
-const DefaultIdle = 5 * time.Minute
+// DefaultIdleLimit is the default for how long an API may send nothing.
+const DefaultIdleLimit = 5 * time.Minute
 
 // Reader builds a response from the answer of one of the APIs.
 type Reader interface {
@@ -58,15 +58,15 @@ func Do(
 	return WithPlausibleUsage(answer, err, raw)
 }
 
-// WholeLimit is the maximum size of an answer, in bytes.
-const WholeLimit = 64 << 20
+// MaxAnswerBytes is the maximum size of an answer, in bytes.
+const MaxAnswerBytes = 64 << 20
 
 func readWhole(body io.Reader, read Reader) (*model.Response, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, WholeLimit+1))
+	raw, err := io.ReadAll(io.LimitReader(body, MaxAnswerBytes+1))
 	if err != nil {
 		return nil, FailureOf(err)
 	}
-	if len(raw) > WholeLimit {
+	if len(raw) > MaxAnswerBytes {
 		return nil, Malformed("the answer is too long", nil, raw)
 	}
 	return read.Whole(raw)
@@ -108,7 +108,7 @@ func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx contex
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case context.Cause(reading) == errSilent:
-		return &model.Failure{Kind: model.Silent, Message: fmt.Sprintf("nothing came for %s", idle), Err: errSilent}
+		return &model.Failure{Kind: model.Silent, Message: fmt.Sprintf("nothing came for %s", idle), Cause: errSilent}
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func Malformed(problem string, err error, data []byte) *model.Failure {
 	if len(data) > most {
 		data = data[:most]
 	}
-	return &model.Failure{Kind: model.Malformed, Message: problem, Err: err, Data: bytes.Clone(data)}
+	return &model.Failure{Kind: model.Malformed, Message: problem, Cause: err, Data: bytes.Clone(data)}
 }
 
 // Incomplete returns the failure for an answer that the API stopped early. It is no response, because its last item may be

@@ -12,16 +12,16 @@ import (
 
 // eventStream reads server-sent events. Lines end in LF, CR or both.
 type eventStream struct {
-	from          *bufio.Reader
+	reader        *bufio.Reader
 	pastFirstLine bool
 	afterCR       bool // the last line ended in CR, so a LF that follows belongs to that line end
 	err           error
 }
 
-// longestLine is the maximum length of a line, in bytes.
-const longestLine = 32 << 20
+// maxLineBytes is the maximum length of a line, in bytes.
+const maxLineBytes = 32 << 20
 
-func newEventStream(from io.Reader) *eventStream { return &eventStream{from: bufio.NewReader(from)} }
+func newEventStream(from io.Reader) *eventStream { return &eventStream{reader: bufio.NewReader(from)} }
 
 // next returns the next event's data. ok is false at the end. complete is false if the stream ends
 // before the event's blank line.
@@ -38,7 +38,7 @@ func (s *eventStream) next() (data []byte, complete, ok bool) {
 		if string(name) == "data" {
 			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		}
-		if len(data) > WholeLimit {
+		if len(data) > MaxAnswerBytes {
 			s.err = bufio.ErrTooLong
 		}
 	}
@@ -51,7 +51,7 @@ func (s *eventStream) next() (data []byte, complete, ok bool) {
 // line reads the next line. ended reports whether it had a line end.
 func (s *eventStream) line() (line []byte, ended bool) {
 	for {
-		b, err := s.from.ReadByte()
+		b, err := s.reader.ReadByte()
 		switch {
 		case err != nil:
 			s.err = err
@@ -64,7 +64,7 @@ func (s *eventStream) line() (line []byte, ended bool) {
 			return s.withoutMark(line), true
 		}
 		s.afterCR = false
-		if line = append(line, b); len(line) > longestLine {
+		if line = append(line, b); len(line) > maxLineBytes {
 			s.err = bufio.ErrTooLong
 			return nil, false
 		}

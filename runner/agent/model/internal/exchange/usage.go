@@ -78,9 +78,9 @@ func (u *Usage) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// At returns the API's numbers, negative where it gives none. tier is the service tier named by
+// ToModel returns the API's numbers, negative where it gives none. tier is the service tier named by
 // the API.
-func (u *Usage) At(tier Tier) model.Usage {
+func (u *Usage) ToModel(tier Tier) model.Usage {
 	if u == nil {
 		return model.Usage{Input: int64(unknownCount), Output: int64(unknownCount), ServiceTier: string(tier)}
 	}

@@ -48,7 +48,7 @@ func rowOf(cells []string) ([]string, error) {
 			return nil, errors.New("it has no " + name)
 		}
 	}
-	whole, err := wholePrice(row["price"], row["usd_reasoning"])
+	whole, err := isFullPrice(row["price"], row["usd_reasoning"])
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func rowOf(cells []string) ([]string, error) {
 	return kept, nil
 }
 
-// wholePrice reports whether rates are the full price of a model. A router may charge its input and
+// isFullPrice reports whether rates are the full price of a model. A router may charge its input and
 // the model behind it. If reasoning has its own price, the output price is not that of an answer.
-func wholePrice(rates, reasoning string) (bool, error) {
+func isFullPrice(rates, reasoning string) (bool, error) {
 	if rates == "" {
 		return false, nil
 	}

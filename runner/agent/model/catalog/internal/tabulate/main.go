@@ -31,7 +31,7 @@ func main() {
 
 func run(root, api string, from source) error {
 	if api != "" {
-		if err := takeOver(api, filepath.Join(root, sourceFile), from); err != nil {
+		if err := importAPI(api, filepath.Join(root, sourceFile), from); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func run(root, api string, from source) error {
 	return os.WriteFile(filepath.Join(root, catalogFile), table, 0o644)
 }
 
-// takeOver writes the facts of an api.json to the file at path.
-func takeOver(api, path string, from source) error {
+// importAPI writes the facts of an api.json to the file at path.
+func importAPI(api, path string, from source) error {
 	if from.commit == "" || from.date == "" {
 		return errors.New("-api takes -commit and -date: each row says where it is from")
 	}

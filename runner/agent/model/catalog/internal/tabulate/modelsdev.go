@@ -24,22 +24,22 @@ var sourceColumns = []string{
 // source is the commit of models.dev that rows come from, and its date.
 type source struct{ commit, date string }
 
-// published has the fields of a model in api.json that the table needs.
-type published struct {
+// publishedModel has the fields of a model in api.json that the table needs.
+type publishedModel struct {
 	Reasoning bool `json:"reasoning"`
 	Options   []struct {
 		Type   string    `json:"type"`
 		Values []*string `json:"values"`
 	} `json:"reasoning_options"`
-	Calls      bool   `json:"tool_call"`
-	Released   string `json:"release_date"`
-	Status     string `json:"status"`
-	Cost       *cost  `json:"cost"`
-	Limit      struct{ Context, Input, Output int64 }
-	Modalities struct{ Input []string }
-	More       struct {
+	Calls        bool           `json:"tool_call"`
+	Released     string         `json:"release_date"`
+	Status       string         `json:"status"`
+	Cost         *publishedCost `json:"cost"`
+	Limit        struct{ Context, Input, Output int64 }
+	Modalities   struct{ Input []string }
+	Experimental struct {
 		Modes map[string]struct {
-			Cost     *cost `json:"cost"`
+			Cost     *publishedCost `json:"cost"`
 			Provider struct {
 				Body struct {
 					ServiceTier string `json:"service_tier"`
@@ -49,8 +49,8 @@ type published struct {
 	} `json:"experimental"`
 }
 
-// cost is a price in US dollars per million tokens; nil fields are not given.
-type cost struct {
+// publishedCost is a price in US dollars per million tokens; nil fields are not given.
+type publishedCost struct {
 	Input      *float64 `json:"input"`
 	Output     *float64 `json:"output"`
 	Cached     *float64 `json:"cache_read"`
@@ -61,13 +61,13 @@ type cost struct {
 			Type string `json:"type"`
 			Size int64  `json:"size"`
 		} `json:"tier"`
-		cost
+		publishedCost
 	} `json:"tiers"`
 }
 
 // tableOf returns the content of models-dev.tsv for an api.json. It has only models that can call tools.
 func tableOf(api []byte, from source) ([]byte, error) {
-	var all map[string]struct{ Models map[string]published }
+	var all map[string]struct{ Models map[string]publishedModel }
 	if err := json.Unmarshal(api, &all); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func tableOf(api []byte, from source) ([]byte, error) {
 	return table.Bytes(), nil
 }
 
-func (m published) cells() ([]string, error) {
+func (m publishedModel) cells() ([]string, error) {
 	var price, reasoning, tiers string
 	if m.Cost != nil {
 		var err error
@@ -109,12 +109,12 @@ func (m published) cells() ([]string, error) {
 }
 
 // rates returns INPUT/CACHED/CACHE_WRITE/OUTPUT.
-func (c *cost) rates() string {
+func (c *publishedCost) rates() string {
 	return strings.Join([]string{dollars(c.Input), dollars(c.Cached), dollars(c.CacheWrite), dollars(c.Output)}, "/")
 }
 
 // tiers returns the rates above some lengths of the input, as LENGTH:RATES;LENGTH:RATES.
-func (c *cost) tiers() (string, error) {
+func (c *publishedCost) tiers() (string, error) {
 	all := make([]string, len(c.Tiers))
 	for i, t := range c.Tiers {
 		if t.Tier.Type != "" && t.Tier.Type != "context" {
@@ -126,17 +126,17 @@ func (c *cost) tiers() (string, error) {
 }
 
 // services returns the rates of service tiers, as NAME:RATES;NAME:RATES.
-func (m published) services() string {
+func (m publishedModel) services() string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(m.More.Modes)) {
-		if mode := m.More.Modes[name]; mode.Cost != nil && mode.Provider.Body.ServiceTier != "" {
+	for _, name := range slices.Sorted(maps.Keys(m.Experimental.Modes)) {
+		if mode := m.Experimental.Modes[name]; mode.Cost != nil && mode.Provider.Body.ServiceTier != "" {
 			all = append(all, mode.Provider.Body.ServiceTier+":"+mode.Cost.rates())
 		}
 	}
 	return strings.Join(all, ";")
 }
 
-func (m published) efforts() string {
+func (m publishedModel) efforts() string {
 	var all []string
 	for _, option := range m.Options {
 		if option.Type != "effort" {
