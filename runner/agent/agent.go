@@ -438,7 +438,7 @@ type failingRepeats struct {
 	warned bool
 }
 
-// count counts the calls of an answer. A failing call that directly repeats the one before it is skipped.
+// countAnswer counts the calls of an answer. A failing call that directly repeats the one before it is skipped.
 func (r *failingRepeats) countAnswer(calls []tools.Call, results []tools.Result) {
 	for i, call := range calls {
 		failed := results[i].Failed

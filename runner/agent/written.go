@@ -86,7 +86,7 @@ const maxEditFailures = 3
 // editFailures counts consecutive failed edits. Answers without edits do not reset it.
 type editFailures int
 
-// count counts a failed edit, and resets the count after a successful one.
+// countEdit counts a failed edit, and resets the count after a successful one.
 func (t *editFailures) countEdit(call tools.Call, failed bool) {
 	switch {
 	case !isEdit(call):

@@ -82,7 +82,7 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	var starting sync.WaitGroup
 	for i, srv := range s.all {
 		srv.agentSandbox = box
-		if srv.openSession() != nil || srv.lossReason() != "" {
+		if srv.liveSession() != nil || srv.lossReason() != "" {
 			continue
 		}
 		starting.Go(func() { failed[i] = srv.startForAttempt(ctx) })
@@ -259,7 +259,7 @@ func stopOf(name string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }
 
-// folder in the run directory holds the lists and logs of servers and of the embedding program's tools.
+// extensionsFolder in the run directory holds the lists and logs of servers and of the embedding program's tools.
 const extensionsFolder = "extensions"
 
 func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", extensionsFolder, s.name) }

@@ -55,7 +55,7 @@ func (s *server) livesWithRun() bool {
 	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
 
-func (s *server) openSession() *mcp.Session {
+func (s *server) liveSession() *mcp.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session
@@ -205,7 +205,7 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 // recordReady saves the server's list of tools in the run directory, and records the tools offered to the
 // model. It does nothing for a server that does not run.
 func (s *server) recordReady(offered []mcp.Offered) error {
-	if s.openSession() == nil {
+	if s.liveSession() == nil {
 		return nil
 	}
 	raw, err := json.MarshalIndent(s.firstList, "", "  ")
@@ -330,7 +330,7 @@ func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, reas
 		return nil, "The server " + s.name + over + reason
 	}
 	ended := s.recordEnd()
-	session = s.openSession()
+	session = s.liveSession()
 	switch {
 	case session == nil:
 		return nil, "The server " + s.name + " is not there. Go on without it."
@@ -343,7 +343,7 @@ func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, reas
 		}
 		return nil, "The server " + s.name + over + s.markLost(err)
 	}
-	return s.openSession(), ""
+	return s.liveSession(), ""
 }
 
 // restart restarts the server after session has ended for the reason ended.

@@ -102,16 +102,16 @@ func objectOf(call tools.Call) map[string]any {
 // parseObject parses a text that is one JSON object, and returns nil for any other text. It keeps numbers as
 // written.
 func parseObject(raw []byte) map[string]any {
-	var read map[string]any
+	var object map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if d.Decode(&read) != nil {
+	if d.Decode(&object) != nil {
 		return nil
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil
 	}
-	return read
+	return object
 }
 
 // commandText returns the commands of a call as one script. A shell that gets a script counts as that script.
@@ -218,8 +218,8 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 	newInput := map[string]any{}
 	for name, value := range changed {
 		ownName := name
-		for own, claudes := range t.Renamed {
-			if claudes == name {
+		for own, claudeName := range t.Renamed {
+			if claudeName == name {
 				ownName = own
 			}
 		}

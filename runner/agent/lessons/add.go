@@ -140,9 +140,8 @@ func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("
 // isSameLesson reports whether l is the proposed lesson, possibly with commits or blobs added to its evidence.
 func isSameLesson(l, proposed memory.Lesson) bool {
 	evidence := proposed.Evidence
-	for _, e := range l.Evidence {
-		index := slices.IndexFunc(evidence, func(p string) bool { return addsOnlyPin(e, p) })
-		if index < 0 {
+	for _, pinned := range l.Evidence {
+		if !slices.ContainsFunc(evidence, func(unpinned string) bool { return addsOnlyPin(pinned, unpinned) }) {
 			return false
 		}
 	}

@@ -105,6 +105,7 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 // without it. Such a refusal costs only time.
 const maxTierRefusals = 2
 
+// tierBusyTooOften counts a refusal by a full flex tier, and reports whether that was the last one to wait for.
 func (r *Retrying) tierBusyTooOften(failure *Failure, settings Settings) bool {
 	if failure.Kind != TierBusy || settings.ServiceTier != FlexTier {
 		return false

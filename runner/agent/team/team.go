@@ -98,7 +98,7 @@ type member struct {
 	recordedMerges []string    // agents that the recorded wait merged; nil outside a replayed wait
 }
 
-// notice is the news of a child's end, for its starter.
+// endNotice is the news of a child's end, for its starter.
 type endNotice struct {
 	child     *child
 	endStatus agents.Status
@@ -245,7 +245,7 @@ func (c *child) descendants() []*child {
 	return slices.DeleteFunc(slices.Clone(c.starter.team.children), func(other *child) bool { return other == c || !c.ownTeam.isAbove(other) })
 }
 
-// names of started agents, in order.
+// agentNames are the names of started agents, in order.
 var agentNames = []string{
 	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",

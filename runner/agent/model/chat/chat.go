@@ -86,15 +86,15 @@ func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	for name, value := range c.endpoint.Headers {
 		request.Header.Set(name, value)
 	}
-	sent, err := c.client.Do(request)
+	response, err := c.client.Do(request)
 	if err != nil {
 		return nil, exchange.FailureOf(err)
 	}
-	if sent.StatusCode < 300 {
-		return sent, nil
+	if response.StatusCode < 300 {
+		return response, nil
 	}
-	defer sent.Body.Close()
-	return nil, exchange.Refusal(sent)
+	defer response.Body.Close()
+	return nil, exchange.Refusal(response)
 }
 
 // chatChunk is a piece of an answer, or a complete answer.
