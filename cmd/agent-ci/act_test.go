@@ -16,8 +16,7 @@ func TestActionRunsInAct(t *testing.T) {
 	if os.Getenv("AGENT_CI_E2E") == "" {
 		t.Skip("the action is run by act in make e2e only (AGENT_CI_E2E=1)")
 	}
-	root, err := filepath.Abs("../..")
-	noError(t, err)
+	root := must(filepath.Abs("../.."))(t)
 	list := exec.Command("go", "tool", "-modfile=.ci/tools.mod", "-n", "act")
 	list.Dir, list.Stderr = root, os.Stderr
 	act, err := list.Output()

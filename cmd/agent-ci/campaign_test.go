@@ -114,14 +114,12 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	if w.campaign, err = spec.Load("bump.yml", []byte(file), nil); err != nil {
 		t.Fatal(err)
 	}
-	template, err := campaign.JobDigest(w.campaign)
-	noError(t, err)
+	template := must(campaign.JobDigest(w.campaign))(t)
 	for i := range all {
 		all[i].Key = campaign.KeyOf("bump", all[i])
 	}
 	w.plan = &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: template, Made: time.Now(), Claim: claim, Targets: all}
-	ledger, err := campaign.Open(w.ledger(), time.Now)
-	noError(t, err)
+	ledger := must(campaign.Open(w.ledger(), time.Now))(t)
 	defer ledger.Close()
 	noError(t, ledger.Plan(w.plan))
 	return w
@@ -158,8 +156,7 @@ func (w *campaigning) logs() string {
 
 func (w *campaigning) status() campaign.Status {
 	w.t.Helper()
-	state, err := campaign.Read(w.ledger())
-	noError(w.t, err)
+	state := must(campaign.Read(w.ledger()))(w.t)
 	return state.Status(time.Now(), w.campaign, w.plan)
 }
 
@@ -222,11 +219,9 @@ func TestCampaignRunsAreIsolated(t *testing.T) {
 func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
-	client, err := github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token})
-	noError(t, err)
+	client := must(github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token}))(t)
 	to, branch := client.Repository(w.plan.Targets[0].Repository), "agent-ci/"+w.plan.Targets[0].Key
-	base, err := to.Branch(t.Context(), "main")
-	noError(t, err)
+	base := must(to.Branch(t.Context(), "main"))(t)
 	made, err := to.CreateCommit(t.Context(), "Made before.", base.Tree, base.SHA)
 	if err == nil {
 		err = to.CreateBranch(t.Context(), branch, made.SHA)

@@ -52,15 +52,12 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 		t.Skip("a cluster is asked in make e2e-cluster only (AGENT_CI_E2E=1, AGENT_CI_CLUSTER)")
 	}
 	certificates := filepath.Join(folder, "certs", "apiserver.crt")
-	pair, err := tls.LoadX509KeyPair(certificates, filepath.Join(folder, "certs", "apiserver.key"))
-	noError(t, err)
+	pair := must(tls.LoadX509KeyPair(certificates, filepath.Join(folder, "certs", "apiserver.key")))(t)
 	w := &clustered{folder: folder, namespace: namespace, trust: []string{"SSL_CERT_FILE=" + certificates, "GIT_SSL_CAINFO=" + certificates}}
 	w.serve = func(c *campaigning) {
 		c.start = func(server *httptest.Server) {
 			_ = server.Listener.Close()
-			if server.Listener, err = net.Listen("tcp", nodeAddress+":0"); err != nil {
-				t.Fatal(err)
-			}
+			server.Listener = must(net.Listen("tcp", nodeAddress+":0"))(t)
 			server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 			server.StartTLS()
 		}

@@ -33,7 +33,6 @@ func TestCommandsAndFlagsStayFew(t *testing.T) {
 
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
-	out, err := exec.Command(binary, append([]string{"help"}, command...)...).Output()
-	noError(t, err)
+	out := must(exec.Command(binary, append([]string{"help"}, command...)...).Output())(t)
 	return string(out)
 }

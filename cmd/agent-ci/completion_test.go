@@ -17,8 +17,7 @@ import (
 // complete.
 func completionScript(t *testing.T, shell string) (file string) {
 	t.Helper()
-	out, err := exec.Command(binary, "completion", shell).Output()
-	noError(t, err)
+	out := must(exec.Command(binary, "completion", shell).Output())(t)
 	dir := t.TempDir()
 	for _, folder := range []string{"runs", "src"} {
 		noError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
@@ -117,8 +116,7 @@ func TestCompletionOnTerminal(t *testing.T) {
 			cmd := exec.Command(shell.argv[0], shell.argv[1:]...)
 			cmd.Dir = filepath.Dir(file)
 			cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
-			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
-			noError(t, err)
+			terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
 			defer terminal.Close()
 			killLate(t, cmd)
 			// The command is a function that keeps its words, so that nothing runs.
@@ -187,8 +185,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 	needs(t, "bash")
 	file := completionScript(t, "bash")
 	for _, command := range commandNames(t) {
-		help, err := exec.Command(binary, command, "--help").Output()
-		noError(t, err)
+		help := must(exec.Command(binary, command, "--help").Output())(t)
 		want := []string{"--help"}
 		for _, flag := range helpFlag.FindAllStringSubmatch(string(help), -1) {
 			want = append(want, "--"+flag[1])
@@ -205,8 +202,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 // commandNames are the commands that the program lists.
 func commandNames(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command(binary, "help").Output()
-	noError(t, err)
+	out := must(exec.Command(binary, "help").Output())(t)
 	_, list, _ := strings.Cut(string(out), "Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	var names []string

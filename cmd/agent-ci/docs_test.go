@@ -119,8 +119,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	t.Parallel()
 	helps := map[string]string{}
 	for _, name := range commandNames(t) {
-		out, err := exec.Command(binary, name, "--help").Output()
-		noError(t, err)
+		out := must(exec.Command(binary, name, "--help").Output())(t)
 		helps[name] = string(out) + "  --help "
 	}
 	looked := 0
@@ -152,8 +151,7 @@ func TestCommandsPage(t *testing.T) {
 	const file = "../../docs/reference/commands.md"
 	var table, sections strings.Builder
 	for _, name := range commandNames(t) {
-		out, err := exec.Command(binary, name, "--help").Output()
-		noError(t, err)
+		out := must(exec.Command(binary, name, "--help").Output())(t)
 		about, details, _ := strings.Cut(string(out), "\n\n")
 		fmt.Fprintf(&table, "| [`%s`](#%s) | %s |\n", name, name, strings.ToUpper(about[:1])+about[1:])
 		fmt.Fprintf(&sections, "\n## %s\n\n```text\n%s```\n", name, details)

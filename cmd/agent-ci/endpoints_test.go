@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -509,14 +508,12 @@ func TestDoctorFindsEndpointQuirks(t *testing.T) {
 			e := endpoints[name]
 			s := e.serve(t)
 			w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_NAME=some-model")
-			cmd := exec.Command(binary, "doctor", "--online", "--repo", w.dir)
-			cmd.Env, cmd.Dir = w.env, w.dir
-			said, _ := cmd.CombinedOutput() // its status is that of the machine
-			set := regexp.MustCompile(`set in the job: model: \{(?:chat: (\[.*\]), )?(?:tools: ([a-z-]+), )?wire: chat\}`).FindSubmatch(said)
+			said, _ := w.agent("doctor", "--online", "--repo", w.dir) // its status is that of the machine
+			set := regexp.MustCompile(`set in the job: model: \{(?:chat: (\[.*\]), )?(?:tools: ([a-z-]+), )?wire: chat\}`).FindStringSubmatch(said)
 			if set == nil || len(s.asked) > 24 {
 				t.Fatalf("after %d requests doctor says:\n%s\nrefused: %q", len(s.asked), said, s.refusals())
 			}
-			printed, printedTools := cmp.Or(string(set[1]), "[]"), cmp.Or(string(set[2]), "function")
+			printed, printedTools := cmp.Or(set[1], "[]"), cmp.Or(set[2], "function")
 			if printedTools != tools {
 				t.Errorf("doctor prints model.tools: %s, and docs/reference/model.md has %s", printedTools, tools)
 			}
@@ -540,9 +537,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	w.write("repo/log.txt", "begin\n")
 	repo := filepath.Join(w.dir, "repo")
 	w.repository(repo)
-	cmd := exec.Command(binary, "run", "job.yml", "--repo", repo, "--out", "out", "--publish", "local", "--set", "model.tools="+tools)
-	cmd.Env, cmd.Dir = w.env, w.dir
-	said, err := cmd.CombinedOutput()
+	said, err := w.agent("run", "job.yml", "--repo", repo, "--out", "out", "--publish", "local", "--set", "model.tools="+tools)
 	if err != nil || w.git(repo, "show", "agent-ci/made:made.txt") != "made" {
 		t.Fatalf("the run ended in %v:\n%s\nrefused: %q", err, said, s.refusals())
 	}
@@ -561,9 +556,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 			warned = append(warned, warning.Message)
 		}
 	}
-	replayed := exec.Command(binary, "replay", "out", "--frozen", "--quiet")
-	replayed.Env, replayed.Dir = w.env, w.dir
-	if out, err := replayed.CombinedOutput(); err != nil || !strings.Contains(string(out), ", 0 differences") {
+	if out, err := w.agent("replay", "out", "--frozen", "--quiet"); err != nil || !strings.Contains(out, ", 0 differences") {
 		t.Errorf("the replay: %v\n%s", err, out)
 	}
 	return warned

@@ -54,8 +54,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 // play plays a session. It gives the events of the run and what stands for the paths of the run.
 func play(t *testing.T, session, setting string) (events []transcript.Event, paths *strings.Replacer) {
 	t.Helper()
-	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}})
-	noError(t, err)
+	server := must(modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}}))(t)
 	defer server.Close()
 	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 	if printed, err := playingRun(t, server.BaseURL(), repo, out, setting).CombinedOutput(); err != nil {
@@ -103,11 +102,9 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8D
 // writes to.
 func widgets(t *testing.T) string {
 	t.Helper()
-	pixels, err := base64.StdEncoding.DecodeString(picture)
-	noError(t, err)
+	pixels := must(base64.StdEncoding.DecodeString(picture))(t)
 	w := newWorkshop(t)
-	dir, err := filepath.EvalSymlinks(w.dir)
-	noError(t, err)
+	dir := must(filepath.EvalSymlinks(w.dir))(t)
 	for name, text := range map[string]string{
 		"greet.sh": "echo hello nobody\n", "define.sh": definer, ".gitignore": "held\n", "four.png": string(pixels),
 		".agents/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How greetings are written here.\n---\nIn lower-case letters.\n",

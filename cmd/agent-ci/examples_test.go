@@ -20,12 +20,10 @@ const examples = "../../examples/"
 
 // TestExampleCronAndDemoRun runs the line of the crontab as cron does, and the demo.
 func TestExampleCronAndDemoRun(t *testing.T) {
-	root, err := filepath.Abs(examples)
-	noError(t, err)
+	root := must(filepath.Abs(examples))(t)
 	// The demo's session waits half a minute for go test, which an empty cache may
 	// take longer than.
-	cache, err := exec.Command("go", "env", "GOCACHE").Output()
-	noError(t, err)
+	cache := must(exec.Command("go", "env", "GOCACHE").Output())(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "examples"), Cmds: scriptCommands(), Condition: condition,
 		Setup: func(env *testscript.Env) error {
@@ -243,8 +241,7 @@ func TestImageScriptCallsDocker(t *testing.T) {
 	t.Parallel()
 	bin, work := t.TempDir(), t.TempDir()
 	noError(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755))
-	script, err := filepath.Abs(examples + "image/run.sh")
-	noError(t, err)
+	script := must(filepath.Abs(examples + "image/run.sh"))(t)
 	run := exec.Command(script, "run", "--issue", "octo-org/widgets#7")
 	run.Dir = work
 	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "PWD=" + work, "OPENAI_API_KEY=sk-secret", "GITHUB_TOKEN=ghp-secret"}

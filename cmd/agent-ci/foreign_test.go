@@ -96,8 +96,7 @@ func rechain(t *testing.T, dir string, kind transcript.Type, change func(data js
 		if e.Prev = head; e.Type == kind {
 			e.Data = change(e.Data)
 		}
-		line, err := e.Line()
-		noError(t, err)
+		line := must(e.Line())(t)
 		head = fmt.Sprintf("%x", sha256.Sum256(line))
 		chain.WriteString(string(line) + "\n")
 	}

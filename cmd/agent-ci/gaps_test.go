@@ -129,8 +129,7 @@ type jobSchema struct {
 // schemaAt returns the schema of a key of the job file; * stands for any name.
 func schemaAt(t *testing.T, path ...string) *jobSchema {
 	t.Helper()
-	raw, err := exec.Command(binary, "schema").Output()
-	noError(t, err)
+	raw := must(exec.Command(binary, "schema").Output())(t)
 	at := &jobSchema{}
 	noError(t, json.Unmarshal(raw, at))
 	for _, name := range path {
@@ -185,8 +184,7 @@ func TestGapClaimsLinkToGapsPage(t *testing.T) {
 	delete(texts, gapsPage)
 	delete(texts, "CHANGELOG.md") // what was so once
 	for _, name := range commandNames(t) {
-		out, err := exec.Command(binary, name, "--help").Output()
-		noError(t, err)
+		out := must(exec.Command(binary, name, "--help").Output())(t)
 		texts["agent-ci "+name+" --help"] = string(out)
 	}
 	for from, text := range texts {

@@ -92,8 +92,7 @@ func (w *publishing) hostile(in string, filters bool) {
 		text.WriteString("[filter \"evil\"]\n\tclean = " + evil + " filter\n\tsmudge = " + evil + " filter\n\trequired = true\n")
 		attributes = "* diff=evil merge=evil filter=evil\n"
 	}
-	f, err := os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	noError(w.t, err)
+	f := must(os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0))(w.t)
 	defer f.Close()
 	if _, err := f.WriteString(strings.ReplaceAll(text.String(), "\x00", "%")); err != nil {
 		w.t.Fatal(err)
@@ -198,8 +197,7 @@ func (w *publishing) gitStarting(dir string, args ...string) {
 // proxy. A run does what it does without them, or refuses.
 func TestCheckoutCannotRedirectRun(t *testing.T) {
 	t.Parallel()
-	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	elsewhere := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var called atomic.Int64
 	go func() {
 		for {

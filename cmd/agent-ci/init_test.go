@@ -46,14 +46,12 @@ func TestInitAsksAtTerminal(t *testing.T) {
 	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { authorization = r.Header.Get("Authorization") }))
 	defer provider.Close()
 
-	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token})
-	noError(t, err)
+	client := must(github.New(github.Options{APIURL: forge.APIURL, Token: token}))(t)
 	noError(t, client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"))
 	cmd := exec.Command(binary, "init", "--github")
 	cmd.Dir = seed.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_API_URL=" + forge.APIURL, "GITHUB_SERVER_URL=" + forge.URL}
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
-	noError(t, err)
+	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	var said bytes.Buffer
@@ -95,8 +93,7 @@ func TestInitAsksNothingWithoutTerminal(t *testing.T) {
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	terminal, err := pty.Start(cmd)
-	noError(t, err)
+	terminal := must(pty.Start(cmd))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "there is no GitHub token") {

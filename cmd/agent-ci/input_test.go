@@ -30,8 +30,7 @@ func exitSignalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	out := filepath.Join(t.TempDir(), "run")
 	argv := append(by, binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	input, err := cmd.StdinPipe()
-	noError(t, err)
+	input := must(cmd.StdinPipe())(t)
 	defer input.Close()
 	var told strings.Builder
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &told, &told
@@ -81,8 +80,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 			}
 		})
 	}
-	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	noError(t, err)
+	writer := must(os.OpenFile(pipe, os.O_RDWR, 0))(t)
 	defer writer.Close()
 	out := filepath.Join(t.TempDir(), "run")
 	cmd := exec.Command(binary, "run", pipe, "--quiet", "--out", out)

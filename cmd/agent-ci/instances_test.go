@@ -92,8 +92,7 @@ func (i *instance) takeFix(from tree) {
 // keepToolchains has programs find what they need of the user's folder, and what Go compiled before.
 func (w *workshop) keepToolchains() {
 	w.t.Helper()
-	home, err := os.UserHomeDir()
-	noError(w.t, err)
+	home := must(os.UserHomeDir())(w.t)
 	for name, folder := range map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv"} {
 		if path := filepath.Join(home, folder); exists(path) {
 			w.env = append(w.env, name+"="+path)

@@ -433,8 +433,7 @@ func dataOf[T any](t *testing.T, e transcript.Event) (data T) {
 // leftOf is what is left of a run on the machine: processes, mounts, and copies of its tree.
 func (w *killWorld) leftOf(out string) (left []string) {
 	w.t.Helper()
-	dir, err := filepath.EvalSymlinks(filepath.Join(w.dir, out))
-	noError(w.t, err)
+	dir := must(filepath.EvalSymlinks(filepath.Join(w.dir, out)))(w.t)
 	copies, _ := filepath.Glob(filepath.Join(dir, "state", "sandboxes", "agent-*"))
 	for _, each := range copies {
 		left = append(left, "folder "+each)

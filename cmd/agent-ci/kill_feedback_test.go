@@ -48,10 +48,7 @@ func TestKilledAtEachRequestOfAReview(t *testing.T) {
 	for n := 0; ; n += every(5) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
-			repository := forge.AddRepository("octo-org", name)
-			repo := w.checkout(name)
-			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-			w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
+			repository, repo := w.forgeCheckout(forge, address, name)
 			w.proposeFeature(forge, repo, repository)
 			text, killed := w.untilReviewed(gate, n, after, repo, "run-"+name)
 			reviews, onLines := repository.Reviews(1), repository.ReviewComments(1)
@@ -83,8 +80,7 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`))
 	noError(w.t, err)
 	request.Header.Set("Authorization", "Bearer "+forge.Token)
-	response, err := http.DefaultClient.Do(request)
-	noError(w.t, err)
+	response := must(http.DefaultClient.Do(request))(w.t)
 	response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		w.t.Fatal(response.Status)
@@ -132,9 +128,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 	for n := 0; n <= last; n = max(first, n+1) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
-			repository := forge.AddRepository("octo-org", name)
-			repo := w.checkout(name)
-			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+			repository, repo := w.forgeCheckout(forge, address, name)
 			w.proposeFeature(forge, repo, repository)
 			w.askOnPull(repository)
 			asked = nil

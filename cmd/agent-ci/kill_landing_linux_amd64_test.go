@@ -244,8 +244,7 @@ turns:
   - output: [{say: Done.}]
 `)
 	runAside := func(n int, repo, out string) (steps, string, bool) {
-		gitDir, err := os.Open(filepath.Join(repo, ".git"))
-		noError(t, err)
+		gitDir := must(os.Open(filepath.Join(repo, ".git")))(t)
 		defer gitDir.Close() // ends the other run
 		noError(t, syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH))
 		s := steps{from: "refs/heads/agent-ci", folder: repo, at: n}
@@ -321,8 +320,7 @@ func (w *killWorld) has(repo string) string {
 // stepped runs agent-ci on the base main by steps.
 func (w *killWorld) stepped(s *steps, mode, repo, out string) (text string, ended bool) {
 	w.t.Helper()
-	log, err := os.Create(filepath.Join(w.dir, out+".log"))
-	noError(w.t, err)
+	log := must(os.Create(filepath.Join(w.dir, out+".log")))(w.t)
 	defer log.Close()
 	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--set", "name=task", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", mode, "--out", out)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, log, log

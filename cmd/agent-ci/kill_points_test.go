@@ -92,6 +92,15 @@ func (w *killWorld) throughGate(gate *deadly, forge *forgetest.Forge, model http
 	return server.URL
 }
 
+// forgeCheckout adds a repository to the forge, and gives it with a checkout whose origin is at an address.
+func (w *killWorld) forgeCheckout(forge *forgetest.Forge, address, name string) (repository *forgetest.Repository, repo string) {
+	w.t.Helper()
+	repository, repo = forge.AddRepository("octo-org", name), w.checkout(name)
+	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
+	return repository, repo
+}
+
 // plan is aim for something else than a kill.
 func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Process)) {
 	d.mu.Lock()
@@ -135,10 +144,7 @@ func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 	for n := 0; ; n += every(3) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
-			repository := forge.AddRepository("octo-org", name)
-			repo := w.checkout(name)
-			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-			w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
+			repository, repo := w.forgeCheckout(forge, address, name)
 			if moved {
 				w.moveBase(repo, repository.Dir)
 			}
@@ -329,10 +335,7 @@ func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Point
 	}))
 	w.t.Cleanup(server.Close)
 	w.env = append(w.env, "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL), "GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
-	repository, repo = forge.AddRepository("octo-org", "widgets"), w.checkout("repo")
-	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-	w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/widgets.git")
-	return repository, repo
+	return w.forgeCheckout(forge, server.URL, "widgets")
 }
 
 // TestKilledAfterRecordedEnd stops a run that has pushed its commit before it opens the pull
@@ -427,10 +430,7 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 	address := w.throughGate(gate, forge, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { steps.ServeHTTP(rw, r) }))
 	for n := 8; ; n += every(4) {
 		name := fmt.Sprintf("widgets-%d", n)
-		repository := forge.AddRepository("octo-org", name)
-		repo := w.checkout(name)
-		w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-		w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
+		repository, repo := w.forgeCheckout(forge, address, name)
 		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
 		steps = 2
 		gate.aim(nil, 0, false)

@@ -196,8 +196,7 @@ func (r aRun) run(t *testing.T) (transcript string) {
 // a port that is free beforehand, and says when it listens.
 func serveEverything(t *testing.T, program string) (address string) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	free := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
 	server := exec.Command("node", program, "streamableHttp")

@@ -94,19 +94,16 @@ func TestOnlyOutsideStartsPrograms(t *testing.T) {
 // startsOf lists the names of starters that the files of a package use, for any system.
 func startsOf(t *testing.T, dir, folder string) (all []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	noError(t, err)
+	names := must(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		noError(t, err)
+		file := must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		place := folder + filepath.Base(name)
 		imported := map[string]string{}
 		for _, spec := range file.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			noError(t, err)
+			path := must(strconv.Unquote(spec.Path.Value))(t)
 			as := regexp.MustCompile(`(/v[0-9]+)?$`).ReplaceAllString(path, "")
 			as = strings.TrimPrefix(as[strings.LastIndexByte(as, '/')+1:], "go-")
 			if spec.Name != nil {

@@ -179,11 +179,9 @@ func (p *played) inCopy() *gitops.ChangeSet {
 	if len(p.setup) > 0 {
 		p.replace(p.r, p.in("twin"), p.in("seen/set-up"))
 	}
-	snapshot, err := checkout.Snapshot(p.t.Context())
-	noError(p.r, err)
+	snapshot := must(checkout.Snapshot(p.t.Context()))(p.r)
 	p.replace(p.r, p.in("twin"), p.in("seen/tree"))
-	change, err := checkout.Changes(p.t.Context(), snapshot)
-	noError(p.r, err)
+	change := must(checkout.Changes(p.t.Context(), snapshot))(p.r)
 	return change
 }
 
@@ -191,12 +189,10 @@ func (p *played) inCopy() *gitops.ChangeSet {
 func (p *played) landed(want *gitops.ChangeSet) {
 	seed := p.open(p.r, p.seed) // what was not tracked there is what was not in the checkout
 	defer seed.Close()
-	snapshot, err := seed.Snapshot(p.t.Context())
-	noError(p.r, err)
+	snapshot := must(seed.Snapshot(p.t.Context()))(p.r)
 	checkout := p.open(p.r, p.in("repo"))
 	defer checkout.Close()
-	got, err := checkout.Changes(p.t.Context(), snapshot)
-	noError(p.r, err)
+	got := must(checkout.Changes(p.t.Context(), snapshot))(p.r)
 	p.same("the change in the checkout", wordsOf(want), wordsOf(got))
 	after := differing(p.before, statsBelow(p.r, p.in("repo")))
 	for _, file := range want.Files {

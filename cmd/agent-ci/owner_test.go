@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,9 +20,7 @@ func TestRootWorksInForeignCheckout(t *testing.T) {
 	w.repository(checkout)
 	w.write("greet.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo hello >greeting.txt'}}]\n  - output: [{say: Done.}]\n")
 	noError(t, os.Chown(checkout, 65534, 65534))
-	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--repo", checkout, "--replay", filepath.Join(w.dir, "greet.yml"), "--out", filepath.Join(w.dir, "run"), "--publish", "none")
-	cmd.Env, cmd.Dir = w.env, w.dir
-	if told, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(told), "changed/left_in_checkout") {
+	if told, err := w.agent("run", "--prompt", "x", "--quiet", "--repo", checkout, "--replay", filepath.Join(w.dir, "greet.yml"), "--out", filepath.Join(w.dir, "run"), "--publish", "none"); err != nil || !strings.Contains(told, "changed/left_in_checkout") {
 		t.Fatalf("%v\n%s", err, told)
 	}
 	if raw, err := os.ReadFile(filepath.Join(checkout, "greeting.txt")); string(raw) != "hello\n" {

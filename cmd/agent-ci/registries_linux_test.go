@@ -130,8 +130,7 @@ func mavenRepository(*testing.T) http.Handler {
 
 // gitServer serves the repositories of a folder, to fetch and to push.
 func gitServer(t *testing.T, folder string) http.Handler {
-	program, err := exec.Command("git", "--exec-path").Output()
-	noError(t, err)
+	program := must(exec.Command("git", "--exec-path").Output())(t)
 	return guarded(basic("x-access-token", registryToken), &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(program)), "git-http-backend"), Root: "/",
 		Env: []string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=somebody", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"},
@@ -170,8 +169,7 @@ func zippedFiles(t *testing.T, content []file) []byte {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	for _, f := range content {
-		to, err := w.Create(f.name)
-		noError(t, err)
+		to := must(w.Create(f.name))(t)
 		if _, err := to.Write([]byte(f.text)); err != nil {
 			t.Fatal(err)
 		}

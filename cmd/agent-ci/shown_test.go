@@ -34,8 +34,7 @@ func TestRunForPictures(t *testing.T) {
 	if err != nil || absErr != nil {
 		t.Fatal(err, absErr)
 	}
-	cache, err := exec.Command("go", "env", "GOCACHE").Output()
-	noError(t, err)
+	cache := must(exec.Command("go", "env", "GOCACHE").Output())(t)
 	w := newWorkshop(t, "GOCACHE="+strings.TrimSpace(string(cache)))
 	checkout := filepath.Join(w.dir, "widgets")
 	noError(t, os.CopyFS(checkout, os.DirFS(filepath.Join(example, "repository"))))

@@ -80,8 +80,7 @@ func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != uncon
 // besiegers are the programs of a siege where every user finds them.
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
-	built, err := programs.intruder()
-	noError(t, err)
+	built := must(programs.intruder())(t)
 	folder = sandboxtest.Place(t, sandbox.RemoveScratch)
 	for name, path := range map[string]string{"agent-ci": binary, "intruder": built} {
 		noError(t, os.WriteFile(filepath.Join(folder, name), []byte(read(t, path)), 0o755))
@@ -93,8 +92,7 @@ func besiegers(t *testing.T) (folder string) {
 func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	t.Helper()
 	base := sandboxtest.Place(t, sandbox.RemoveScratch)
-	world, err := attempts.NewWorld(base)
-	noError(t, err)
+	world := must(attempts.NewWorld(base))(t)
 	s := &siege{tier: tier, user: user, world: world, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,

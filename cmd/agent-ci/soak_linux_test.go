@@ -51,13 +51,11 @@ func soaking(t *testing.T) soakPlan {
 	t.Helper()
 	plan := soakPlan{seed: 1, runs: 6, workers: runtime.GOMAXPROCS(0)}
 	if text := os.Getenv("AGENT_CI_SOAK"); text != "" {
-		length, err := time.ParseDuration(text)
-		noError(t, err)
+		length := must(time.ParseDuration(text))(t)
 		plan.until, plan.runs, plan.seed = time.Now().Add(length), 0, uint64(rand.Uint32())
 	}
 	if text := os.Getenv("AGENT_CI_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		noError(t, err)
+		seed := must(strconv.ParseUint(text, 10, 64))(t)
 		plan.seed = seed
 	}
 	return plan
@@ -180,8 +178,7 @@ func TestSoakCases(t *testing.T) {
 	}
 	programs := besiegers(t)
 	for _, path := range cases {
-		q, err := readSequence(path)
-		noError(t, err)
+		q := must(readSequence(path))(t)
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+name, func(t *testing.T) {
 				t.Parallel()

@@ -27,8 +27,7 @@ func (w *workshop) sit(env []string, args ...string) *sitting {
 	w.t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Dir, cmd.Env = filepath.Join(w.dir, "widgets"), append(slices.Clone(w.env), env...)
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
-	noError(w.t, err)
+	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100}))(w.t)
 	killLate(w.t, cmd)
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Kill()

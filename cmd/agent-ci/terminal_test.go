@@ -23,8 +23,7 @@ func TestSandboxOnATerminal(t *testing.T) {
 	if confines() == sandbox.LevelNone {
 		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101})
-	noError(t, err)
+	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101}))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	lines := bufio.NewReader(terminal)

@@ -3,7 +3,6 @@ package main_test
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -262,9 +261,7 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	for name, file := range files {
 		w.writeJSON(name, file)
 	}
-	cmd := exec.Command(binary, "run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--quiet")
-	cmd.Env, cmd.Dir = w.env, w.dir
-	printed, _ := cmd.CombinedOutput()
+	printed, _ := w.agent("run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--quiet")
 	came.read(w, out, printed)
 	if came.WorkTree != way {
 		w.t.Errorf("commands worked in %q, not in %q:\n%s", came.WorkTree, way, printed)
@@ -288,7 +285,7 @@ func (c *toolchain) caches(w *workshop) []string {
 	return nil
 }
 
-func (came *cameOf) read(w *workshop, out string, printed []byte) {
+func (came *cameOf) read(w *workshop, out, printed string) {
 	w.t.Helper()
 	var result struct {
 		Outcome, Reason string
@@ -296,32 +293,20 @@ func (came *cameOf) read(w *workshop, out string, printed []byte) {
 			WorkTree string `json:"work_tree"`
 		}
 	}
-	raw, err := os.ReadFile(filepath.Join(out, "result.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &result)
-	}
-	if err != nil {
-		w.t.Fatalf("%v: %s", err, printed)
-	}
+	w.t.Log(printed)
+	readJSON(w.t, filepath.Join(out, "result.json"), &result)
 	came.Outcome, came.Reason, came.WorkTree = result.Outcome, result.Reason, result.Sandbox.WorkTree
 	for _, event := range readEvents(w.t, filepath.Join(out, "transcript.jsonl")) {
-		var setup transcript.Setup
-		var call transcript.ToolFinished
-		var table transcript.Verify
 		switch event.Type {
 		case transcript.TypeSetup:
-			err = json.Unmarshal(event.Data, &setup)
-			came.Ends = append(came.Ends, fmt.Sprint(setup.ExitCode))
+			came.Ends = append(came.Ends, fmt.Sprint(dataOf[transcript.Setup](w.t, event).ExitCode))
 		case transcript.TypeToolFinished:
-			err = json.Unmarshal(event.Data, &call)
-			came.Ends = append(came.Ends, fmt.Sprint(call.Detail["exit_code"]))
+			came.Ends = append(came.Ends, fmt.Sprint(dataOf[transcript.ToolFinished](w.t, event).Detail["exit_code"]))
 		case transcript.TypeVerify:
-			err = json.Unmarshal(event.Data, &table)
 			came.Checks = nil
-			for _, row := range table.Rows {
+			for _, row := range dataOf[transcript.Verify](w.t, event).Rows {
 				came.Checks = append(came.Checks, fmt.Sprintf("%s: %s, %s", row.Name, row.Before, row.After))
 			}
 		}
-		noError(w.t, err)
 	}
 }

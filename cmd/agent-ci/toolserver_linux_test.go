@@ -28,8 +28,7 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	server, err := programs.toolserver()
-	noError(t, err)
+	server := must(programs.toolserver())(t)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
 	r := toolServerRun{workshop: newWorkshop(t), path: filepath.Join(seen, "pipe")}
 	program := filepath.Join(seen, "toolserver")
@@ -65,8 +64,7 @@ func (r *toolServerRun) reach(t *testing.T) {
 func (r *toolServerRun) answer(t *testing.T) {
 	t.Helper()
 	const key = "sk-test-0123456789abcdef"
-	server, err := modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key})
-	noError(t, err)
+	server := must(modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key}))(t)
 	t.Cleanup(server.Close)
 	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
 }

@@ -24,15 +24,26 @@ type workshop struct {
 // time would go there.
 const lazyGC = "GOGC=400"
 
-// noError ends a test at an error.
-func noError(t interface {
+// failing is a test that can fail: a *testing.T or a *rapid.T.
+type failing interface {
 	Helper()
 	Fatal(arguments ...any)
-}, err error,
-) {
+}
+
+// noError ends a test at an error.
+func noError(t failing, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// must returns a function that ends a test at an error, and else returns the value: must(os.Getwd())(t).
+func must[T any](value T, err error) func(failing) T {
+	return func(t failing) T {
+		t.Helper()
+		noError(t, err)
+		return value
 	}
 }
 

@@ -19,8 +19,7 @@ func TestEveryToolInEditFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"diff", "udiff", "whole"} {
 		t.Run(format, func(t *testing.T) {
-			server, err := modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{})
-			noError(t, err)
+			server := must(modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{}))(t)
 			defer server.Close()
 			repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 			cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", "model.tools=aider-"+format)

@@ -160,8 +160,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	dir := installFromNPM(t, t.TempDir(), yamlPackage, ajvPackage)
 	schemas := map[string]string{}
 	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "campaign"}} {
-		out, err := exec.Command(binary, args...).Output()
-		noError(t, err)
+		out := must(exec.Command(binary, args...).Output())(t)
 		schemas[name] = filepath.Join(dir, name+".json")
 		write(t, schemas[name], string(out))
 	}
@@ -172,8 +171,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	}
 	var all []asked
 	for path, text := range yamlFiles(t) {
-		file, err := filepath.Abs(path)
-		noError(t, err)
+		file := must(filepath.Abs(path))(t)
 		switch {
 		case strings.Contains(text, "\ntargets:"):
 			all = append(all, asked{schemas["campaign"], file})
@@ -188,8 +186,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	}
 	check := func(of []asked) string {
 		t.Helper()
-		list, err := json.Marshal(of)
-		noError(t, err)
+		list := must(json.Marshal(of))(t)
 		node := exec.Command("node", "check.js")
 		node.Dir, node.Stdin = dir, strings.NewReader(string(list))
 		var said strings.Builder

@@ -30,9 +30,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 		bodies[i] = r.Body
 	}
 	raw, err := json.Marshal(bodies)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = []string{bareVariable + "=" + server.BaseURL() + "/responses", "PATH=" + os.Getenv("PATH")}
 	cmd.Stdin, cmd.Dir = bytes.NewReader(raw), b.TempDir()
@@ -43,9 +41,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 		b.Fatalf("the bare loop: %v\n%s", err, said.Bytes())
 	}
 	var took bareTimes
-	if err := json.Unmarshal(answer, &took); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, json.Unmarshal(answer, &took))
 	if faults := server.Faults(); len(faults) > 0 {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}

@@ -23,19 +23,13 @@ func BenchmarkSizeOfTheProgram(b *testing.B) {
 	for b.Loop() {
 		size, compressed = 0, 0
 		f, err := os.Open(*binary)
-		if err != nil {
-			b.Fatal(err)
-		}
+		noError(b, err)
 		zip, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-		if err != nil {
-			b.Fatal(err)
-		}
+		noError(b, err)
 		if _, err := io.Copy(io.MultiWriter(&size, zip), f); err != nil {
 			b.Fatal(err)
 		}
-		if err := zip.Close(); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, zip.Close())
 		f.Close()
 	}
 	results.bytes("the program", int64(size), mostProgram)
@@ -65,20 +59,14 @@ func BenchmarkApplyPatchProgram(b *testing.B) {
 	dir := b.TempDir()
 	name := filepath.Join(dir, "apply_patch")
 	program, err := filepath.Abs(*binary)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Symlink(program, name); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
+	noError(b, os.Symlink(program, name))
 	file := filepath.Join(dir, "file")
 	var took []time.Duration
 	for b.Loop() {
 		took = nil
 		for range runs {
-			if err := os.WriteFile(file, []byte(old.String()), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			noError(b, os.WriteFile(file, []byte(old.String()), 0o600))
 			cmd := exec.CommandContext(b.Context(), name)
 			cmd.Dir, cmd.Stdin = dir, strings.NewReader(patch.String())
 			began := time.Now()

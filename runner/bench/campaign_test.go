@@ -82,9 +82,7 @@ job:
   limits: {time: 5m}
 `, atOnce, changedFile)
 	for name, content := range map[string]string{"campaign.yml": text, "targets.txt": listed} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600))
 	}
 	plan := exec.CommandContext(b.Context(), program, "campaign", "plan", "campaign.yml", "--ledger", "ledger")
 	plan.Dir, plan.Env = c.dir, c.environ
@@ -102,9 +100,7 @@ func (c *campaignRun) memory(b *testing.B) (waiting, most int64) {
 	c.model.asked, c.model.answer = asked, answer
 	run, said := exec.CommandContext(b.Context(), c.program, "campaign", "run", "campaign.yml", "--ledger", "ledger", "--publish", "local"), bytes.Buffer{}
 	run.Dir, run.Env, run.Stderr = c.dir, c.environ, &said
-	if err := run.Start(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, run.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
 	look := time.NewTicker(50 * time.Millisecond)

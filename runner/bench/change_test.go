@@ -83,9 +83,7 @@ func (t *table) withCheck(without, with []sighting, goal float64) {
 // tell that it alone changed.
 func commitWithGit(b *testing.B, repository string, i int) time.Duration {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join(repository, changedFile), fmt.Appendf(nil, "changed for git %d\n", i), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, os.WriteFile(filepath.Join(repository, changedFile), fmt.Appendf(nil, "changed for git %d\n", i), 0o644))
 	began := time.Now()
 	git(b, repository, "add", "-A")
 	git(b, repository, "commit", "--quiet", "--message", "change")

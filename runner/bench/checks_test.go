@@ -48,15 +48,11 @@ func (p checked) measure(b *testing.B) {
 		map[string]any{"output": []any{map[string]any{"call": "exec_command", "arguments": map[string]any{"cmd": p.patch(b), "yield_time_ms": 30_000}}}},
 		map[string]any{"output": []any{map[string]string{"say": "Done."}}},
 	}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	job, err := json.Marshal(map[string]any{
 		"version": 1, "name": "bench", "task": map[string]string{"prompt": "Measure."}, "verify": []any{map[string]any{"name": "check", "run": p.check, "proves": true}},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	writeAll(b, at, map[string]string{"job.yml": string(job)})
 	out := filepath.Join(at, "out")
 	seen := program{
@@ -64,9 +60,7 @@ func (p checked) measure(b *testing.B) {
 		env: p.env(filepath.Join(at, "home")), args: []string{"--publish", "none", "--no-baseline-cache"},
 	}.run(b)
 	executions, err := filepath.Glob(filepath.Join(out, "outputs", "*-check.log"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	const most = 5
 	if len(executions) != most {
 		b.Fatalf("the check ran %d times: %q", len(executions), executions)
@@ -159,12 +153,8 @@ func writeAll(b *testing.B, dir string, all map[string]string) {
 	b.Helper()
 	for name, text := range all {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, os.MkdirAll(filepath.Dir(path), 0o755))
+		noError(b, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 

@@ -71,9 +71,7 @@ done
 func statusInside(b *testing.B, repository, out string) []time.Duration {
 	b.Helper()
 	arguments, err := json.Marshal(map[string]any{"cmd": statusScript, "yield_time_ms": 30_000})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	session := fmt.Sprintf("version: 1\nturns:\n  - output: [{call: exec_command, arguments: %s}]\n  - output: [{say: Done.}]\n", arguments)
 	program{dir: repository, session: session, out: out, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b)
 	return statusTimes(b, outputOfCall(b, filepath.Join(out, "transcript.jsonl")))
@@ -85,9 +83,7 @@ func statusOutside(b *testing.B, repository string) []time.Duration {
 	cmd.Dir = repository
 	cmd.Env = append(gitEnvironment(), "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"))
 	said, err := cmd.Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	return statusTimes(b, string(said))
 }
 
@@ -110,9 +106,7 @@ func statusTimes(b *testing.B, said string) (times []time.Duration) {
 func outputOfCall(b *testing.B, path string) (output string) {
 	b.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, eventlog.MaxLine)
@@ -125,9 +119,7 @@ func outputOfCall(b *testing.B, path string) (output string) {
 			output = event.Data.Output
 		}
 	}
-	if err := lines.Err(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, lines.Err())
 	return output
 }
 

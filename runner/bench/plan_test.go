@@ -36,9 +36,7 @@ func BenchmarkPlanOfACampaign(b *testing.B) {
 		dir := b.TempDir()
 		text := "version: 1\nname: bump\ntargets: " + from.targets + "\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }}.\"}}\n"
 		for name, content := range map[string]string{"campaign.yml": text, "targets.txt": listed} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			noError(b, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 		before := len(server.Requests())
 		cmd := exec.CommandContext(b.Context(), program, "campaign", "plan", "campaign.yml", "--ledger", "ledger", "--format", "json")

@@ -33,18 +33,12 @@ func compose(b *testing.B, path string) time.Duration {
 	b.Helper()
 	began := time.Now()
 	f, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	defer f.Close()
 	view, err := transcript.FoldWithEntries(f, body.Excerpts)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	posts, err := body.Compose(view, body.Options{Comments: body.MaxComments})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	if len(posts.Comments) != body.MaxComments {
 		b.Fatalf("there are %d comments", len(posts.Comments))
 	}
@@ -57,9 +51,7 @@ func longTranscript(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "transcript.jsonl")
 	log, err := eventlog.Create(path, eventlog.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	add := func(kind transcript.Type, data any) {
 		if _, err := log.Append(kind, data); err != nil {
 			b.Fatal(err)
@@ -75,8 +67,6 @@ func longTranscript(b *testing.B, events int) string {
 		add(transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: "exec_command", Input: `{"cmd":"sed -n 1,70p internal/run.go"}`})
 		add(transcript.TypeToolFinished, transcript.ToolFinished{Turn: turn, CallID: id, Tool: "exec_command", Output: output, Detail: map[string]any{"exit_code": 0}})
 	}
-	if err := log.Close(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, log.Close())
 	return path
 }

@@ -52,9 +52,7 @@ func copyByHand(b *testing.B, repository string) (took time.Duration) {
 			b.Fatalf("cp: %v\n%s", err, out)
 		}
 		took = time.Since(began)
-		if err := os.RemoveAll(to); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, os.RemoveAll(to))
 	}
 	return took
 }

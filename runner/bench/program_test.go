@@ -89,9 +89,7 @@ func (p program) start(b *testing.B) *underway {
 	u.watch = p.watched(b, u.server.BaseURL(), u.out)
 	u.watch.Stdout, u.watch.Stderr = &u.answer, &u.said
 	u.began = time.Now()
-	if err := u.watch.Start(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, u.watch.Start())
 	return u
 }
 
@@ -111,9 +109,7 @@ func (u *underway) end(b *testing.B) sighting {
 	}
 	u.server.Close()
 	var seen sighting
-	if err := json.Unmarshal(u.answer.Bytes(), &seen); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, json.Unmarshal(u.answer.Bytes(), &seen))
 	if seen.Status != 0 {
 		b.Fatalf("the run ended with status %d:\n%s", seen.Status, u.said.Bytes())
 	}
@@ -129,9 +125,7 @@ func (u *underway) end(b *testing.B) sighting {
 func startServer(b *testing.B, session string) *modeltest.Server {
 	b.Helper()
 	server, err := modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	return server
 }
 
@@ -153,9 +147,7 @@ const watchVariable = "BENCH_WATCH"
 func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
 	b.Helper()
 	path, err := filepath.Abs(*binary)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	task := []string{"--prompt", "Measure."}
 	if p.job != "" {
 		task = []string{p.job}
@@ -204,9 +196,7 @@ func peak(state *os.ProcessState) int64 {
 func (s *sighting) addTimes(b *testing.B, transcript string) {
 	b.Helper()
 	file, err := os.Open(transcript)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	defer file.Close()
 	var asked, answered time.Time
 	var last struct {
@@ -218,9 +208,7 @@ func (s *sighting) addTimes(b *testing.B, transcript string) {
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		before := last
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, json.Unmarshal(lines.Bytes(), &last))
 		between[before.Type+" "+last.Type] = append(between[before.Type+" "+last.Type], last.Time.Sub(before.Time))
 		switch {
 		case last.Type == "model.response":

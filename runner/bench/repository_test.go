@@ -61,16 +61,10 @@ func largeRepository(b *testing.B, files int) string {
 	for i := range files {
 		path := filepath.Join(dir, fmt.Sprintf("d%03d", i/100), fmt.Sprintf("f%03d.txt", i%100))
 		if i%100 == 0 {
-			if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			noError(b, os.Mkdir(filepath.Dir(path), 0o755))
 		}
-		if err := os.WriteFile(path, fmt.Appendf(nil, "file %d\n", i), 0o644); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.Chtimes(path, before, before); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, os.WriteFile(path, fmt.Appendf(nil, "file %d\n", i), 0o644))
+		noError(b, os.Chtimes(path, before, before))
 	}
 	git(b, dir, "-c", "init.defaultBranch=main", "init", "--quiet")
 	git(b, dir, "add", "--all")
@@ -87,12 +81,8 @@ func hugeRepository(b *testing.B, files int) string {
 	git(b, dir, "-c", "init.defaultBranch=main", "init", "--quiet")
 	cmd := gitCommand(b, dir, "fast-import", "--quiet")
 	stream, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
+	noError(b, cmd.Start())
 	if err := errors.Join(importFiles(stream, files), stream.Close(), cmd.Wait()); err != nil {
 		b.Fatalf("git fast-import: %v", err)
 	}
@@ -124,21 +114,15 @@ func importFiles(to io.Writer, files int) error {
 // ignoreFiles puts files of a size, or a little more, into a folder that git ignores, a hundred in a folder.
 func ignoreFiles(b *testing.B, repository string, files, size int) {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join(repository, ".gitignore"), []byte("node_modules/\n"), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, os.WriteFile(filepath.Join(repository, ".gitignore"), []byte("node_modules/\n"), 0o644))
 	git(b, repository, "add", "--all")
 	git(b, repository, "commit", "--quiet", "--message", "ignore")
 	padding := strings.Repeat(" ", size)
 	for i := range files {
 		path := filepath.Join(repository, "node_modules", fmt.Sprintf("m%03d", i/100), fmt.Sprintf("f%03d.js", i%100))
 		if i%100 == 0 {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			noError(b, os.MkdirAll(filepath.Dir(path), 0o755))
 		}
-		if err := os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d%s\n", i, padding), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d%s\n", i, padding), 0o644))
 	}
 }

@@ -22,16 +22,12 @@ func BenchmarkServersOfTools(b *testing.B) {
 	if err == nil {
 		err = os.WriteFile(shown, raw, 0o755)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	repository := smallRepository(b)
 	plain := []string{"--publish", "none", "--set", "task.expects=answer"}
 	job := filepath.Join(b.TempDir(), "job.yml")
 	text := "version: 1\ntask: {prompt: Do nothing.}\nmcp_servers:\n  one: {command: " + shown + ", tools: [echo]}\n  two: {command: " + shown + ", tools: [echo]}\n"
-	if err := os.WriteFile(job, []byte(text), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, os.WriteFile(job, []byte(text), 0o644))
 	var with, without []sighting
 	for b.Loop() {
 		with, without = with[:0], without[:0]

@@ -18,9 +18,7 @@ import (
 func BenchmarkYieldWithMuchText(b *testing.B) {
 	const yield = 500 * time.Millisecond
 	program, err := filepath.Abs(*binary)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	box := new(sandbox.Sandbox)
 	outputs := &tools.Outputs{Redact: secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact}
 	scripts := code.New(b.Context(), code.Options{Sandbox: box, Outputs: outputs, Program: []string{program, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
@@ -42,8 +40,6 @@ func BenchmarkYieldWithMuchText(b *testing.B) {
 		}
 	}
 	scripts.Close()
-	if err := box.Close(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, box.Close())
 	results.against("a script with 16 MiB of text returns", medianOf(took), "its yield_time_ms", yield, 1.5)
 }

@@ -213,6 +213,7 @@ func (r reply) reasonText() string {
 	return r.reason
 }
 
+// countUse counts a recorded reply of a hook.
 func (h *Hooks) countUse(event transcript.HookAnswer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
