@@ -161,20 +161,21 @@ func runCampaign(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&f.out, "out", "DIR", "work: folder of run directories; resumes a run that it finds there")
 	flags.Text(&f.report, "report", "FILE", "work: also write the report of the run there")
 	flags.Boolean(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		name, all := rest[0], campaignActions()
-		i := slices.IndexFunc(all, func(d campaignAction) bool { return d.Name == name })
+	return func(ctx context.Context, p cli.Process, words []string) int {
+		name, operands := words[0], words[1:]
+		all := campaignActions()
+		i := slices.IndexFunc(all, func(a campaignAction) bool { return a.Name == name })
 		if i < 0 {
 			return flags.UsageError(p, "%s", unknownSubcommand(name))
 		}
-		sub := all[i]
-		if len(sub.forms) > 0 {
-			f.format = cmp.Or(f.format, sub.forms[0])
+		action := all[i]
+		if len(action.forms) > 0 {
+			f.format = cmp.Or(f.format, action.forms[0])
 		}
-		if problem := sub.argumentProblem(f, flags.UnexpectedFlag(sub.Flags), rest[1:]); problem != "" {
+		if problem := action.argumentProblem(f, flags.UnexpectedFlag(action.Flags), operands); problem != "" {
 			return flags.UsageError(p, "%s", problem)
 		}
-		file := rest[1]
+		file, results := operands[0], operands[1:]
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		c, err := openCampaign(ctx, p, file, f)
@@ -182,14 +183,14 @@ func runCampaign(flags *cli.FlagSet) cli.RunFunc {
 			cli.ShowProblems(p, file, problems)
 			return cli.ExitInvalid
 		}
-		status := cli.ExitOK
-		if err == nil {
-			if why := c.localConflict(name); why != "" {
-				return flags.UsageError(p, "%s", why)
-			}
-			c.results = rest[2:]
-			status, err = sub.do(ctx, p, c)
+		if err != nil {
+			return cli.Fail(p, "campaign "+name, err)
 		}
+		if conflict := c.localConflict(name); conflict != "" {
+			return flags.UsageError(p, "%s", conflict)
+		}
+		c.results = results
+		status, err := action.do(ctx, p, c)
 		if err != nil {
 			return max(cli.Fail(p, "campaign "+name, err), status)
 		}
@@ -221,14 +222,16 @@ func (a campaignAction) argumentProblem(f campaignFlags, foreign string, operand
 // localConflict returns why the subcommand name cannot run on local repositories (targets.folder). It
 // returns "" if it can, or if the repositories are on GitHub.
 func (c *openedCampaign) localConflict(name string) string {
-	what := "agent-ci campaign " + name
-	if handouts[c.format] != nil {
-		what = "--format " + c.format
-	}
-	if c.Targets.Folder == "" || handouts[c.format] == nil && !slices.Contains([]string{"work", "close", settle}, name) {
+	isHandout := handouts[c.format] != nil
+	needsGitHub := isHandout || slices.Contains([]string{"work", "close", settle}, name)
+	if c.Targets.Folder == "" || !needsGitHub {
 		return ""
 	}
-	return what + " is for repositories on GitHub, and those of this campaign are in a folder (targets.folder)"
+	conflicting := "agent-ci campaign " + name
+	if isHandout {
+		conflicting = "--format " + c.format
+	}
+	return conflicting + " is for repositories on GitHub, and those of this campaign are in a folder (targets.folder)"
 }
 
 // unknownSubcommand returns a message that suggests a similar subcommand, or lists all.
@@ -250,14 +253,14 @@ func openCampaign(ctx context.Context, p cli.Process, file string, f campaignFla
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.WithoutPath(err))
 	}
-	read, err := spec.Load(file, raw, ReaderBeside(file))
+	loaded, err := spec.Load(file, raw, ReaderBeside(file))
 	if err != nil {
 		return nil, err
 	}
 	if f.ledger = cmp.Or(f.ledger, record.CampaignsPath(p.Variable)); f.ledger == "" {
 		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
 	}
-	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, err
+	return &openedCampaign{Campaign: loaded, campaignFlags: f, file: file, raw: raw}, err
 }
 
 // checkClaimVariables returns an error if a variable sets a key that only the campaign file may set. The
@@ -303,6 +306,7 @@ func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) er
 	return do(ledger, plan)
 }
 
+// approveCampaign lets the targets after the pilot run.
 func approveCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	by, err := c.mayApprove(ctx, p)
 	if err != nil {
@@ -317,6 +321,7 @@ func approveCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int
 	})
 }
 
+// resumeCampaign lets a stopped campaign and its failed targets run again.
 func resumeCampaign(_ context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		again, err := l.Resume(c.Campaign, plan, c.reason, currentUser(p))
@@ -327,6 +332,7 @@ func resumeCampaign(_ context.Context, p cli.Process, c *openedCampaign) (int, e
 	})
 }
 
+// campaignStatus shows the progress of the campaign.
 func campaignStatus(_ context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	state, err := campaign.Read(c.ledger)
 	if err != nil {

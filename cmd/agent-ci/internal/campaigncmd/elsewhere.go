@@ -37,8 +37,8 @@ const (
 // handout describes a host that receives waves.
 type handout struct {
 	host string
-	// again permits writing an open wave a second time: the host recognises it.
-	again bool
+	// rewritable permits writing an open wave a second time: the host recognises it.
+	rewritable bool
 	// ready returns an error if something is missing, or would expose a secret. fits returns how many
 	// of the first targets fit into one wave.
 	ready func(*openedCampaign, cli.Process) error
@@ -54,7 +54,7 @@ var handouts = map[string]*handout{
 		fits:  func(_ *openedCampaign, targets []campaign.Target) int { return len(targets) },
 	},
 	"kubernetes": {
-		host: campaign.Kubernetes, again: true, write: writeManifest,
+		host: campaign.Kubernetes, rewritable: true, write: writeManifest,
 		ready: func(c *openedCampaign, p cli.Process) error { return cluster.CheckSettings(c.Campaign, p.Variable) },
 		fits: func(c *openedCampaign, targets []campaign.Target) int {
 			return cluster.CountFitting(c.Name, targets, c.raw, c.jobBeside())
@@ -72,22 +72,23 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if err != nil {
 		return c.planFailure(p, err)
 	}
-	if out := ledger.Of(c.Name).OpenWave(); out != nil {
-		if !to.again || out[0].Host != to.host || out[0].Template != plan.Template {
-			return cli.ExitFailed, campaign.OpenError(out)
+	if open := ledger.Of(c.Name).OpenWave(); open != nil {
+		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
+		if !to.rewritable || !sameWave {
+			return cli.ExitFailed, campaign.OpenError(open)
 		}
-		fmt.Fprintf(p.Stderr, "Wave %d is out already; here it is again.\n", out[0].Wave)
-		return cli.ExitOK, to.write(p, c, out, campaign.Wait{})
+		fmt.Fprintf(p.Stderr, "Wave %d is out already; here it is again.\n", open[0].Wave)
+		return cli.ExitOK, to.write(p, c, open, campaign.Wait{})
 	}
 	next, wait, err := c.nextWave(ctx, p, ledger, plan)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	if fitting := to.fits(c, next); fitting < len(next) {
-		if next = next[:fitting]; fitting == 0 {
-			return cli.ExitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
-		}
+	fitting := to.fits(c, next)
+	if fitting == 0 && len(next) > 0 {
+		return cli.ExitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
 	}
+	next = next[:fitting]
 	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
 	if err == nil && len(wave) > 0 {
 		err = ledger.KeepWave(wave)
@@ -108,7 +109,7 @@ func (c *openedCampaign) currentPlan(ctx context.Context, p cli.Process, ledger 
 	if err != nil {
 		return nil, err
 	}
-	if standing := ledger.Of(c.Name); standing.Plan == "" || standing.Template != template {
+	if recorded := ledger.Of(c.Name); recorded.Plan == "" || recorded.Template != template {
 		return c.plan(ctx, p, ledger)
 	}
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
@@ -132,11 +133,13 @@ func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *ca
 
 // writeMatrix writes the wave as one line of JSON, because an output of a step is one line.
 func writeMatrix(p cli.Process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
-	m := map[string]any{"wave": 0, "file": "", "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait}
+	number, file := 0, ""
 	if len(wave) > 0 {
-		m["wave"], m["file"] = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
+		number, file = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
 	}
-	return json.NewEncoder(p.Stdout).Encode(m)
+	return json.NewEncoder(p.Stdout).Encode(map[string]any{
+		"wave": number, "file": file, "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait,
+	})
 }
 
 // jobBeside returns the content of the campaign's separate job file, or nil without one. An error is
@@ -251,20 +254,22 @@ func (c *openedCampaign) checkClaim(p cli.Process, claimed campaign.Claimed) err
 	return cmp.Or(err, checkClaimVariables(p))
 }
 
+// settleCampaign books the results of an open wave.
 func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		out := l.Of(c.Name).OpenWave()
-		if out == nil {
+		wave := l.Of(c.Name).OpenWave()
+		if wave == nil {
 			fmt.Fprintln(p.Stdout, "No wave is out.")
 			return nil
 		}
-		reports, over, err := c.readResults(ctx, p, out)
+		reports, endedKeys, err := c.readResults(ctx, p, wave)
 		if err != nil {
 			return err
 		}
-		booked, err := l.Return(c.Campaign, reports, func(claimed campaign.Claimed) bool {
-			return c.over || slices.Contains(over, claimed.Target.Key)
-		})
+		hasEnded := func(claimed campaign.Claimed) bool {
+			return c.over || slices.Contains(endedKeys, claimed.Target.Key)
+		}
+		booked, err := l.Return(c.Campaign, reports, hasEnded)
 		if err != nil {
 			return err
 		}
@@ -275,9 +280,9 @@ func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int,
 	})
 }
 
-// readResults reads the results that the command line names. over lists the keys of targets whose runs
-// have ended for good in the cluster.
-func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
+// readResults reads the results that the command line names. endedKeys lists the targets whose runs have
+// ended for good in the cluster.
+func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []campaign.Claimed) (reports []campaign.Report, endedKeys []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			found, err := campaign.ReadReports(name, func(err error) {
@@ -293,13 +298,13 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []c
 		if err != nil {
 			return nil, nil, fmt.Errorf("read what kubectl says: %w", err)
 		}
-		seen, err := cluster.Read(raw, out)
+		seen, err := cluster.Read(raw, wave)
 		if err != nil {
 			return nil, nil, err
 		}
-		reports, over = append(reports, seen.Reports...), append(over, seen.Ended...)
+		reports, endedKeys = append(reports, seen.Reports...), append(endedKeys, seen.Ended...)
 	}
-	return reports, over, nil
+	return reports, endedKeys, nil
 }
 
 // readInput reads a file, or standard input if name is -.

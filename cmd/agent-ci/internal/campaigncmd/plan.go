@@ -67,8 +67,8 @@ func planCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (status
 		return cli.ExitFailed, err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	if handsOut := handouts[c.format]; handsOut != nil {
-		return c.handOut(ctx, p, ledger, handsOut)
+	if host := handouts[c.format]; host != nil {
+		return c.handOut(ctx, p, ledger, host)
 	}
 	plan, err := c.plan(ctx, p, ledger)
 	if err != nil {
@@ -93,15 +93,15 @@ func (c *openedCampaign) plan(ctx context.Context, p cli.Process, ledger *campai
 	if err != nil {
 		return nil, err
 	}
-	if why := plan.Blocked(c.Budget); why != "" {
-		return nil, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", why)
+	if obstacle := plan.Blocked(c.Budget); obstacle != "" {
+		return nil, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", obstacle)
 	}
 	if ledger.Of(c.Name).Plan != "" {
-		before, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
+		previous, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 		if err != nil {
 			fmt.Fprintf(p.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
 		}
-		plan.CarryOver(before, ledger.State)
+		plan.CarryOver(previous, ledger.State)
 	}
 	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
 		return plan, err
@@ -134,7 +134,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p cli.Process) (*campaign.
 	return plan, err
 }
 
-// sampleJob is sampleJob of the opened campaign.
+// sampleJob returns SampleJob of the campaign.
 func (c *openedCampaign) sampleJob(p cli.Process) (*job.Job, error) {
 	return SampleJob(p, c.Campaign, c.file)
 }
@@ -162,26 +162,28 @@ func (c *openedCampaign) refresh(ctx context.Context, p cli.Process, ledger *cam
 	return nil
 }
 
+// closeCampaign closes the pull requests of the campaign and deletes their branches.
 func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	client, _, err := forgeOf(p)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	drop := func(ctx context.Context, repository, branch string) error {
+	deleteBranch := func(ctx context.Context, repository, branch string) error {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		ended, err := pulls.Close(ctx, client, l, c.Campaign, plan, drop)
-		left := 0
-		for _, e := range ended {
-			if e.Left != "" {
-				left++
-				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", progress.Printable(e.Target.Repository), e.Number, e.Left)
+		pullRequests, err := pulls.Close(ctx, client, l, c.Campaign, plan, deleteBranch)
+		leftOpen := 0
+		for _, pull := range pullRequests {
+			repository := progress.Printable(pull.Target.Repository)
+			if pull.Left != "" {
+				leftOpen++
+				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.Left)
 				continue
 			}
-			fmt.Fprintf(p.Stdout, "%s#%d is closed\n", progress.Printable(e.Target.Repository), e.Number)
+			fmt.Fprintf(p.Stdout, "%s#%d is closed\n", repository, pull.Number)
 		}
-		fmt.Fprintf(p.Stdout, "%d pull requests closed, %d left open.\n", len(ended)-left, left)
+		fmt.Fprintf(p.Stdout, "%d pull requests closed, %d left open.\n", len(pullRequests)-leftOpen, leftOpen)
 		return err
 	})
 }
@@ -208,18 +210,19 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p cli.Process) (by stri
 	if event.Event == nil || event.Sender.Login == "" {
 		return "", errors.New("the event does not say who caused it; approve from a workflow that a person starts (workflow_dispatch), or from a machine with the ledger")
 	}
-	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.IsBot()}}
-	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // someone else reran the workflow
-		accounts = append(accounts, forge.User{Login: again})
+	starters := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.IsBot()}}
+	if rerunner := env.Get("GITHUB_TRIGGERING_ACTOR"); rerunner != "" && !strings.EqualFold(rerunner, event.Sender.Login) {
+		starters = append(starters, forge.User{Login: rerunner})
 	}
-	for _, each := range accounts {
-		why, err := intake.DistrustReason(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), each)
+	for _, account := range starters {
+		distrust, err := intake.DistrustReason(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), account)
 		if err != nil {
 			return "", err
 		}
-		if why != "" {
-			return "", fmt.Errorf("%s; somebody who has such a role has to approve", why)
+		if distrust != "" {
+			return "", fmt.Errorf("%s; somebody who has such a role has to approve", distrust)
 		}
 	}
-	return progress.Printable(accounts[len(accounts)-1].Login), nil
+	lastStarter := starters[len(starters)-1]
+	return progress.Printable(lastStarter.Login), nil
 }

@@ -34,8 +34,12 @@ func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status i
 		return cli.ExitFailed, err
 	}
 	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		if template, err := campaign.JobDigest(c.Campaign); err != nil || template != plan.Template {
-			return cmp.Or(err, errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan"))
+		digest, err := campaign.JobDigest(c.Campaign)
+		if err != nil {
+			return err
+		}
+		if digest != plan.Template {
+			return errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan")
 		}
 		o, err := c.hereOptions(p, l, plan)
 		if err != nil {
@@ -62,14 +66,9 @@ func (c *openedCampaign) runOptions(p cli.Process) (o here.Options, err error) {
 	if err != nil {
 		return here.Options{}, fmt.Errorf("find the program: %w", err)
 	}
-	publish := c.publish
-	switch {
-	case c.Targets.Folder != "" && publish == "github":
-		return here.Options{}, errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
-	case publish == "" && c.Targets.Folder == "" && settings.Environment(p.Environ).Token() != "":
-		publish = "github"
-	case publish == "":
-		publish = "local"
+	publish, err := c.publishMode(p)
+	if err != nil {
+		return here.Options{}, err
 	}
 	args := []string{"--publish", publish}
 	if c.replay != "" {
@@ -89,6 +88,21 @@ func (c *openedCampaign) runOptions(p cli.Process) (o here.Options, err error) {
 	}, nil
 }
 
+// publishMode returns the value of --publish for runs. Without the flag it is github if a token is set and
+// the repositories are on GitHub, and else local.
+func (c *openedCampaign) publishMode(p cli.Process) (string, error) {
+	onGitHub := c.Targets.Folder == ""
+	switch {
+	case c.publish == "github" && !onGitHub:
+		return "", errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
+	case c.publish != "":
+		return c.publish, nil
+	case onGitHub && settings.Environment(p.Environ).Token() != "":
+		return "github", nil
+	}
+	return "local", nil
+}
+
 // hereOptions returns the options for running targets on this machine.
 func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
 	o, err := c.runOptions(p)
@@ -100,13 +114,9 @@ func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *ca
 		return here.Options{}, fmt.Errorf("find the ledger: %w", err)
 	}
 	o.Ledger, o.Plan, o.Template, o.Folder, o.Wait = l, plan, plan.Template, campaign.Folder(ledger, c.Name), c.wait
-	environ := settings.Environment(p.Environ)
-	if environ.Get(settings.PaceVariable) == "" {
-		folder := cmp.Or(record.CampaignsPath(p.Variable), ledger) // one pace file for all ledgers of the user, as they share the API's rate limit
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return here.Options{}, fmt.Errorf("make the folder of the pace file: %w", err)
-		}
-		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
+	environ, err := withPaceFile(p, ledger)
+	if err != nil {
+		return here.Options{}, err
 	}
 	o.Environ = withCampaignFolder(environ, ledger)
 	if c.Targets.Folder != "" {
@@ -131,6 +141,20 @@ func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *ca
 	}
 	o.Existing = pulls.Existing(client, c.Campaign)
 	return o, nil
+}
+
+// withPaceFile returns the environment with the variable that names a pace file. All ledgers of the user have
+// one file, because they share the API's rate limit.
+func withPaceFile(p cli.Process, ledger string) (settings.Environment, error) {
+	environ := settings.Environment(p.Environ)
+	if environ.Get(settings.PaceVariable) != "" {
+		return environ, nil
+	}
+	folder := cmp.Or(record.CampaignsPath(p.Variable), ledger)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the pace file: %w", err)
+	}
+	return append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace")), nil
 }
 
 // withCampaignFolder returns environ with the variable that hides folder from commands, because folder

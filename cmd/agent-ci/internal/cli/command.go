@@ -48,8 +48,8 @@ type Subcommand struct {
 	Flags                               []string // names of the command's flags that it takes
 }
 
-// RunFunc runs a command and returns its exit status. rest are its operands.
-type RunFunc func(ctx context.Context, p Process, rest []string) int
+// RunFunc runs a command and returns its exit status. operands are the arguments that are no flags.
+type RunFunc func(ctx context.Context, p Process, operands []string) int
 
 // Operands limits the number of arguments besides flags. The zero value permits none. Problem is the
 // message for a wrong number.
@@ -64,12 +64,22 @@ var AnyOperands = Operands{Most: math.MaxInt}
 // Run parses the arguments and runs the command. It returns the exit status.
 func (c Command) Run(ctx context.Context, p Process, args []string) int {
 	flags := newFlags(c)
-	do := c.Define(flags)
-	rest, status, done := flags.parse(p, args)
+	runCommand := c.Define(flags)
+	operands, status, done := flags.parse(p, args)
 	if done {
 		return status
 	}
-	return do(ctx, p, rest)
+	return runCommand(ctx, p, operands)
+}
+
+// subcommand returns the subcommand that the words begin with, or nil.
+func (c Command) subcommand(words []string) *Subcommand {
+	for i := range c.Subcommands {
+		if len(words) > 0 && c.Subcommands[i].Name == words[0] {
+			return &c.Subcommands[i]
+		}
+	}
+	return nil
 }
 
 // OwnVariables returns the variables of the command's flags that set no job key.

@@ -40,11 +40,12 @@ func Complete(commands []Command, line []string) candidates {
 		}
 		return anyOf(current, append(words, candidate{"help", "show how a command is called"})...)
 	}
-	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == before[0] })
-	if i < 0 {
-		return candidates{kind: "words"}
+	for _, c := range commands {
+		if c.Name == before[0] {
+			return c.complete(before[1:], current)
+		}
 	}
-	return commands[i].complete(before[1:], current)
+	return candidates{kind: "words"}
 }
 
 // complete returns the candidates for current, the word at the cursor. before are the earlier words after
@@ -52,30 +53,32 @@ func Complete(commands []Command, line []string) candidates {
 func (c Command) complete(before []string, current string) candidates {
 	flags := newFlags(c)
 	c.Define(flags)
-	name, value, valued := strings.Cut(current, "=")
-	switch dashes := slices.Index(before, "--"); {
-	case dashes >= 0 && dashes == len(before)-1 && strings.HasSuffix(c.Args, "-- CMD..."):
-		return candidates{kind: "commands"}
-	case dashes >= 0:
-		return candidates{kind: "files"}
-	case valued && strings.HasPrefix(name, "--"): // zsh and fish pass --flag=value as one word
-		of := flags.valuesOf(strings.TrimPrefix(name, "--"), value)
-		for i := range of.words {
-			of.words[i].word = name + "=" + of.words[i].word
+	if dashes := slices.Index(before, "--"); dashes >= 0 {
+		startsCommand := dashes == len(before)-1 && strings.HasSuffix(c.Args, "-- CMD...")
+		if startsCommand {
+			return candidates{kind: "commands"}
 		}
-		return of
-	case len(before) > 0 && flags.values[strings.TrimPrefix(before[len(before)-1], "--")] != "":
-		return flags.valuesOf(strings.TrimPrefix(before[len(before)-1], "--"), current)
+		return candidates{kind: "files"}
 	}
-	argument := c.Args
-	if c.Subcommands != nil {
-		_, argument, _ = strings.Cut(c.Args, " ")
+	if flag, value, hasValue := strings.Cut(current, "="); hasValue && strings.HasPrefix(flag, "--") { // zsh and fish pass --flag=value as one word
+		values := flags.completeValue(flag, value)
+		for i := range values.words {
+			values.words[i].word = flag + "=" + values.words[i].word
+		}
+		return values
 	}
-	switch {
-	case strings.HasPrefix(current, "-"):
-		return anyOf(current, flags.words(before)...)
-	case len(before) > 0 || c.Subcommands == nil:
-		return valuesOf(firstArgument(argument), current)
+	if len(before) > 0 && flags.takesValue(before[len(before)-1]) {
+		return flags.completeValue(before[len(before)-1], current)
+	}
+	if strings.HasPrefix(current, "-") {
+		return anyOf(current, flags.completeFlags(before)...)
+	}
+	if len(c.Subcommands) == 0 {
+		return completePlaceholder(firstArgument(c.Args), current)
+	}
+	if len(before) > 0 {
+		_, argumentsAfterSubcommand, _ := strings.Cut(c.Args, " ")
+		return completePlaceholder(firstArgument(argumentsAfterSubcommand), current)
 	}
 	var words []candidate
 	for _, sub := range c.Subcommands {
@@ -84,25 +87,25 @@ func (c Command) complete(before []string, current string) candidates {
 	return anyOf(current, words...)
 }
 
-// words returns the command's flags. After a subcommand it returns only that subcommand's flags.
-func (f *FlagSet) words(before []string) (all []candidate) {
-	subcommands := f.command.Subcommands
-	sub := slices.IndexFunc(subcommands, func(s Subcommand) bool { return len(before) > 0 && s.Name == before[0] })
-	for _, name := range f.order {
-		if sub < 0 || slices.Contains(subcommands[sub].Flags, name) {
-			about, _, _ := strings.Cut(f.Lookup(name).Usage, "\n")
-			all = append(all, candidate{"--" + name, about})
-		}
+// completeFlags returns the flags that may follow the words before the cursor.
+func (f *FlagSet) completeFlags(before []string) (all []candidate) {
+	for _, name := range f.flagsAfter(before) {
+		about, _, _ := strings.Cut(f.Lookup(name).Usage, "\n")
+		all = append(all, candidate{"--" + name, about})
 	}
 	return append(all, candidate{"--help", "show how it is called"})
 }
 
-// valuesOf returns the candidates for a flag's value. begun is the part already typed.
-func (f *FlagSet) valuesOf(flag, begun string) candidates {
-	if len(f.choices[flag]) == 0 {
-		return valuesOf(f.values[flag], begun)
+// takesValue reports whether a word is a flag with a value.
+func (f *FlagSet) takesValue(word string) bool { return f.values[strings.TrimPrefix(word, "--")] != "" }
+
+// completeValue returns the candidates for the value of a flag, given as --flag. begun is the part already typed.
+func (f *FlagSet) completeValue(flag, begun string) candidates {
+	name := strings.TrimPrefix(flag, "--")
+	if len(f.choices[name]) == 0 {
+		return completePlaceholder(f.values[name], begun)
 	}
-	return valuesOf(strings.Join(f.choices[flag], "|"), begun)
+	return completePlaceholder(strings.Join(f.choices[name], "|"), begun)
 }
 
 // firstArgument returns the first placeholder of a usage line, or "" if the line begins with a flag.
@@ -115,9 +118,9 @@ func firstArgument(args string) string {
 	return first
 }
 
-// valuesOf returns the candidates for a placeholder of the help. A lower-case placeholder lists literal
-// words, as in bash|zsh|fish.
-func valuesOf(placeholder, begun string) candidates {
+// completePlaceholder returns the candidates for a placeholder of the help. A lower-case placeholder lists
+// literal words, as in bash|zsh|fish.
+func completePlaceholder(placeholder, begun string) candidates {
 	switch placeholder {
 	case "FILE", "JOB.yml", "CAMPAIGN.yml":
 		return candidates{kind: "files"}

@@ -107,21 +107,22 @@ func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, do
 func (f *FlagSet) intersperse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
-			return rest, f.explain(err)
+			return rest, f.rewordError(err)
 		}
-		left := f.Args()
-		if len(left) == 0 {
+		unparsed := f.Args()
+		if len(unparsed) == 0 {
 			return rest, nil
 		}
-		if len(left) < len(args) && args[len(args)-len(left)-1] == "--" {
-			return append(rest, left...), nil
+		parsed := args[:len(args)-len(unparsed)]
+		if len(parsed) > 0 && parsed[len(parsed)-1] == "--" {
+			return append(rest, unparsed...), nil
 		}
-		rest, args = append(rest, left[0]), left[1:]
+		rest, args = append(rest, unparsed[0]), unparsed[1:]
 	}
 }
 
-// explain rewords an error of package flag: it writes flags with two dashes and suggests a similar flag.
-func (f *FlagSet) explain(err error) error {
+// rewordError rewords an error of package flag: it writes flags with two dashes and suggests a similar flag.
+func (f *FlagSet) rewordError(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
 		if meant := config.Nearest(name, f.order); meant != "" {
@@ -129,7 +130,7 @@ func (f *FlagSet) explain(err error) error {
 		}
 		return fmt.Errorf("there is no flag --%s", progress.Printable(name))
 	}
-	if name, alone := strings.CutPrefix(message, "flag needs an argument: -"); alone {
+	if name, lacksValue := strings.CutPrefix(message, "flag needs an argument: -"); lacksValue {
 		return fmt.Errorf("--%s needs a value, %s", name, f.values[name])
 	}
 	return err
@@ -156,10 +157,20 @@ func variableOf(flagName string) string {
 	return FlagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// UnexpectedFlag returns a flag of the command line that is not in own, or "".
-func (f *FlagSet) UnexpectedFlag(own []string) (name string) {
+// flagsAfter returns the names of the flags that may follow the words of a command line: those of the
+// subcommand that they begin with, or else all.
+func (f *FlagSet) flagsAfter(words []string) []string {
+	sub := f.command.subcommand(words)
+	if sub == nil {
+		return f.order
+	}
+	return slices.DeleteFunc(slices.Clone(f.order), func(name string) bool { return !slices.Contains(sub.Flags, name) })
+}
+
+// UnexpectedFlag returns a flag of the command line that is not in permitted, or "".
+func (f *FlagSet) UnexpectedFlag(permitted []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
-		if !slices.Contains(own, set.Name) {
+		if !slices.Contains(permitted, set.Name) {
 			name = set.Name
 		}
 	})
@@ -178,28 +189,25 @@ func (f *FlagSet) UsageError(p Process, format string, args ...any) int {
 
 // help returns the help of the command, or of the subcommand that rest names.
 func (f *FlagSet) help(rest []string) string {
-	c, order, subcommands := f.command, f.order, f.command.Subcommands
-	if i := slices.IndexFunc(subcommands, func(sub Subcommand) bool { return len(rest) > 0 && sub.Name == rest[0] }); i >= 0 {
-		sub := subcommands[i]
-		c.Args, c.About, c.Details, c.Example = sub.Name+" "+sub.Args, sub.About, sub.Details, sub.Example
-		order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return !slices.Contains(sub.Flags, name) })
-		subcommands = nil
+	c, flags := f.command, f.flagsAfter(rest)
+	if sub := c.subcommand(rest); sub != nil {
+		c.Args, c.About, c.Details, c.Example, c.Subcommands = sub.Name+" "+sub.Args, sub.About, sub.Details, sub.Example, nil
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n\nUsage:\n  agent-ci %s\n", c.About, strings.TrimSpace(c.Name+" "+c.Args))
-	if len(subcommands) > 0 {
+	if len(c.Subcommands) > 0 {
 		s.WriteString("\nSubcommands:\n")
 	}
-	for _, sub := range subcommands {
+	for _, sub := range c.Subcommands {
 		fmt.Fprintf(&s, "  %-9s %s\n", sub.Name, sub.About)
 	}
 	if c.Details != "" {
 		fmt.Fprintf(&s, "\n%s\n", strings.TrimSpace(c.Details))
 	}
-	if len(order) > 0 {
+	if len(flags) > 0 {
 		s.WriteString("\nFlags:\n")
 	}
-	for _, name := range order {
+	for _, name := range flags {
 		title := strings.TrimSpace("--" + name + " " + f.values[name])
 		fmt.Fprintf(&s, "  %-20s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 23)))
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// WriteStatus returns the exit status of a command that only writes to standard output.
+// WriteStatus returns the exit status of a command that only writes to standard output. err is the error of
+// that write.
 func WriteStatus(err error) int {
 	if err != nil {
 		return ExitFailed
@@ -19,6 +20,7 @@ func WriteStatus(err error) int {
 	return ExitOK
 }
 
+// WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -26,7 +28,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Fail prints why a command failed, and returns exitFailed.
+// Fail prints why a command failed, and returns ExitFailed.
 func Fail(p Process, name string, err error) int {
 	fmt.Fprintf(p.Stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
 	return ExitFailed

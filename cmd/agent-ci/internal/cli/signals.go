@@ -25,11 +25,11 @@ func UntilSignal(ctx context.Context) (context.Context, func()) {
 	return ctx, stop
 }
 
-// UntilSignals is untilSignal with a second context, hurry. With maxSignals 2, the second signal ends
+// UntilSignals is UntilSignal with a second context, hurry. With maxSignals 2, the second signal ends
 // hurry. A signal after the last of maxSignals ends the process.
 func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	hurry, again := context.WithCancel(context.WithoutCancel(ctx))
+	hurry, cancelHurry := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, maxSignals)
 	signal.Notify(signals, UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)...)
 	pipes := make(chan os.Signal, 1)
@@ -41,12 +41,12 @@ func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context
 		for n := range maxSignals {
 			select {
 			case s := <-signals:
-				cancel(cancelled(s))
+				cancel(cancelled(s)) // has no effect after the first signal
+				if n > 0 {
+					cancelHurry()
+				}
 			case <-quit:
 				return
-			}
-			if n > 0 {
-				again()
 			}
 		}
 	}()
@@ -54,7 +54,7 @@ func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context
 		close(quit)
 		<-ended
 		cancel(nil)
-		again()
+		cancelHurry()
 	}
 }
 
@@ -67,6 +67,7 @@ func UnlessNohup(signals ...os.Signal) []os.Signal {
 // signalReasons maps signals to reasons of the outcome cancelled.
 var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup"}
 
+// cancelled returns the outcome of a run that a signal ended.
 func cancelled(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }
@@ -87,9 +88,9 @@ type waitingInput struct {
 }
 
 func (w waitingInput) Read(p []byte) (int, error) {
-	const lookAgain = 100 // milliseconds between checks of ctx
+	const pollTime = 100 // milliseconds between checks of ctx
 	for w.ctx.Err() == nil {
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLIN}}, lookAgain)
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLIN}}, pollTime)
 		if ready > 0 || err != nil && !errors.Is(err, unix.EINTR) {
 			return w.file.Read(p)
 		}

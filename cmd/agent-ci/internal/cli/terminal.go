@@ -12,6 +12,7 @@ import (
 // OnTerminal reports whether standard input and output are terminals.
 func OnTerminal(p Process) bool { return IsTerminal(p.Stdin) && IsTerminal(p.Stdout) }
 
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
@@ -33,13 +34,13 @@ func WindowOf(file *os.File) (sandbox.Window, error) {
 // ChangeTerminal changes the settings of a terminal (termios(3)). restore sets the old ones again.
 func ChangeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func() error, err error) {
 	fd := int(terminal.Fd())
-	was, err := unix.IoctlGetTermios(fd, getTermios)
+	original, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, err
 	}
-	changed := *was
+	changed := *original
 	change(&changed)
-	return func() error { return unix.IoctlSetTermios(fd, setTermios, was) }, unix.IoctlSetTermios(fd, setTermios, &changed)
+	return func() error { return unix.IoctlSetTermios(fd, setTermios, original) }, unix.IoctlSetTermios(fd, setTermios, &changed)
 }
 
 // usualColumns is the assumed width of a terminal that does not report one.
@@ -59,7 +60,7 @@ func StatusTerminal(p Process) *progress.Terminal {
 func columnsOf(terminal *os.File) func() int {
 	fd := int(terminal.Fd())
 	return func() int {
-		if front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && front != unix.Getpgrp() {
+		if foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && foreground != unix.Getpgrp() {
 			return 0
 		}
 		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)

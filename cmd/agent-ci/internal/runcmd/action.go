@@ -39,19 +39,19 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 // action runs the command that the action's inputs name, with their values as arguments.
 func action(flags *cli.FlagSet) cli.RunFunc {
 	return func(ctx context.Context, p cli.Process, _ []string) int {
-		var args, file []string
+		var outFlag, jobFile []string
 		directory := p.Variable(directoryVariable)
 		if directory != "" {
-			args = []string{"--out", directory}
+			outFlag = []string{"--out", directory}
 		}
-		if name := p.Variable(jobVariable); name != "" {
-			file = []string{"--", name}
+		if job := p.Variable(jobVariable); job != "" {
+			jobFile = []string{"--", job}
 		}
 		switch name := p.Variable(commandVariable); name {
 		case "", "run":
-			return RunCommand().Run(ctx, p, append(args, file...))
+			return RunCommand().Run(ctx, p, append(outFlag, jobFile...))
 		case "repair":
-			return RepairCommand().Run(ctx, withoutIssue(p), append(args, repairOperands(p)...))
+			return RepairCommand().Run(ctx, withoutIssue(p), append(outFlag, repairOperands(p)...))
 		case "publish":
 			if directory == "" {
 				return flags.UsageError(p, "the command publish needs the input run-directory: the run whose change it publishes")
@@ -81,29 +81,29 @@ var runInputs = []struct{ variable, input string }{
 
 // install adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
 func install(p cli.Process, flags *cli.FlagSet) int {
-	for _, of := range runInputs {
-		if p.Variable(of.variable) != "" {
-			return flags.UsageError(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", of.input)
+	for _, each := range runInputs {
+		if p.Variable(each.variable) != "" {
+			return flags.UsageError(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", each.input)
 		}
 	}
-	list := p.Variable("GITHUB_PATH")
-	if list == "" {
+	pathFile := p.Variable("GITHUB_PATH")
+	if pathFile == "" {
 		return flags.UsageError(p, "the command install needs GITHUB_PATH, which a step of GitHub Actions has")
 	}
-	if err := addFolder(list); err != nil {
+	if err := addToPath(pathFile); err != nil {
 		return cli.Fail(p, "install", err)
 	}
 	fmt.Fprintln(p.Stdout, "The steps that follow find agent-ci.")
 	return cli.ExitOK
 }
 
-// addFolder appends this program's folder to list, the file of GITHUB_PATH.
-func addFolder(list string) error {
+// addToPath appends this program's folder to pathFile, the file of GITHUB_PATH.
+func addToPath(pathFile string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the program: %w", err)
 	}
-	f, err := os.OpenFile(list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(pathFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the runner's list of folders: %w", err)
 	}
@@ -115,8 +115,9 @@ func addFolder(list string) error {
 // repository, and the job.
 func repairOperands(p cli.Process) []string {
 	pull := p.Variable(issueVariable)
-	if _, err := strconv.Atoi(strings.TrimPrefix(pull, "#")); err == nil {
-		pull = p.Variable("GITHUB_REPOSITORY") + "#" + strings.TrimPrefix(pull, "#")
+	number := strings.TrimPrefix(pull, "#")
+	if _, err := strconv.Atoi(number); err == nil {
+		pull = p.Variable("GITHUB_REPOSITORY") + "#" + number
 	}
 	operands := []string{"--", pull}
 	if job := p.Variable(jobVariable); job != "" {

@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// failOn is the set of outcomes with an exit status other than 0.
-type failOn map[outcome.Outcome]bool
+// failingOutcomes is the set of outcomes with an exit status other than 0.
+type failingOutcomes map[outcome.Outcome]bool
 
-// readFailOn parses the value of --fail-on: outcomes separated by commas or white space. Empty means failures.
-func readFailOn(list string) (failOn, error) {
-	failing := failOn{}
+// parseFailOn parses the value of --fail-on: outcomes separated by commas or white space. Empty means failures.
+func parseFailOn(list string) (failingOutcomes, error) {
+	failing := failingOutcomes{}
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 	if len(names) == 0 {
 		names = []string{"failures"}
@@ -51,7 +51,7 @@ func failOnWords() []string {
 }
 
 // status returns the exit status for a result.
-func (f failOn) status(r record.Result) int {
+func (f failingOutcomes) status(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:
 		return cli.ExitOK

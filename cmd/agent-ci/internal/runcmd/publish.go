@@ -38,14 +38,14 @@ func publishRun(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
 	flags.Assignments(&o.Set)
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		failing, err := readFailOn(failOn)
+	return func(ctx context.Context, p cli.Process, runs []string) int {
+		failing, err := parseFailOn(failOn)
 		if err != nil {
 			return flags.UsageError(p, "%v", err)
 		}
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
-		o.RunDir = runDirectory(p, rest[0])
+		o.RunDir = runDirectory(p, runs[0])
 		o.Set, o.Surroundings = append(VariableAssignments(p), o.Set...), surroundings(p, o.Quiet)
 		result := runner.Publish(ctx, o)
 		showResult(p.Stdout, p.Stderr, result)

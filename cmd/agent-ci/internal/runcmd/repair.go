@@ -44,12 +44,12 @@ func repair(f *cli.FlagSet) cli.RunFunc {
 	f.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		if o.Repair = rest[0]; o.Repair == "" {
+	return func(ctx context.Context, p cli.Process, operands []string) int {
+		if o.Repair = operands[0]; o.Repair == "" {
 			return f.UsageError(p, "the pull request is empty; give it as OWNER/REPO#N, to the action as the input issue")
 		}
-		if len(rest) == 2 {
-			o.JobFile = rest[1]
+		if len(operands) == 2 {
+			o.JobFile = operands[1]
 		}
 		o.Set = append(o.Set, "task.from=event")
 		return runJob(ctx, f, p, o, failOn, asJSON)

@@ -53,8 +53,8 @@ func replay(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.Boolean(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record as well")
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		dir, status := runDirectoryOrLast(p, "replay", flags, rest, last)
+	return func(ctx context.Context, p cli.Process, runs []string) int {
+		dir, status := runDirectoryOrLast(p, "replay", flags, runs, last)
 		if status != cli.ExitOK {
 			return status
 		}

@@ -55,15 +55,15 @@ func report(flags *cli.FlagSet) cli.RunFunc {
 	var o artifact.Options
 	flags.Text(&o.Name, "artifact", "NAME", "of GitHub Actions: name of the artifact, if the run has several")
 	flags.Text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
-	return func(ctx context.Context, p cli.Process, rest []string) int {
+	return func(ctx context.Context, p cli.Process, run []string) int {
 		switch {
 		case format != "" && format != "html" && format != "markdown":
 			return flags.UsageError(p, "--format is html or markdown, not %s", format)
 		case format == "" && !verify:
 			format = "html"
 		}
-		o.Words = rest
-		dir, page, status := runOf(ctx, p, flags, o, last)
+		o.Words = run
+		dir, page, status := locateRun(ctx, p, flags, o, last)
 		if status != cli.ExitOK {
 			return status
 		}
@@ -72,22 +72,26 @@ func report(flags *cli.FlagSet) cli.RunFunc {
 				return status
 			}
 		}
-		shown := page
-		if page == "" || format != "html" {
-			var err error
-			if shown, err = showRun(dir, format); err != nil {
-				return cli.Fail(p, "report", err)
-			}
+		if page != "" && format == "html" {
+			return printReport(p, page+"\n")
 		}
-		_, err := fmt.Fprint(p.Stdout, shown)
-		return cli.WriteStatus(err)
+		text, err := renderRun(dir, format)
+		if err != nil {
+			return cli.Fail(p, "report", err)
+		}
+		return printReport(p, text)
 	}
 }
 
-// runOf returns the directory of a local or downloaded run. page is the path of a downloaded run's report,
-// as a line.
-func runOf(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifact.Options, last bool) (dir, page string, status int) {
-	if isAddress := len(o.Words) == 1 && (strings.Contains(o.Words[0], "://") || strings.Contains(o.Words[0], "/actions/runs/")); len(o.Words) < 2 && !isAddress {
+func printReport(p cli.Process, text string) int {
+	_, err := fmt.Fprint(p.Stdout, text)
+	return cli.WriteStatus(err)
+}
+
+// locateRun returns the directory of a local or downloaded run. page is the path of a downloaded run's
+// report, and else empty.
+func locateRun(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifact.Options, last bool) (dir, page string, status int) {
+	if !isOnGitHub(o.Words) {
 		if o.Name != "" || o.Out != "" {
 			return "", "", flags.UsageError(p, "--artifact and --out are for a run of GitHub Actions: give OWNER/REPO and the run, or its address")
 		}
@@ -108,7 +112,15 @@ func runOf(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifact.Op
 		return "", "", cli.Fail(p, "report", err)
 	}
 	printFetched(p, fetched)
-	return fetched.Directory, fetched.Report + "\n", cli.ExitOK
+	return fetched.Directory, fetched.Report, cli.ExitOK
+}
+
+// isOnGitHub reports whether the words name a run of GitHub Actions: OWNER/REPO and RUN, or an address.
+func isOnGitHub(words []string) bool {
+	if len(words) != 1 {
+		return len(words) == 2
+	}
+	return strings.Contains(words[0], "://") || strings.Contains(words[0], "/actions/runs/")
 }
 
 // printFetched describes a downloaded run on standard error, because standard output has only its report.
@@ -142,9 +154,9 @@ func verifyRun(ctx context.Context, p cli.Process, dir string) int {
 	return cli.ExitOK
 }
 
-// showRun returns a run as a Markdown document or, for html, the path of its page as a line. For an empty
+// renderRun returns a run as a Markdown document or, for html, the path of its page as a line. For an empty
 // format it returns "".
-func showRun(dir, format string) (string, error) {
+func renderRun(dir, format string) (string, error) {
 	switch format {
 	case "markdown":
 		return record.RenderDocument(dir)

@@ -52,8 +52,8 @@ func resume(flags *cli.FlagSet) cli.RunFunc {
 	flags.List(&o.Set, "set", "LIMIT=VALUE", "change a limit (limits.…); may be repeated")
 	flags.JSONEvents(&asJSON)
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		dir, status := runDirectoryOrLast(p, "resume", flags, rest, last)
+	return func(ctx context.Context, p cli.Process, runs []string) int {
+		dir, status := runDirectoryOrLast(p, "resume", flags, runs, last)
 		if status != cli.ExitOK {
 			return status
 		}

@@ -70,11 +70,11 @@ func run(f *cli.FlagSet) cli.RunFunc {
 	f.Boolean(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, rest []string) int {
-		if len(rest) == 1 {
-			o.JobFile = rest[0]
+	return func(ctx context.Context, p cli.Process, jobFiles []string) int {
+		if len(jobFiles) == 1 {
+			o.JobFile = jobFiles[0]
 		}
-		if problem := argumentProblem(o, rest, p.Environ); problem != "" {
+		if problem := argumentProblem(o, jobFiles, p.Environ); problem != "" {
 			return f.UsageError(p, "%s", problem)
 		}
 		return runJob(ctx, f, p, o, failOn, asJSON)
@@ -83,7 +83,7 @@ func run(f *cli.FlagSet) cli.RunFunc {
 
 // runJob runs a job and returns the exit status. failOn is the value of --fail-on.
 func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options, failOn string, asJSON bool) int {
-	failing, err := readFailOn(failOn)
+	failing, err := parseFailOn(failOn)
 	if err != nil {
 		return f.UsageError(p, "%v", err)
 	}
@@ -94,16 +94,17 @@ func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options
 }
 
 // argumentProblem returns why the arguments do not fit together, or "".
-func argumentProblem(o runner.Options, rest, environ []string) string {
-	tasks := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
+func argumentProblem(o runner.Options, jobFiles, environ []string) string {
+	given := strings.Join(jobFiles, " ")
+	taskFlags := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
-	case len(rest) > 1:
-		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", strings.Join(rest, " "), strings.Join(rest, " "))
-	case len(rest) == 1 && strings.Contains(rest[0], " ") && !isFile(rest[0]):
-		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", rest[0], rest[0])
-	case len(tasks) > 1:
+	case len(jobFiles) > 1:
+		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", given, given)
+	case strings.Contains(given, " ") && !exists(given): // a task rather than a file name
+		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", given, given)
+	case len(taskFlags) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
-	case len(tasks) == 0 && len(rest) == 0 && !hasTask(o.Set, environ):
+	case len(taskFlags) == 0 && len(jobFiles) == 0 && !hasTask(o.Set, environ):
 		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
 	case o.Publish != "" && !slices.Contains(publish.Modes(), o.Publish):
 		return "--publish is one of " + strings.Join(publish.Modes(), ", ") + ", not " + o.Publish
@@ -111,31 +112,33 @@ func argumentProblem(o runner.Options, rest, environ []string) string {
 	return ""
 }
 
-func isFile(name string) bool {
-	_, err := os.Lstat(name)
+func exists(path string) bool {
+	_, err := os.Lstat(path)
 	return err == nil
 }
 
 // hasTask reports whether --set, the environment or an event defines the task.
 func hasTask(set, environ []string) bool {
-	bySet := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, "task.") })
-	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
-	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, cli.FlagPrefix+"TASK_") })
+	hasPrefix := func(list []string, prefix string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, prefix) })
+	}
+	return hasPrefix(set, "task.") || hasPrefix(environ, "GITHUB_EVENT_NAME=") || hasPrefix(environ, cli.FlagPrefix+"TASK_")
 }
 
-// runUntilSignal calls run and prints its result. The first signal cancels ctx. The second one cancels
-// around.ForceStop. With asJSON, the events go to standard output and the result to standard error.
+// runUntilSignal fills in the surroundings, calls run and prints its result. The first signal cancels ctx.
+// The second one cancels around.ForceStop. With asJSON, the events go to standard output and the result to
+// standard error.
 func runUntilSignal(ctx context.Context, p cli.Process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
-	show := p.Stdout
+	resultStream := p.Stdout
 	if asJSON { // no status line: the reader of the events may write to the same terminal
-		around.Events, around.Terminal, show = p.Stdout, nil, p.Stderr
+		around.Events, around.Terminal, resultStream = p.Stdout, nil, p.Stderr
 	}
 	ctx, hurry, stop := cli.UntilSignals(ctx, 2)
 	defer stop()
 	around.ForceStop = hurry
 	result := run(ctx)
-	showResult(show, p.Stderr, result)
+	showResult(resultStream, p.Stderr, result)
 	return result
 }
 
@@ -156,15 +159,15 @@ func scriptEngine() []string {
 	return []string{program, code.EngineCommand}
 }
 
-// showResult prints the result of a run on out, and its problems and errors on errs.
-func showResult(out, errs io.Writer, r record.Result) {
+// showResult prints the result of a run on out, and its problems and errors on stderr.
+func showResult(out, stderr io.Writer, r record.Result) {
 	if len(r.Problems) > 1 { // the message already has a single problem
 		for _, problem := range r.Problems {
-			fmt.Fprintln(errs, progress.Printable(problem))
+			fmt.Fprintln(stderr, progress.Printable(problem))
 		}
 	}
 	for _, problem := range r.Errors {
-		fmt.Fprintf(errs, "agent-ci: could not be written: %s\n", progress.Printable(problem))
+		fmt.Fprintf(stderr, "agent-ci: could not be written: %s\n", progress.Printable(problem))
 	}
 	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, progress.Printable(r.Message))
 	showChange(out, r)

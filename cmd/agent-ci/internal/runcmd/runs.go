@@ -60,18 +60,19 @@ func listRuns(flags *cli.FlagSet) cli.RunFunc {
 	flags.Boolean(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
 	flags.Boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
 	flags.Boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
-	return func(_ context.Context, p cli.Process, rest []string) int {
+	return func(_ context.Context, p cli.Process, subcommand []string) int {
 		machine := machineOf(p)
 		machine.Folder = f.folder
+		prunes := len(subcommand) == 1
 		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
 		switch {
-		case len(rest) == 1 && rest[0] != "prune":
+		case prunes && subcommand[0] != "prune":
 			return flags.UsageError(p, "its one subcommand is prune")
-		case len(rest) == 0 && hasPruneFlag:
+		case !prunes && hasPruneFlag:
 			return flags.UsageError(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
-		case len(rest) == 1 && f.json:
+		case prunes && f.json:
 			return flags.UsageError(p, "--json is for the list")
-		case len(rest) == 0:
+		case !prunes:
 			return showRuns(p, machine, f)
 		}
 		o, err := f.pruneOptions()
@@ -154,14 +155,19 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 // describeState returns a run's outcome and reason. For a run without an outcome it says whether the run is
 // active or was interrupted.
 func describeState(r runs.Run) string {
-	words := map[string]string{runs.GoingOn: "going on", runs.Interrupted: "interrupted"}[r.State]
-	if r.State == runs.Ended {
-		words = progress.Printable(fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
+	state := ""
+	switch r.State {
+	case runs.GoingOn:
+		state = "going on"
+	case runs.Interrupted:
+		state = "interrupted"
+	case runs.Ended:
+		state = progress.Printable(fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
 	}
 	if r.Resumable {
-		words += ", can be resumed"
+		state += ", can be resumed"
 	}
-	return words
+	return state
 }
 
 // taskOf returns the run's task as one line.
@@ -180,8 +186,10 @@ func pruneRuns(p cli.Process, machine runs.Machine, o runs.PruneOptions) int {
 	if err != nil {
 		return cli.Fail(p, "runs", err)
 	}
-	status, count, bytes := cli.ExitOK, 0, int64(0)
-	did := map[bool]string{true: "would remove", false: "removed"}[o.DryRun]
+	status, count, bytes, verb := cli.ExitOK, 0, int64(0), "removed"
+	if o.DryRun {
+		verb = "would remove"
+	}
 	for _, r := range list {
 		switch {
 		case r.Err != nil:
@@ -191,16 +199,17 @@ func pruneRuns(p cli.Process, machine runs.Machine, o runs.PruneOptions) int {
 			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.KeptReason)
 		default:
 			count, bytes = count+1, bytes+r.Bytes
-			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", did, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))
+			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", verb, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))
 		}
 	}
-	if folder, err := machine.Path(); err == nil && !o.DryRun && machine.Folder == "" {
+	isUsualFolder := machine.Folder == ""
+	if folder, err := machine.Path(); err == nil && !o.DryRun && isUsualFolder {
 		if err := confine.DropAbandonedTrees(folder); err != nil {
 			fmt.Fprintf(p.Stderr, "agent-ci runs: remove work trees of runs that were removed: %v\n", err)
 			status = cli.ExitFailed
 		}
 	}
-	fmt.Fprintf(p.Stdout, "%s %s, %s\n", did, outcome.CountNoun(count, "run"), formatSize(bytes))
+	fmt.Fprintf(p.Stdout, "%s %s, %s\n", verb, outcome.CountNoun(count, "run"), formatSize(bytes))
 	return status
 }
 

@@ -34,11 +34,11 @@ func explain(ctx context.Context, p cli.Process, mode string, files, argv []stri
 		fmt.Fprintf(p.Stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
 		return cli.ExitInvalid
 	}
-	return cli.WriteStatus(cli.WriteJSON(p.Stdout, commandsIn(mode, set).Decide(requested(argv))))
+	return cli.WriteStatus(cli.WriteJSON(p.Stdout, commandsIn(mode, set).Decide(requestOf(argv))))
 }
 
-// requested returns the request for a command. A single word that contains spaces is a script.
-func requested(words []string) policy.Request {
+// requestOf returns the request for a command. A single word that contains spaces is a script.
+func requestOf(words []string) policy.Request {
 	dir, _ := os.Getwd() // on an error, relative paths are not judged
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
 		return policy.Request{Script: words[0], Dir: dir}
@@ -51,12 +51,12 @@ func requested(words []string) policy.Request {
 func commandsIn(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd() // on an error no path is in the workspace
-	level := sandbox.LevelFull
+	isConfined, level := true, sandbox.LevelFull
 	if grants.Mode(mode) == grants.DangerFullAccess {
-		level = sandbox.LevelNone
+		isConfined, level = false, sandbox.LevelNone
 	}
 	o := sandbox.Options{Folders: grants.Folders{Mode: cmp.Or(grants.Mode(mode), grants.WorkspaceWrite), Workspace: dir, Home: home}}
-	return policy.Commands{Rules: set, Sandboxed: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
+	return policy.Commands{Rules: set, Sandboxed: isConfined, Home: home, Writable: o.WritableAt(level)}
 }
 
 // readRules reads the named files of rules. Without names it reads the repository's rules, if they exist.

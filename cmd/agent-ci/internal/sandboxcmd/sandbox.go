@@ -92,11 +92,10 @@ func runSandboxed(flags *cli.FlagSet) cli.RunFunc {
 // sandboxFailure prints why the command did not start, and returns the exit status.
 func sandboxFailure(p cli.Process, err error) int {
 	fmt.Fprintf(p.Stderr, "agent-ci sandbox: %s\n", outcome.ShortenNames(strings.TrimSuffix(err.Error(), ".")))
-	var stop *outcome.Stop
-	switch {
-	case errors.As(err, &stop):
+	if stop, is := errors.AsType[*outcome.Stop](err); is {
 		return stop.Outcome.ExitCode()
-	case errors.Is(err, sandbox.ErrNotStarted):
+	}
+	if errors.Is(err, sandbox.ErrNotStarted) {
 		return exitNotStarted
 	}
 	return cli.ExitFailed
@@ -115,9 +114,9 @@ func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signal
 	}
 	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()
-	left := session.Close() // before finish: background processes of the command may keep its output open
+	closeErr := session.Close() // before finish: background processes of the command may keep its output open
 	running.finish()
-	for _, problem := range []error{err, left} {
+	for _, problem := range []error{err, closeErr} {
 		if problem != nil {
 			fmt.Fprintf(p.Stderr, "agent-ci sandbox: %v\n", problem)
 		}

@@ -58,16 +58,16 @@ func diagnose(flags *cli.FlagSet) cli.RunFunc {
 		if err != nil {
 			return cli.Fail(p, "doctor", err)
 		}
-		run, unknown := look.At(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
-		unknown = cmp.Or(unknown, run.HooksUnknown)
+		run, hooksUnknown := look.At(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
+		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)
 		if asJSON {
 			err = cli.WriteJSON(p.Stdout, withHooks{found, run.Hooks})
 		} else {
 			showDiagnosis(p.Stdout, found)
-			showHooks(p.Stdout, run.Hooks, found, unknown)
+			showHooks(p.Stdout, run.Hooks, found, hooksUnknown)
 		}
-		starts := !slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
-		if err != nil || found.Broken() || !starts {
+		hookFails := slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
+		if err != nil || found.Broken() || hookFails {
 			return cli.ExitFailed
 		}
 		return cli.ExitOK
@@ -112,11 +112,11 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 		line("", "- %s", layer)
 	}
 	for _, t := range c.Trials {
-		words := "works, " + cmp.Or(doctor.ProcessLimit(t.Layers), "processes not limited")
+		verdict := "works, " + cmp.Or(doctor.ProcessLimit(t.Layers), "processes not limited")
 		if !t.Works {
-			words = "does not work: " + t.Missing
+			verdict = "does not work: " + t.Missing
 		}
-		line("", "%s %s", t.Level, words)
+		line("", "%s %s", t.Level, verdict)
 	}
 	for _, s := range c.Settings {
 		line("", "%s = %s", s.Name, s.Value)
@@ -139,9 +139,12 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 		line("", "checkout %s on %s, origin %s", d.Git.Checkout, d.Git.Base, orNone(d.Git.Origin))
 		line("", "credentials in its configuration: %s", orNone(strings.Join(d.Git.Credentials, ", ")))
 	}
-	access := "key in " + orNone(d.Model.KeyName) + ": " + map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
-	if d.Model.Auth == "oidc" {
+	access := "key in " + orNone(d.Model.KeyName) + ": is not set"
+	switch {
+	case d.Model.Auth == "oidc":
 		access = "keyless, with a token of " + orNone(d.Model.Identity)
+	case d.Model.KeySet:
+		access = "key in " + orNone(d.Model.KeyName) + ": is set"
 	}
 	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, access)
 	line("", "%s", describeAnswer(d.Model.Answer))
@@ -151,10 +154,15 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	if d.GitHub.Scopes != "" {
 		line("", "scopes: %s", d.GitHub.Scopes)
 	}
-	permitted := maps.Clone(d.GitHub.Permissions)
-	maps.DeleteFunc(permitted, func(_ string, has bool) bool { return !has })
-	if len(permitted) > 0 {
-		line("", "permissions: %s", strings.Join(slices.Sorted(maps.Keys(permitted)), ", "))
+	var permissions []string
+	for name, granted := range d.GitHub.Permissions {
+		if granted {
+			permissions = append(permissions, name)
+		}
+	}
+	if len(permissions) > 0 {
+		slices.Sort(permissions)
+		line("", "permissions: %s", strings.Join(permissions, ", "))
 	}
 }
 
@@ -164,11 +172,11 @@ func showEndpoint(line func(string), e *doctor.Endpoint) {
 		return
 	}
 	for _, c := range e.Capabilities {
-		words := "yes"
+		answer := "yes"
 		if !c.Works {
-			words = "no: " + progress.Printable(c.Note)
+			answer = "no: " + progress.Printable(c.Note)
 		}
-		line(c.Name + ": " + words)
+		line(c.Name + ": " + answer)
 	}
 	cost := ""
 	if e.CostUSD != nil {
@@ -185,6 +193,7 @@ func showEndpoint(line func(string), e *doctor.Endpoint) {
 	line("set in the job: model: {" + strings.Join(keys, ", ") + "}")
 }
 
+// formatSetting formats the value of a job key.
 func formatSetting(value any) string {
 	if quirks, is := value.([]model.Quirk); is {
 		return model.ListOf(quirks)
@@ -194,6 +203,7 @@ func formatSetting(value any) string {
 
 func orNone(s string) string { return cmp.Or(s, "none") }
 
+// describeAnswer describes what a server answered to a request of --online.
 func describeAnswer(a doctor.Answer) string {
 	switch {
 	case !a.Asked:
@@ -204,6 +214,7 @@ func describeAnswer(a doctor.Answer) string {
 	return fmt.Sprintf("reachable, status %d", a.Status)
 }
 
+// showFindings prints problems with their remedies.
 func showFindings(to io.Writer, problems []doctor.Problem) {
 	if len(problems) == 0 {
 		fmt.Fprintln(to, "\nNothing is in the way of a run.")
@@ -217,6 +228,7 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 	}
 }
 
+// hookLine describes a hook, and whether it starts.
 func hookLine(h look.Hook) string {
 	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.Event, h.SHA256[:16])
 	if h.Trusted {

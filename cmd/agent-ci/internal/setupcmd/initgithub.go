@@ -32,6 +32,7 @@ type gitHubSetup struct {
 	toolchains []onboard.Toolchain // found in the current checkout; nil if it is of another repository
 }
 
+// define adds the flags of init --github.
 func (g *gitHubSetup) define(flags *cli.FlagSet) {
 	var providers []string
 	for _, p := range onboard.Providers() {
@@ -87,6 +88,7 @@ func (g *gitHubSetup) run(ctx context.Context, p cli.Process) int {
 	return cli.ExitOK
 }
 
+// printReport prints what was done, and what is left to do by hand.
 func printReport(p cli.Process, report onboard.Report) {
 	for _, done := range report.Done {
 		fmt.Fprintf(p.Stdout, "done: %s\n", progress.Printable(done))
@@ -103,14 +105,7 @@ func printReport(p cli.Process, report onboard.Report) {
 // person for a missing token or name.
 func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dialog) (github.Setup, string, error) {
 	_, server := github.Addresses(p.Variable)
-	token := cmp.Or(p.Variable("GITHUB_TOKEN"), p.Variable("GH_TOKEN"))
-	var err error
-	switch {
-	case token == "" && person == nil:
-		err = errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
-	case token == "":
-		token, err = person.askHidden("GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
-	}
+	token, err := askToken(p, person)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
@@ -118,15 +113,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	naming := intake.RepositorySources{Job: &job.Job{}, Origin: origin, Server: server}
-	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
-	name, wrong := naming.Repository()
-	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
-		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
-	}
-	if err == nil && form.ValidateRepository(name) != nil {
-		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
-	}
+	name, err := askRepository(p, person, origin, server)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
@@ -134,10 +121,36 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	if here := intake.RepositoryInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
+	if inCheckout := intake.RepositoryInURL(origin, server); inCheckout != "" && strings.EqualFold(inCheckout, name) {
 		g.toolchains = onboard.DetectIn(g.repo)
 	}
 	return client.Setup(name), server, nil
+}
+
+// askToken returns the token of GitHub, from its variable or the person.
+func askToken(p cli.Process, person *dialog) (string, error) {
+	token := cmp.Or(p.Variable("GITHUB_TOKEN"), p.Variable("GH_TOKEN"))
+	switch {
+	case token != "":
+		return token, nil
+	case person == nil:
+		return "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
+	}
+	return person.askHidden("GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
+}
+
+// askRepository returns the repository's name, from the checkout's origin, GITHUB_REPOSITORY or the person.
+func askRepository(p cli.Process, person *dialog, origin, server string) (string, error) {
+	naming := intake.RepositorySources{Job: &job.Job{}, Origin: origin, Server: server}
+	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
+	name, err := naming.Repository()
+	if err == nil && name == "" && person != nil {
+		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
+	}
+	if err == nil && form.ValidateRepository(name) != nil {
+		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
+	}
+	return name, err
 }
 
 // originOf returns the address that a checkout was cloned from, or "" if it is unknown.
@@ -149,8 +162,8 @@ func originOf(ctx context.Context, dir, path, server string) (string, error) {
 	}
 	defer os.RemoveAll(state)
 	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: workspace.FindGit(path, dir), State: state, Forge: server})
-	if unusable := (*gitops.GitError)(nil); errors.As(err, &unusable) {
-		return "", unusable
+	if gitError, is := errors.AsType[*gitops.GitError](err); is {
+		return "", gitError
 	}
 	if err != nil {
 		return "", nil //nolint:nilerr // the folder is probably not a checkout
@@ -165,10 +178,14 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 	if len(g.workflows) > 0 {
 		s.Workflow = g.workflows[0]
 	}
-	for _, step := range []func(*onboard.Setup, cli.Process, *dialog) error{g.askProvider, g.askModel, g.askKey} {
-		if err := step(&s, p, person); err != nil {
-			return s, err
-		}
+	if err := g.askProvider(&s, person); err != nil {
+		return s, err
+	}
+	if err := g.askModel(&s, person); err != nil {
+		return s, err
+	}
+	if err := g.askKey(&s, p, person); err != nil {
+		return s, err
 	}
 	checked, err := s.Provider.Check(ctx, s.Key)
 	if err != nil {
@@ -183,7 +200,7 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 }
 
 // askProvider sets the provider. For the provider "other" it also sets the address and the API.
-func (g *gitHubSetup) askProvider(s *onboard.Setup, _ cli.Process, person *dialog) (err error) {
+func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) {
 	name := cmp.Or(g.provider, "openai")
 	if g.provider == "" && person != nil {
 		var names []string
@@ -195,20 +212,21 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ cli.Process, person *dialo
 			return err
 		}
 	}
-	found, _ := onboard.Lookup(name) // flagProblem and askChoice accept only known names
+	provider, _ := onboard.Lookup(name) // flagProblem and askChoice accept only known names
+	isOther := provider.Name == "other"
 	address, wire := g.baseURL, g.wire
-	if found.Name == "other" && address == "" && person != nil {
+	if isOther && address == "" && person != nil {
 		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
 			return err
 		}
 	}
-	if found.Name == "other" && address == "" {
+	if isOther && address == "" {
 		return errors.New("give the address of the provider's API with --base-url")
 	}
-	if s.Provider, err = found.At(address); err != nil {
+	if s.Provider, err = provider.At(address); err != nil {
 		return err
 	}
-	if found.Name == "other" && wire == "" && person != nil {
+	if isOther && wire == "" && person != nil {
 		if wire, err = person.askChoice("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
 			return err
 		}
@@ -218,7 +236,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ cli.Process, person *dialo
 }
 
 // askModel sets the model: the flag, the person's answer, or the provider's default.
-func (g *gitHubSetup) askModel(s *onboard.Setup, _ cli.Process, person *dialog) (err error) {
+func (g *gitHubSetup) askModel(s *onboard.Setup, person *dialog) (err error) {
 	s.Model = g.model
 	if s.Model == "" && person != nil {
 		s.Model, err = person.ask("Model", s.Provider.Model)
@@ -260,7 +278,7 @@ func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Set
 	case g.replace:
 		return true, nil
 	}
-	if there, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !there {
+	if exists, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !exists {
 		return false, nil // setting the secret later reports the same error
 	}
 	answer, err := person.askChoice("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")

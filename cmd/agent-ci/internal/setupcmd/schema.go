@@ -27,11 +27,16 @@ const wantFile = "it takes the kind of a file: job or campaign"
 // schema defines no flags. The function that it returns prints the schema; job is the default.
 func schema(flags *cli.FlagSet) cli.RunFunc {
 	return func(_ context.Context, p cli.Process, rest []string) int {
-		print, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
-		if !known {
+		var schema []byte
+		switch kind := append(rest, "job")[0]; kind {
+		case "job":
+			schema = job.Format().Schema()
+		case "campaign":
+			schema = spec.Format().Schema()
+		default:
 			return flags.UsageError(p, wantFile)
 		}
-		_, err := p.Stdout.Write(print())
+		_, err := p.Stdout.Write(schema)
 		return cli.WriteStatus(err)
 	}
 }

@@ -98,18 +98,7 @@ func validate(flags *cli.FlagSet) cli.RunFunc {
 		defer stop()
 		status, results := cli.ExitOK, make([]checked, 0, len(files))
 		for _, file := range files {
-			problems, campaign, err := checkFile(ctx, file)
-			isJob := campaign == nil
-			if err != nil {
-				problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
-			}
-			result := checked{set: append(runcmd.VariableAssignments(p), set...), File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
-			if result.Valid && isJob {
-				result.addRun(ctx, p, ready)
-			}
-			if result.Valid && !isJob {
-				result.addFindings(campaignFindings(ctx, p, campaign, file), ready)
-			}
+			result, isJob := validateFile(ctx, p, file, append(runcmd.VariableAssignments(p), set...), ready)
 			if !result.Valid {
 				status = cli.ExitInvalid
 			}
@@ -133,6 +122,25 @@ func validate(flags *cli.FlagSet) cli.RunFunc {
 		}
 		return status
 	}
+}
+
+// validateFile validates a job, a repository's defaults or a campaign. It also checks what a run on this
+// machine would lack.
+func validateFile(ctx context.Context, p cli.Process, file string, set []string, ready bool) (result checked, isJob bool) {
+	problems, campaign, err := checkFile(ctx, file)
+	isJob = campaign == nil
+	if err != nil {
+		problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
+	}
+	result = checked{set: set, File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
+	switch {
+	case !result.Valid:
+	case isJob:
+		result.addRun(ctx, p, ready)
+	default:
+		result.addFindings(campaignFindings(ctx, p, campaign, file), ready)
+	}
+	return result, isJob
 }
 
 // addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
@@ -182,8 +190,9 @@ func campaignFindings(ctx context.Context, p cli.Process, c *spec.Campaign, file
 // become problems with ready, and notes otherwise.
 func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	for _, f := range found {
+		isReported := slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key })
 		switch {
-		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }): // already reported
+		case isReported:
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && ready:
 			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
 		default:
@@ -198,8 +207,8 @@ func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
 		key := "hooks." + h.Name + ".run"
-		onlyHere := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
-		if h.Problem != "" && !onlyHere {
+		isMissingHere := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		if h.Problem != "" && !isMissingHere {
 			c.Valid = false
 			c.Problems = append(c.Problems, config.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
@@ -245,11 +254,11 @@ func checkFile(ctx context.Context, file string) (problems config.Problems, camp
 		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
 	if !isDefaults(file) && spec.IsCampaign(raw) {
-		read, err := spec.Load(file, raw, campaigncmd.ReaderBeside(file))
+		campaign, err := spec.Load(file, raw, campaigncmd.ReaderBeside(file))
 		if errors.As(err, &problems) {
 			err = nil
 		}
-		return problems, read, err
+		return problems, campaign, err
 	}
 	layer, load := config.Layer{Name: file, Kind: config.FileLayer, Data: raw}, job.Load
 	if isDefaults(file) {
@@ -297,17 +306,17 @@ func showServer(to io.Writer, s doctor.Server) {
 		line(fmt.Sprintf("%s: does not start (%s): %s", s.Name, s.Reason, s.Why))
 		return
 	}
-	words := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
+	heading := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
 	if s.Deferred {
-		words += "; the model looks for its tools"
+		heading += "; the model looks for its tools"
 	}
-	line(words)
+	line(heading)
 	for _, tool := range s.Tools {
-		words := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
+		listed := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
 		if tool.Unchecked != "" {
-			words += "  (" + tool.Unchecked + ")"
+			listed += "  (" + tool.Unchecked + ")"
 		}
-		line(words)
+		line(listed)
 	}
 	if len(s.Others) > 0 {
 		line("  not allowed by the job: " + strings.Join(s.Others, ", "))
