@@ -81,14 +81,15 @@ func dispatch(ctx context.Context, p cli.Process, args []string) int {
 		name = "version"
 	}
 	all := commands()
-	known := slices.IndexFunc(all, func(c cli.Command) bool { return c.Name == name })
-	if known < 0 {
+	i := slices.IndexFunc(all, func(c cli.Command) bool { return c.Name == name })
+	if i < 0 {
 		return unknownCommand(p, name)
 	}
-	if all[known].MostlyWaits && os.Getenv("GOGC") == "" {
+	command := all[i]
+	if command.MostlyWaits && os.Getenv("GOGC") == "" {
 		collectEarly()
 	}
-	return all[known].Run(ctx, p, rest)
+	return command.Run(ctx, p, rest)
 }
 
 // commandAliases maps words that people try to the commands that they probably mean.

@@ -177,7 +177,7 @@ func (f *FlagSet) UnexpectedFlag(permitted []string) (name string) {
 	return name
 }
 
-// UsageError prints a mistake in the command line and returns exitInvalid.
+// UsageError prints a mistake in the command line and returns ExitInvalid.
 func (f *FlagSet) UsageError(p Process, format string, args ...any) int {
 	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
 	if !strings.HasSuffix(problem, "?") {
