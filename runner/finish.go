@@ -62,20 +62,8 @@ func (r *runner) reportToStep(result *record.Result) {
 // finish saves the work, cleans up the checkout and writes the result, even after ctx was cancelled.
 func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	e := r.end
-	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.outcome(ctx, r.rec, cause))
-	if stop.Outcome == outcome.Changed && e.assignment.project.Mode == publish.Nowhere {
-		e.workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
-	}
+	stop := r.endHooks(ctx, r.saveWork(ctx, cause))
 	late, cancel := r.endContext(ctx)
-	note := r.salvage(late, stop)
-	cancel()
-	if e.workspace != nil && e.workspace.NotWritten() != nil && stop.Outcome == outcome.Changed { // the change should be in the checkout, but could not be written
-		instead := *outcome.ForError(ctx, e.workspace.NotWritten())
-		stop = &instead
-	}
-	stop.Message = outcome.ShortenNames(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
-	stop = r.endHooks(ctx, stop)
-	late, cancel = r.endContext(ctx)
 	defer cancel()
 	for _, report := range e.atEnd {
 		report(late, stop)
@@ -93,6 +81,26 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	}
 	result.Problems = problemsOf(cause)
 	return result
+}
+
+// saveWork writes a local change to the checkout, or saves the work of a stopped run. It returns the outcome,
+// which says where the work is.
+func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
+	e := r.end
+	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.outcome(ctx, r.rec, cause))
+	changed := stop.Outcome == outcome.Changed
+	if changed && e.assignment.project.Mode == publish.Nowhere {
+		e.workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
+	}
+	late, cancel := r.endContext(ctx)
+	defer cancel()
+	note := r.salvage(late, stop)
+	if changed && e.workspace != nil && e.workspace.NotWritten() != nil {
+		failure := *outcome.ForError(ctx, e.workspace.NotWritten())
+		stop = &failure
+	}
+	stop.Message = outcome.ShortenNames(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
+	return stop
 }
 
 // endContext returns a context for the run's end: it outlives ctx, by at most salvageTime from now. A

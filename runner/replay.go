@@ -107,23 +107,30 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	}
 	r.registerPlace(replayPlace)
 	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, replayPlace, original.Run) })
-	w, stop := r.end.work, r.end.outcome(ctx, r.rec, err)
+	stop := r.end.outcome(ctx, r.rec, err)
 	if err != nil && req.recording.Answers.NoneUsed() { // no answer was used: this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
 	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))
-	base := string(tree.Base().Tree)
-	found := &replay.Result{Calls: len(req.recording.Outputs), Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
-	if !w.change.Empty() {
-		found.Tree = string(w.change.Tree)
-	}
 	if r.end.agent != nil {
-		if err = original.WriteBody(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
+		w := r.end.work
+		if err := original.WriteBody(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}
 	}
+	result := r.replayResult(stop, tree, len(req.recording.Outputs))
 	r.conclude(r.end.runFinished(stop))
-	return found, original.Compare(ctx, found, req.recording, r.rec, tree.Root())
+	return result, original.Compare(ctx, result, req.recording, r.rec, tree.Root())
+}
+
+// replayResult returns the result of a replay, before it is compared with the original run.
+func (r *runner) replayResult(stop *outcome.Stop, tree *workspace.Workspace, calls int) *replay.Result {
+	w, base := r.end.work, string(tree.Base().Tree)
+	result := &replay.Result{Calls: calls, Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
+	if !w.change.Empty() {
+		result.Tree = string(w.change.Tree)
+	}
+	return result
 }
 
 // runReplay runs a replay up to its verdict.

@@ -243,7 +243,7 @@ func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err e
 	if v.task.Subject != nil {
 		base := v.workspace.Base()
 		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.project.Mode, Title: v.task.Title}
-		p.posted, err = r.speaker(v.assignment).PostFromFile(ctx, v.outputFile, v.hooks, d)
+		p.posted, err = r.poster(v.assignment).PostFromFile(ctx, v.outputFile, v.hooks, d)
 		return p, err
 	}
 	to := r.publisher(v.project, v.workspace).Destination()

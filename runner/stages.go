@@ -107,7 +107,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 			return nil, outcome.Stopf(outcome.InvalidInput, "no_token",
 				"publish.as is %s, which needs GitHub: set GITHUB_TOKEN, or use --publish none, which writes the findings to output.json.", p.job().Publish.As)
 		}
-		return nil, r.speaker(p.assignment).RequireNotPosted(ctx)
+		return nil, r.poster(p.assignment).RequireNotPosted(ctx)
 	}
 	to := r.publisher(p.project, p.workspace).Destination()
 	if to == nil {
@@ -116,10 +116,10 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
 }
 
-// speaker returns what posts the agent's findings on the run's subject.
-func (r *runner) speaker(a *assignment) feedback.Poster {
+// poster returns what posts the agent's findings on the run's subject.
+func (r *runner) poster(a *assignment) feedback.Poster {
 	return feedback.Poster{
-		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
+		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, Subject: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
 		Snapshot: a.task.InputDigest, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // a resumed run (source is nil) was admitted at its start
 	}
 }

@@ -179,14 +179,11 @@ func nextWindow(windows []spec.Window, now time.Time) time.Time {
 // hourlyLimitReached reports whether the limit of starts in an hour is reached.
 func (r *rollout) hourlyLimitReached() bool {
 	limit := r.campaign.Rollout.PerHour
-	if limit == 0 {
-		return false
-	}
-	if len(r.recentStarts)+len(r.chosen) < limit {
+	if limit == 0 || len(r.recentStarts)+len(r.chosen) < limit {
 		return false
 	}
 	until := r.now.Add(time.Hour)
-	if len(r.recentStarts) >= limit {
+	if len(r.recentStarts) >= limit { // another run may start once this start is an hour ago
 		until = r.recentStarts[len(r.recentStarts)-limit].Add(time.Hour)
 	}
 	r.waitFor(WaitPerHour, until, "%d runs started within an hour", len(r.recentStarts)+len(r.chosen))

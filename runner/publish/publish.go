@@ -65,25 +65,34 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 // Publish commits, pushes and describes the change. It fills out step by step, so that out is right even with an error.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
-	defer func() {
-		out.Base, out.Change, out.Verification, out.InBase = p.Base, p.Change, p.Verification, p.movedFrom.SHA != "" && p.Change.Empty()
-	}()
-	if !p.Change.Empty() && !p.failsUnpublished() {
-		if err := to.followBase(ctx, &p); err != nil {
-			return err
-		}
-	}
-	switch {
-	case p.Change.Empty():
+	defer func() { p.describeIn(out) }() // following the base changes p
+	if p.Change.Empty() {
 		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
 		return nil
-	case p.failsUnpublished():
+	}
+	if p.failsUnpublished() {
+		return nil
+	}
+	if err := to.followBase(ctx, &p); err != nil {
+		return err
+	}
+	switch {
+	case p.Change.Empty(): // the base has the change by now
+		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
+		return nil
+	case p.failsUnpublished(): // on the new base
 		return nil
 	}
 	if err := to.requirePushable(ctx, &p); err != nil {
 		return err
 	}
 	return publishOverTip(ctx, to, &p, out)
+}
+
+// describeIn sets what a publication says about its proposal.
+func (p *Proposal) describeIn(out *Publication) {
+	out.Base, out.Change, out.Verification = p.Base, p.Change, p.Verification
+	out.InBase = p.movedFrom.SHA != "" && p.Change.Empty()
 }
 
 // publishOverTip pushes the change over the branch's current tip, and publishes the pull request. It returns an error if a person
@@ -97,16 +106,19 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	if err != nil {
 		return err
 	}
-	commit := to.commitAndPush
+	madeByThisRun := current.madeBy(p)
+	overtaken := p.Task.Repair != nil && !madeByThisRun && current.lease() != p.Task.Repair.HeadSHA
 	switch {
 	case current.isForeign(p.Base):
 		return foreignCommit(p.Task.Branch, current)
-	case p.Task.Repair != nil && !current.madeBy(p) && current.lease() != p.Task.Repair.HeadSHA:
+	case overtaken:
 		return refuseOvertaken(p.Task.Branch, current)
-	case current != nil && !current.madeBy(p) && current.hasSameChange(p):
-		commit = to.publisher().adoptExisting
+	case current != nil && !madeByThisRun && current.hasSameChange(p):
+		err = to.publisher().adoptExisting(ctx, p, current, out)
+	default:
+		err = to.commitAndPush(ctx, p, current, out)
 	}
-	if err := commit(ctx, p, current, out); err != nil {
+	if err != nil {
 		return err
 	}
 	return to.publishPull(ctx, p, out)

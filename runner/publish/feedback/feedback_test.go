@@ -43,7 +43,7 @@ func TestPlacesFindingsOnDiffLines(t *testing.T) {
 }
 
 func speaker() Poster {
-	return Poster{On: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
+	return Poster{Subject: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
 }
 
 // alive is what GitHub acts on.

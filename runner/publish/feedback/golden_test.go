@@ -14,8 +14,8 @@ import (
 func TestFeedbackTextsGolden(t *testing.T) {
 	const words = "The loop ends **one too early**:\n\n- `i < n-1` leaves the last one out, says @octocat in #12\n- [look](https://evil.example/x) or <img src=https://evil.example/y onerror=alert(1)> https://evil.example/z www.evil.example\n\n```go\nfor i := range n { // <script>evil()</script>\n}\n```\n\n/approve"
 	s := Poster{
-		On:  intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)},
-		Key: "review", RunID: "20260301T090000Z-0a1b2c3d", Snapshot: strings.Repeat("b", 64), Link: "https://github.com/octo/widgets/actions/runs/123456789",
+		Subject: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)},
+		Key:     "review", RunID: "20260301T090000Z-0a1b2c3d", Snapshot: strings.Repeat("b", 64), Link: "https://github.com/octo/widgets/actions/runs/123456789",
 	}
 	f := finding{Path: "loop.go", Line: 12, EndLine: 14, Severity: "high", Title: "The last one is <b>left out</b>", Body: words}
 	for name, text := range map[string]string{

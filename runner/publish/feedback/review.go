@@ -34,14 +34,14 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 		step.URL, step.Operation = earlier[earlierIndex].URL, "none"
 		return step, nil
 	}
-	posted, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, onDiff, nil, offDiff))
+	posted, err := s.repository().CreateReview(ctx, s.Subject.Number, s.newReview(o, onDiff, nil, offDiff))
 	if forge.KindOf(err) == forge.Invalid && len(onDiff) > 0 {
 		step.Findings, step.FindingsInText = 0, len(o.Findings)
 		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, describePositions(onDiff))
-		posted, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, onDiff, offDiff))
+		posted, err = s.repository().CreateReview(ctx, s.Subject.Number, s.newReview(o, nil, onDiff, offDiff))
 	}
 	if err != nil {
-		return step, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
+		return step, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.Subject.Number), err)
 	}
 	step.URL, step.Operation = posted.URL, "created"
 	return step, nil
@@ -49,7 +49,7 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 
 // newReview returns a review with comments on lines of the diff, and all other findings in its text.
 func (s Poster) newReview(o reviewObject, onDiff, refused []diffFinding, offDiff []finding) forge.NewReview {
-	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, refused, offDiff)}
+	review := forge.NewReview{CommitSHA: s.Subject.HeadSHA, Body: s.reviewText(o, refused, offDiff)}
 	for _, p := range onDiff {
 		comment := p.position
 		comment.Body = findingText(p.finding)
@@ -76,8 +76,8 @@ func describePositions(all []diffFinding) string {
 // splitByDiff separates findings on the diff from others. A resumed run reads the diff again. If the pull request has moved since,
 // no finding is on the diff.
 func (s Poster) splitByDiff(ctx context.Context, findings []finding) (onDiff []diffFinding, offDiff []finding, err error) {
-	files := s.On.Files
-	if s.On.Pull == nil {
+	files := s.Subject.Files
+	if s.Subject.Pull == nil {
 		if files, err = s.rereadDiff(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -95,12 +95,12 @@ func (s Poster) splitByDiff(ctx context.Context, findings []finding) (onDiff []d
 
 // rereadDiff reads the pull request's diff again. It returns nil if the pull request has another head now.
 func (s Poster) rereadDiff(ctx context.Context) ([]forge.PullFile, error) {
-	pull, files, err := intake.ReadDiff(ctx, s.repository(), s.On.Number)
+	pull, files, err := intake.ReadDiff(ctx, s.repository(), s.Subject.Number)
 	if err != nil {
 		return nil, err
 	}
-	if pull.HeadSHA != s.On.HeadSHA {
-		s.Record.Warn("pull_request_moved", "Pull request #%d got new commits after %s was reviewed; the findings are in the text of the review.", s.On.Number, gitops.Short(s.On.HeadSHA))
+	if pull.HeadSHA != s.Subject.HeadSHA {
+		s.Record.Warn("pull_request_moved", "Pull request #%d got new commits after %s was reviewed; the findings are in the text of the review.", s.Subject.Number, gitops.Short(s.Subject.HeadSHA))
 		return nil, nil
 	}
 	return files, nil

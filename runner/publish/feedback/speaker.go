@@ -21,7 +21,7 @@ type Poster struct {
 	Record    *record.Record
 	Server    forge.Forge
 	Publish   job.Publish
-	On        intake.Subject
+	Subject   intake.Subject
 	Key       string // task key
 	RunID     string
 	Snapshot  string // digest of the task's input
@@ -32,10 +32,10 @@ type Poster struct {
 // Posted is what was posted, and the issue or pull request.
 type Posted struct {
 	transcript.Publish
-	On intake.Subject
+	Subject intake.Subject
 }
 
-func (s Poster) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
+func (s Poster) repository() forge.Repository { return s.Server.Repository(s.Subject.Repository) }
 
 // RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or input.
 func (s Poster) RequireNotPosted(ctx context.Context) error {
@@ -44,7 +44,7 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 	}
 	input := s.Snapshot
 	if s.Publish.As == job.AsReview {
-		input = s.On.HeadSHA
+		input = s.Subject.HeadSHA
 	}
 	earlier, err := s.earlierPosts(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 	}
 	for _, each := range earlier {
 		if each.input == input && each.run != s.RunID {
-			return outcome.Stopf(outcome.Skipped, "same_input", "%s did not change since its last review, labels or comment: %s; ask for more in a comment, or change it first.", s.On.Name(), each.URL)
+			return outcome.Stopf(outcome.Skipped, "same_input", "%s did not change since its last review, labels or comment: %s; ask for more in a comment, or change it first.", s.Subject.Name(), each.URL)
 		}
 	}
 	return nil
@@ -81,8 +81,8 @@ func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) 
 	if err != nil {
 		return nil, err
 	}
-	step.Step, step.Number, step.HeadSHA = s.Publish.As, s.On.Number, s.On.HeadSHA
-	return &Posted{step, s.On}, s.Record.Append(transcript.TypePublish, step)
+	step.Step, step.Number, step.HeadSHA = s.Publish.As, s.Subject.Number, s.Subject.HeadSHA
+	return &Posted{step, s.Subject}, s.Record.Append(transcript.TypePublish, step)
 }
 
 // earlierPost is a comment or review that a run posted for this task. input identifies what it was about.
@@ -94,17 +94,9 @@ type earlierPost struct {
 // earlierPosts returns what runs posted for this task: reviews for publish.as review, or else comments. Anybody can write the
 // mark of a task, so the author must be a bot or the token's account.
 func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err error) {
-	var all []forge.Comment
-	if s.Publish.As == job.AsReview {
-		var reviews []forge.Review
-		reviews, err = s.repository().Reviews(ctx, s.On.Number)
-		for _, each := range reviews {
-			all = append(all, forge.Comment{ID: each.ID, Author: each.Author, Body: each.Body, URL: each.URL})
-		}
-		err = intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.On.Number), err)
-	} else {
-		all, err = s.repository().Comments(ctx, s.On.Number)
-		err = intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
+	all, err := s.existingPosts(ctx)
+	if err != nil {
+		return nil, err
 	}
 	own := intake.IsByAppOrTokenAccount(ctx, s.Server)
 	for _, each := range all {
@@ -112,7 +104,21 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 			found = append(found, earlierPost{each, input, run})
 		}
 	}
-	return found, err
+	return found, nil
+}
+
+// existingPosts returns everybody's reviews for publish.as review, or else everybody's comments.
+func (s Poster) existingPosts(ctx context.Context) ([]forge.Comment, error) {
+	if s.Publish.As != job.AsReview {
+		all, err := s.repository().Comments(ctx, s.Subject.Number)
+		return all, intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.Subject.Number), err)
+	}
+	reviews, err := s.repository().Reviews(ctx, s.Subject.Number)
+	var all []forge.Comment
+	for _, each := range reviews {
+		all = append(all, forge.Comment{ID: each.ID, Author: each.Author, Body: each.Body, URL: each.URL})
+	}
+	return all, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.Subject.Number), err)
 }
 
 // label adds the chosen labels that the issue lacks and the job allows. Labels that this run added before it was killed count
@@ -122,9 +128,9 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript
 	if err != nil {
 		return step, err
 	}
-	issue, err := s.repository().Issue(ctx, s.On.Number)
+	issue, err := s.repository().Issue(ctx, s.Subject.Number)
 	if err != nil {
-		return step, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
+		return step, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.Subject.Number), err)
 	}
 	intended, err := s.intendedLabels()
 	if err != nil {
@@ -144,18 +150,18 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript
 			alreadyAdded = append(alreadyAdded, name)
 		}
 	}
-	step = transcript.Publish{URL: s.On.URL, Operation: "none", Labels: append(alreadyAdded, missing...)}
+	step = transcript.Publish{URL: s.Subject.URL, Operation: "none", Labels: append(alreadyAdded, missing...)}
 	if len(step.Labels) > 0 {
 		step.Operation = "updated"
 	}
 	if len(missing) == 0 {
 		return step, nil
 	}
-	intent := transcript.Publish{Step: job.AsLabels, Number: s.On.Number, URL: s.On.URL, Operation: transcript.PublishBegun, Labels: missing}
+	intent := transcript.Publish{Step: job.AsLabels, Number: s.Subject.Number, URL: s.Subject.URL, Operation: transcript.PublishBegun, Labels: missing}
 	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
 		return step, err
 	}
-	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
+	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.Subject.Number), s.repository().AddLabels(ctx, s.Subject.Number, missing))
 }
 
 // intendedLabels returns the labels that this run was about to add, by its transcript.
@@ -182,9 +188,9 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcri
 	}
 	text := s.commentText(o)
 	if len(earlier) == 0 {
-		created, err := s.repository().CreateComment(ctx, s.On.Number, text)
+		created, err := s.repository().CreateComment(ctx, s.Subject.Number, text)
 		if err != nil {
-			return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
+			return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.Subject.Number), err)
 		}
 		return transcript.Publish{URL: created.URL, Operation: "created"}, nil
 	}
@@ -193,7 +199,7 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcri
 		return step, nil
 	}
 	step.Operation = "updated"
-	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, earlier[0].ID, text))
+	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.Subject.Number), s.repository().EditComment(ctx, earlier[0].ID, text))
 }
 
 // decode parses an object that the schema has validated.
@@ -208,15 +214,15 @@ func decode[T any](raw json.RawMessage) (object T, err error) {
 func (s *Posted) End() *outcome.Stop {
 	switch s.Step {
 	case job.AsReview:
-		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.On.Name(), s.findings(), s.URL)
+		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.Subject.Name(), s.findings(), s.URL)
 	case job.AsLabels:
 		if len(s.Labels) == 0 {
-			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no new label, because no other label of publish.labels fits: %s.", s.On.Name(), s.URL)
+			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no new label, because no other label of publish.labels fits: %s.", s.Subject.Name(), s.URL)
 		}
-		return outcome.Stopf(outcome.NoChanges, "labelled", "%s was given %s: %s.", s.On.Name(), strings.Join(s.Labels, ", "), s.URL)
+		return outcome.Stopf(outcome.NoChanges, "labelled", "%s was given %s: %s.", s.Subject.Name(), strings.Join(s.Labels, ", "), s.URL)
 	}
 	how := map[string]string{"created": "was written", "updated": "was brought up to date", "none": "says the same already"}[s.Operation]
-	name := s.On.Name()
+	name := s.Subject.Name()
 	return outcome.Stopf(outcome.NoChanges, "commented", "The comment on %s %s: %s.", strings.ToLower(name[:1])+name[1:], how, s.URL)
 }
 

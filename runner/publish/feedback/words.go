@@ -48,8 +48,8 @@ func headline(f finding) string {
 // findings whose comments the forge refused. offDiff are findings on no line of the diff.
 func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []finding) string {
 	var b strings.Builder
-	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
-	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.On.HeadSHA))+" was reviewed")
+	b.WriteString(s.mark(s.Subject.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
+	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.Subject.HeadSHA))+" was reviewed")
 	remaining := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
 	all := offDiff
 	for _, p := range refused {

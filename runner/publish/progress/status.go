@@ -205,8 +205,8 @@ func (s *status) logLine(now time.Time) string {
 
 const (
 	// minWords is how many terminal cells words need to be worth showing.
-	minWords = 12
-	between  = " · "
+	minWords  = 12
+	separator = " · "
 )
 
 // terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
@@ -267,7 +267,7 @@ func (s *status) describeStep() string {
 	if s.phase != record.PhaseAgent || at < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
+	return fmt.Sprintf("%sstep %d/%d: %s", separator, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
 }
 
 // describeAgents returns how many agents are working besides the run's own, or "".
@@ -281,7 +281,7 @@ func (s *status) describeAgents() string {
 	if alive == 0 {
 		return ""
 	}
-	return between + transcript.CountNoun(alive, "agent")
+	return separator + transcript.CountNoun(alive, "agent")
 }
 
 // describeCost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
@@ -291,10 +291,10 @@ func (s *status) describeCost() string {
 		return ""
 	}
 	if cost, known := transcript.CostOf(v.AllModels()); known {
-		return between + fmt.Sprintf("$%.2f", cost) + limitSuffix(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
+		return separator + fmt.Sprintf("$%.2f", cost) + limitSuffix(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
 	}
 	used := transcript.GroupThousands(v.Usage.Input + v.Usage.Output)
-	return between + used + limitSuffix(s.tokenLimit > 0, transcript.GroupThousands(s.tokenLimit)) + " tokens"
+	return separator + used + limitSuffix(s.tokenLimit > 0, transcript.GroupThousands(s.tokenLimit)) + " tokens"
 }
 
 func limitSuffix(limited bool, limit string) string {

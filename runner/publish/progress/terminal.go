@@ -55,7 +55,7 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 			return
 		case <-forcedDone:
 		}
-		select {
+		select { // a forced stop waits no longer than eraseTimeout
 		case <-done:
 		case <-time.After(eraseTimeout):
 		}

@@ -72,14 +72,7 @@ var Excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 // calls. Compose fails if the limit is too small for the lines that say where the transcript is.
 func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Mode, o.limit, o.RunDir = cmp.Or(o.Mode, full), cmp.Or(o.limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
-	if o.KeepRequest {
-		o.Head += requestComment(v, o.Earlier)
-	}
-	for _, line := range []string{Verdict(v, len(o.Draft) > 0), o.Closing} {
-		if line != "" {
-			o.Head += strings.TrimSuffix(line, "\n") + "\n\n"
-		}
-	}
+	o.Head += o.firstLines(v)
 	calls := v.Calls - countPlanCalls(v)
 	longestEnding := ending{comments: o.Comments, hidden: calls}
 	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+longestEnding.body(v, o))}
@@ -100,6 +93,20 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 		end.hidden = calls - shown
 	}
 	return Posts{Body: o.Head + strings.TrimLeft(first.String()+pageTexts[0], "\n") + end.body(v, o), Comments: comments(v, pageTexts, end)}, nil
+}
+
+// firstLines returns the stored requests, the verdict and the closing line.
+func (o Options) firstLines(v *transcript.View) string {
+	s := ""
+	if o.KeepRequest {
+		s = requestComment(v, o.Earlier)
+	}
+	for _, line := range []string{Verdict(v, len(o.Draft) > 0), o.Closing} {
+		if line != "" {
+			s += strings.TrimSuffix(line, "\n") + "\n\n"
+		}
+	}
+	return s
 }
 
 // source returns the source of sections. Links lead only to the site of the options.

@@ -150,14 +150,15 @@ func excerptText(e transcript.Excerpt) string {
 
 // callEnd returns how a call ended and how long it took.
 func callEnd(c *transcript.Call) string {
-	ended := "ok"
-	switch {
-	case !c.Finished:
+	if !c.Finished {
 		return "did not end"
-	case c.ExitCode != nil && *c.ExitCode != 0:
-		ended = fmt.Sprintf("exit %d", *c.ExitCode)
-	case c.Failed:
-		ended = "failed"
 	}
-	return ended + " · " + transcript.FormatSeconds(c.Seconds)
+	result := "ok"
+	switch {
+	case c.ExitCode != nil && *c.ExitCode != 0:
+		result = fmt.Sprintf("exit %d", *c.ExitCode)
+	case c.Failed:
+		result = "failed"
+	}
+	return result + " · " + transcript.FormatSeconds(c.Seconds)
 }

@@ -20,8 +20,8 @@ type overview struct {
 // maxPatches limits the calls that are listed for a file.
 const maxPatches = 5
 
-// countEntry adds an entry's facts.
-func (o *overview) countEntry(e *entry) {
+// addEntry adds an entry's facts.
+func (o *overview) addEntry(e *entry) {
 	o.entries++
 	if e.Bad {
 		o.Problems++

@@ -40,7 +40,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	}
 	sizes := &textSizes{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
-	entries := newAssembler(sizes.record, nil, first.countEntry)
+	entries := newAssembler(sizes.record, nil, first.addEntry)
 	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
