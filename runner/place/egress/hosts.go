@@ -89,10 +89,10 @@ func requestKindOf(asked transcript.HostRequest) requestKind {
 type hosts struct {
 	mu         sync.Mutex
 	seen       map[transcript.HostRequest]bool // the recorded events, without their Request
-	counts     map[requestKind]int         // how many of each kind are recorded
-	unreported []string                    // refusals that the model was not shown yet
-	omitted    int                         // refusals beyond the bound of unreported
-	refused    int                         // refusals that are recorded
+	counts     map[requestKind]int             // how many of each kind are recorded
+	unreported []string                        // refusals that the model was not shown yet
+	omitted    int                             // refusals beyond the bound of unreported
+	refused    int                             // refusals that are recorded
 }
 
 // noteHost records a request if it is new, before the request takes effect.
