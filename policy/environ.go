@@ -2,10 +2,10 @@ package policy
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -57,7 +57,7 @@ var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"
 
 // urlUserinfo matches name and password before the host of a URL. It accepts more than the syntax
 // (RFC 3986, 3.2.1), because many passwords are not escaped.
-var urlUserinfo = regexp.MustCompile(`://[^\s,|]*@`)
+var urlUserinfo = lazyregexp.New(`://[^\s,|]*@`)
 
 // Environment returns the environment of a run's commands as NAME=value, sorted by name: harmless
 // variables of environ and those in pass, overridden by set. Unless pass lists it, a variable
@@ -114,7 +114,7 @@ func containsUserinfo(name, value string) bool {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 		return strings.Contains(value, "@")
 	}
-	return urlUserinfo.MatchString(value)
+	return urlUserinfo().MatchString(value)
 }
 
 // containsToken reports whether text contains a token of a well-known shape.

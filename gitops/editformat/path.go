@@ -2,10 +2,11 @@ package editformat
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 const maxPath = 250
@@ -59,7 +60,7 @@ func cleaned(name string) string {
 }
 
 // tag matches tags that some models write in place of a fence.
-var tag = regexp.MustCompile(`^<(source|sourcecode|code|codename|pre)>\w*$`)
+var tag = lazyregexp.New(`^<(source|sourcecode|code|codename|pre)>\w*$`)
 
 // pathAbove returns the path above a line, or "". Fence lines and one blank line may be between
 // them.
@@ -72,7 +73,7 @@ func (p *parser) pathAbove(line int) string {
 			if blanks++; blanks > 1 {
 				return ""
 			}
-		case !isFence && !tag.MatchString(p.lines[i]):
+		case !isFence && !tag().MatchString(p.lines[i]):
 			return pathIn(p.lines[i])
 		case f.path != "":
 			return f.path

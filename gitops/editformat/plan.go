@@ -1,12 +1,13 @@
 package editformat
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // planned matches a step: an optional bullet or number, an optional status in brackets, and text.
-var planned = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?i:([^\]]?|pending|in[_ ]progress|completed))\]\s*)?(.*?)\s*$`)
+var planned = lazyregexp.New(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?i:([^\]]?|pending|in[_ ]progress|completed))\]\s*)?(.*?)\s*$`)
 
 // stepStatus maps the marks of steps. A step without a mark is pending.
 var stepStatus = map[string]string{
@@ -18,7 +19,7 @@ var stepStatus = map[string]string{
 func (p *parser) readPlan(open, end int) {
 	var steps []Step
 	for i := open + 1; i < end; i++ {
-		found := planned.FindStringSubmatch(p.lines[i])
+		found := planned().FindStringSubmatch(p.lines[i])
 		if strings.TrimSpace(found[2]) == "" {
 			continue
 		}

@@ -2,11 +2,11 @@ package editformat
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // readWhole reads a fence's content as the text of a whole file. isWord says that the name may be
@@ -50,13 +50,13 @@ func (p *parser) goesOn(f fence, name string, end int) bool {
 }
 
 // leftOut matches a line that represents omitted lines.
-var leftOut = regexp.MustCompile(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
+var leftOut = lazyregexp.New(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
 
 // omission returns the first line of a new text that represents omitted lines, unless the old file
 // has the same line.
 func omission(lines []v4a.Line, was []string) string {
 	for _, l := range lines {
-		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {
+		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut().MatchString(l.Text) && !slices.Contains(was, l.Text) {
 			return l.Text
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Credentials lists the files with credentials in the git configuration of a work tree. It includes
@@ -166,7 +167,7 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 				if isInclude(section) {
 					named = append(named, o.Value)
 				}
-				if store := storeFile.FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
+				if store := storeFile().FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
 					named = append(named, store[1])
 				}
 				return isInclude(section) || holdsCredential(section.Name, o)
@@ -194,7 +195,7 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 }
 
 // storeFile matches the file of git-credential-store(1) in a helper command.
-var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
+var storeFile = lazyregexp.New(`--file[= ]+(\S+)`)
 
 // optionLists returns the settings of a section and of its subsections.
 func optionLists(section *config.Section) []*config.Options {

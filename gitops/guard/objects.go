@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // object is the recorded state of one of git's object files. git never modifies these files. The
@@ -37,14 +37,14 @@ type object struct {
 const coarsestTime = 2 * time.Second
 
 var (
-	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
+	looseName = lazyregexp.New(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
 	// errNotFolder matches the folders in the objects folder. A file or link with such a name is in
 	// place of a folder.
-	errNotFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
+	errNotFolder = lazyregexp.New(`^([0-9a-f]{2}|pack)$`)
 	// unfinishedName matches files that a killed git leaves. git would use one ending in .idx, so
 	// those are not matched.
-	unfinishedName = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
-	summedName     = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
+	unfinishedName = lazyregexp.New(`(/tmp_[^./]*|\.lock)$`)
+	summedName     = lazyregexp.New(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
 )
 
 // markObjects records the objects of the workspace's repository.
@@ -114,7 +114,7 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	}
 	was, known := c.mark.Objects[path]
 	switch {
-	case !known && !looseName.MatchString(below):
+	case !known && !looseName().MatchString(below):
 		c.addChange(path, "is new")
 		return nil
 	case known && (now.Link != was.Link || now.Sum != was.Sum):
@@ -145,9 +145,9 @@ func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string)
 	}
 	defer f.Close()
 	switch {
-	case looseName.MatchString(below):
+	case looseName().MatchString(below):
 		return c.isNamed(ctx, f, strings.ReplaceAll(below, "/", ""))
-	case summedName.MatchString(path):
+	case summedName().MatchString(path):
 		return checkSum(ctx, f, sum)
 	}
 	return nil // recordObject compared its digest
@@ -209,9 +209,9 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 			return err
 		case below == "info":
 			return skip(entry)
-		case entry.IsDir() || unfinishedName.MatchString(below):
+		case entry.IsDir() || unfinishedName().MatchString(below):
 			return nil
-		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/") || errNotFolder.MatchString(below):
+		case looseName().MatchString(below) || strings.HasPrefix(below, "pack/") || errNotFolder().MatchString(below):
 			return visit(path, below)
 		}
 		return nil
@@ -227,7 +227,7 @@ func recordObject(path, below string) (o object, err error) {
 	if o.Stat, o.changed, err = statOf(path); err != nil {
 		return o, err
 	}
-	if !looseName.MatchString(below) {
+	if !looseName().MatchString(below) {
 		o.Sum, err = sumOf(path)
 	}
 	return o, err
@@ -247,7 +247,7 @@ func sumOf(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if summedName.MatchString(path) && info.Size() >= sha1cd.Size {
+	if summedName().MatchString(path) && info.Size() >= sha1cd.Size {
 		end := make([]byte, sha1cd.Size)
 		_, err := f.ReadAt(end, info.Size()-sha1cd.Size)
 		return hex.EncodeToString(end), err

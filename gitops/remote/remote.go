@@ -14,10 +14,10 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Remote is another repository and its credentials.
@@ -34,10 +34,10 @@ type Remote struct {
 
 // Name returns the URL without credentials, for messages.
 func (r Remote) Name() string {
-	return userinfo.ReplaceAllString(r.URL, "$1")
+	return userinfo().ReplaceAllString(r.URL, "$1")
 }
 
-var userinfo = regexp.MustCompile(`^([A-Za-z+]+://)[^/]*@`)
+var userinfo = lazyregexp.New(`^([A-Za-z+]+://)[^/]*@`)
 
 // Local returns the path of a remote on this machine. ok is false for any other remote.
 func (r Remote) Local() (path string, ok bool) {

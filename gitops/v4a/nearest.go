@@ -3,12 +3,12 @@ package v4a
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // mismatchError returns the error for a hunk whose old lines were not found. It says where else they
@@ -80,14 +80,14 @@ func (h *Hunk) patchLine(oldIndex int) int {
 }
 
 // lineNumbers matches the line numbers of a unified diff's hunk header, without "@@ " in front.
-var lineNumbers = regexp.MustCompile(`^-(\d+)(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
+var lineNumbers = lazyregexp.New(`^-(\d+)(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
 // missingContextError returns the error for the "@@" line k of hunk i, which was not found.
 func (p *placer) missingContextError(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
 	mismatch := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.contextLines[k], want: []string{want}, isContext: true, searchedBelow: p.cursor}
-	if lineNumbers.MatchString(want) {
+	if lineNumbers().MatchString(want) {
 		mismatch.hint = `"@@" takes no line numbers: a whole line of the file follows it, or nothing`
 		return mismatch
 	}

@@ -215,7 +215,7 @@ func (p *placer) findContexts(i int) (contexts contextResult, err error) {
 			}
 		}
 		fit, looser := p.find([]string{context}, p.cursor, allTolerances...)
-		number := lineNumbers.FindStringSubmatch(context)
+		number := lineNumbers().FindStringSubmatch(context)
 		switch {
 		case len(fit) > 0:
 			p.cursor, contexts = firstLineOf(fit[0])+1, contextResult{found: true, others: fit[1:], looser: looser}

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
@@ -89,7 +89,7 @@ type cachedBaseline struct {
 }
 
 // runIDPattern matches run ids.
-var runIDPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+var runIDPattern = lazyregexp.New(`^[0-9A-Za-z-]{1,64}$`)
 
 // GreenRun returns the run that cached a green baseline for a key, or "". Unreadable and expired files
 // count as missing.
@@ -97,7 +97,7 @@ func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
 	const maxBytes = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, maxBytes)
 	var cached cachedBaseline
-	if err != nil || json.Unmarshal(raw, &cached) != nil || cached.State != "green" || !runIDPattern.MatchString(cached.RunID) {
+	if err != nil || json.Unmarshal(raw, &cached) != nil || cached.State != "green" || !runIDPattern().MatchString(cached.RunID) {
 		return ""
 	}
 	if age := now.Sub(cached.At); age < 0 || age > baselineLifetime {

@@ -3,17 +3,17 @@ package record
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
 // idPattern matches the ids of NewID.
-var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
+var idPattern = lazyregexp.New(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 
 // IsID reports whether a text is the id of a run.
-func IsID(text string) bool { return idPattern.MatchString(text) }
+func IsID(text string) bool { return idPattern().MatchString(text) }
 
 // maxElsewhere is how many runs with directories elsewhere are remembered; the newest are kept.
 // maxNoteBytes is the maximum length of such a directory's path.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -167,7 +167,7 @@ func isSpecialRune(r rune) bool {
 
 // barePatch matches a patch in place of a command, with or without a heredoc that no program reads. A shell would do
 // nothing with the heredoc and report success.
-var barePatch = regexp.MustCompile(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
+var barePatch = lazyregexp.New(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
 
 // misplacedPatch returns the error for a bare patch in place of a command, or "". The words are those of the reference
 // implementation.
@@ -178,7 +178,7 @@ func misplacedPatch(argv []string) string {
 	} else if len(argv) > 1 {
 		return ""
 	}
-	if !barePatch.MatchString(text) {
+	if !barePatch().MatchString(text) {
 		return ""
 	}
 	return `patch detected without explicit call to apply_patch. Rerun as ["apply_patch", "<patch>"], or call the tool apply_patch`

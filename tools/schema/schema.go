@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -135,11 +134,11 @@ func joinJSON(values []any) string {
 //
 //	validating root: validating /properties/n: type: 1 has type "string", want "number"
 var (
-	schemaPlace       = regexp.MustCompile(`^validating (\S+): `)
-	typeProblem       = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
-	enumProblem       = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
-	missingProblem    = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
-	unexpectedProblem = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
+	schemaPlace       = lazyregexp.New(`^validating (\S+): `)
+	typeProblem       = lazyregexp.New(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
+	enumProblem       = lazyregexp.New(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
+	missingProblem    = lazyregexp.New(`^required: missing properties: \[(.*)\]$`)
+	unexpectedProblem = lazyregexp.New(`^unexpected additional properties \[(.*)\]$`)
 	schemaPathPieces  = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
@@ -150,7 +149,7 @@ var quotedName = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 func (s *Schema) explain(err error) string {
 	problem, place := err.Error(), ""
 	for {
-		found := schemaPlace.FindStringSubmatch(problem)
+		found := schemaPlace().FindStringSubmatch(problem)
 		if found == nil {
 			break
 		}
@@ -173,10 +172,10 @@ var compositionProblems = []struct{ problem, words string }{
 
 // reword returns a problem at a schema's place in words for models.
 func (s *Schema) reword(problem, place string) string {
-	if m := typeProblem.FindStringSubmatch(problem); m != nil {
+	if m := typeProblem().FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], shorten(m[1]))
 	}
-	if m := enumProblem.FindStringSubmatch(problem); m != nil {
+	if m := enumProblem().FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected one of %s, got %q", shorten(s.valuesAt(place, "enum", m[2])), shorten(m[1]))
 	}
 	if rest, ok := strings.CutPrefix(problem, "const: "); ok {
@@ -188,10 +187,10 @@ func (s *Schema) reword(problem, place string) string {
 			return "it fits " + choice.words
 		}
 	}
-	if m := missingProblem.FindStringSubmatch(problem); m != nil {
+	if m := missingProblem().FindStringSubmatch(problem); m != nil {
 		return "expected " + m[1] + ", got nothing by that name"
 	}
-	if m := unexpectedProblem.FindStringSubmatch(problem); m != nil {
+	if m := unexpectedProblem().FindStringSubmatch(problem); m != nil {
 		names := quotedName().FindAllString(m[1], -1)
 		slices.Sort(names) // the library lists them in the order of a map
 		return "got " + strings.Join(names, " ") + ", which this tool does not take"

@@ -6,9 +6,10 @@ package lfs
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Pointer is the text that a commit contains in place of a file's content.
@@ -25,7 +26,7 @@ var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1
 // MaxPointer is a size in bytes that every pointer is below.
 const MaxPointer = 1024
 
-var isOID = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var isOID = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func (p Pointer) String() string {
 	return fmt.Sprintf("version %s\noid sha256:%s\nsize %d\n", version, p.OID, p.Size)
@@ -60,5 +61,5 @@ func Parse(text []byte) (p Pointer, plain, ok bool) {
 			return Pointer{}, false, false
 		}
 	}
-	return p, plain, hasVersion && isOID.MatchString(p.OID)
+	return p, plain, hasVersion && isOID().MatchString(p.OID)
 }

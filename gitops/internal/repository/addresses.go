@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
@@ -74,14 +74,14 @@ func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ..
 }
 
 // sshAddress matches an ssh address as URL or as host:path. The second group is the host.
-var sshAddress = regexp.MustCompile(`^(ssh://(?:[^@/:]*@)?|(?:[^@/:]*@)?)([A-Za-z0-9][A-Za-z0-9._-]*)([:/].*)$`)
+var sshAddress = lazyregexp.New(`^(ssh://(?:[^@/:]*@)?|(?:[^@/:]*@)?)([A-Za-z0-9][A-Za-z0-9._-]*)([:/].*)$`)
 
 // hostOf returns the host name in an address, or "".
 func hostOf(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Hostname()
 	}
-	if parts := sshAddress.FindStringSubmatch(address); parts != nil {
+	if parts := sshAddress().FindStringSubmatch(address); parts != nil {
 		return parts[2]
 	}
 	return ""
@@ -90,7 +90,7 @@ func hostOf(address string) string {
 // resolveSSHAlias replaces the host in an ssh address by the HostName in the user's ssh configuration.
 // The forge's own name stays: ssh may reach the forge by another host.
 func (r *Repository) resolveSSHAlias(ctx context.Context, address string) string {
-	parts := sshAddress.FindStringSubmatch(address)
+	parts := sshAddress().FindStringSubmatch(address)
 	config := filepath.Join(os.Getenv("HOME"), ".ssh", "config")
 	isSSH := parts != nil && (strings.HasPrefix(address, "ssh://") || parts[3][0] == ':' && !strings.HasPrefix(parts[3], "://"))
 	if r.forge == "" || !isSSH || strings.EqualFold(parts[2], r.forge) || !isFile(config) {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -73,7 +73,7 @@ func sameEmbedded(a, b []embeddedTool) bool {
 }
 
 // embeddedName matches the function names that model APIs accept.
-var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var embeddedName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // checkEmbedded returns an error about the first tool of the embedding program that cannot be offered.
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
@@ -83,7 +83,7 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 		switch {
 		case j.Model.WritesTextOnly(): // the model writes edits as text and calls no tools at all
 			problem = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
-		case !embeddedName.MatchString(name):
+		case !embeddedName().MatchString(name):
 			problem = "its name must be 1 to 64 letters, digits, - and _"
 		case tools.OwnToolNamed(name) != "":
 			problem = "agent-ci's own tool " + tools.OwnToolNamed(name) + " answers to its name"

@@ -6,11 +6,11 @@ package show
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
@@ -89,12 +89,12 @@ func targetNote(r campaign.Row) string {
 }
 
 // repositoryPattern matches repository names that are safe in an address.
-var repositoryPattern = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+var repositoryPattern = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // pullLink returns the address of a target's pull request on the forge. It does not use the address in a report,
 // which is not trusted.
 func pullLink(server string, r campaign.Row) string {
-	if r.Pull == nil || !repositoryPattern.MatchString(r.Repository) {
+	if r.Pull == nil || !repositoryPattern().MatchString(r.Repository) {
 		return ""
 	}
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)

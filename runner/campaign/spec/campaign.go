@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -206,13 +206,13 @@ type Window struct {
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-var windowText = regexp.MustCompile(`^(?:([A-Za-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)(?: ([^ ]+))?$`)
+var windowText = lazyregexp.New(`^(?:([A-Za-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)(?: ([^ ]+))?$`)
 
 // ParseWindow parses a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". The default is all days, and UTC. A window
 // that ends before it begins ends on the next day.
 func ParseWindow(text string) (Window, error) {
 	wrong := fmt.Errorf("must be like %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
-	parts := windowText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	parts := windowText().FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if parts == nil {
 		return Window{}, wrong
 	}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 
@@ -38,7 +38,7 @@ func (t Template) MarshalJSON() ([]byte, error) {
 }
 
 var (
-	placeholder  = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+	placeholder  = lazyregexp.New(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 	sampleFields = map[string]string{
 		"repository": "octo-org/widgets", "owner": "octo-org", "name": "widgets", "base": "main", "sha": strings.Repeat("0", 40),
 		"issue": "octo-org/widgets#1", "number": "1", "path": "services/api", "key": "widgets",
@@ -162,7 +162,7 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 func placeholderPaths(node *yaml.Node) map[string]bool {
 	paths := map[string]bool{}
 	visitTexts(node, "", func(path string, at *yaml.Node) {
-		if placeholder.MatchString(at.Value) {
+		if placeholder().MatchString(at.Value) {
 			paths[path] = true
 		}
 	})
@@ -173,8 +173,8 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 // keeps them unchanged.
 func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
 	visitTexts(node, path, func(path string, at *yaml.Node) {
-		at.Value = placeholder.ReplaceAllStringFunc(at.Value, func(mark string) string {
-			parts := placeholder.FindStringSubmatch(mark)
+		at.Value = placeholder().ReplaceAllStringFunc(at.Value, func(mark string) string {
+			parts := placeholder().FindStringSubmatch(mark)
 			text := fill(path, at, parts[1], parts[2])
 			if parts[1] != "target" && parts[1] != "values" {
 				return mark

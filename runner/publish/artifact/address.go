@@ -3,9 +3,10 @@ package artifact
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // artifactRef names an artifact of a workflow run.
@@ -17,7 +18,7 @@ type artifactRef struct {
 }
 
 // runPath matches the path of a workflow run's page and of pages below it.
-var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
+var runPath = lazyregexp.New(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
 // parseRef parses OWNER/REPO and a run, or only the run's address. A run is a number, or an address on the server as a
 // browser shows it.
@@ -57,7 +58,7 @@ func parseAddress(server, text string) (artifactRef, error) {
 	if !strings.EqualFold(address.Host, serverURL.Host) {
 		return artifactRef{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", address.Host, serverURL.Host)
 	}
-	found := runPath.FindStringSubmatch(address.Path)
+	found := runPath().FindStringSubmatch(address.Path)
 	if found == nil {
 		return artifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -240,7 +240,7 @@ func notOfEvent(subject string, t intake.Task) error {
 }
 
 // fixesIssue matches the line with the issue in pull requests and commits of runs.
-var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
+var fixesIssue = lazyregexp.New(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
 // refuseBranchOfOtherTask stops a second half if its branch was made for another issue, or has an open pull request for another. It
 // is for runs without a task in the event.
@@ -264,7 +264,7 @@ func (k knownTask) refuseBranchOfOtherTask(ctx context.Context, in forge.Reposit
 	if pull != nil {
 		what, texts = fmt.Sprintf("Pull request #%d", pull.Number), texts+"\n"+pull.Body
 	}
-	for _, m := range fixesIssue.FindAllStringSubmatch(texts, -1) {
+	for _, m := range fixesIssue().FindAllStringSubmatch(texts, -1) {
 		if number, _ := strconv.Atoi(m[1]); publish.Closing(p.Task.Issue, in.Name()) != fmt.Sprintf("Fixes #%d", number) {
 			return outcome.Stopf(outcome.Conflict, "other_task",
 				"%s was made for issue #%d, and the bundle is for another task; to replace it, add --set pull_request.branch=%s.", what, number, branch)

@@ -2,10 +2,10 @@ package feedback
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -78,12 +78,12 @@ func (s Poster) commentText(o commentObject) string {
 }
 
 // ourLink matches addresses that need no escaping in Markdown.
-var ourLink = regexp.MustCompile(`^https?://[\w.:/-]+$`)
+var ourLink = lazyregexp.New(`^https?://[\w.:/-]+$`)
 
 // footer names agent-ci as the author, and warns that a model wrote the text.
 func (s Poster) footer(what string) string {
 	by := "agent-ci"
-	if ourLink.MatchString(s.Link) {
+	if ourLink().MatchString(s.Link) {
 		by = "[agent-ci](" + s.Link + ")"
 	}
 	return fmt.Sprintf("*%s by %s. Text of a model: check it before you rely on it.*\n", what, by)
@@ -95,9 +95,9 @@ func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, in
 func sameContent(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-		return strings.TrimSpace(runLink.ReplaceAllString(rest, ""))
+		return strings.TrimSpace(runLink().ReplaceAllString(rest, ""))
 	}
 	return plain(a) == plain(b)
 }
 
-var runLink = regexp.MustCompile(`\[agent-ci\]\([^)]*\)`)
+var runLink = lazyregexp.New(`\[agent-ci\]\([^)]*\)`)

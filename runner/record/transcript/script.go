@@ -1,8 +1,7 @@
 package transcript
 
 import (
-	"regexp"
-
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -10,4 +9,4 @@ import (
 func IsScript(tool string) bool { return dialect.Is(tool, dialect.Scripts) }
 
 // scriptOptionsLine matches a first line that has options of a script.
-var scriptOptionsLine = regexp.MustCompile(`^//[ \t]*[@\w.-]+:[^\n]*\n`)
+var scriptOptionsLine = lazyregexp.New(`^//[ \t]*[@\w.-]+:[^\n]*\n`)

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
@@ -42,7 +42,7 @@ func Topic(input string) string {
 		text = files
 	}
 	text = strings.TrimSpace(text)
-	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(scriptOptionsLine.FindString(text)):]), "\n")
+	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(scriptOptionsLine().FindString(text)):]), "\n")
 	if rest != "" {
 		first = strings.TrimRight(first, " \\") + " …"
 	}
@@ -76,7 +76,7 @@ var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete Fil
 
 // patchCommand matches the text before a patch, if it is a command that applies the patch. Its
 // group is the delimiter of the here-document.
-var patchCommand = regexp.MustCompile(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
+var patchCommand = lazyregexp.New(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
 
 // isPatch reports whether a text is a V4A patch, or a command that only applies one. A command with
 // other effects is no patch, because the names of files would hide these effects.
@@ -88,7 +88,7 @@ func isPatch(text string) bool {
 	if strings.TrimSpace(before) == "" {
 		return true
 	}
-	command := patchCommand.FindStringSubmatch(before)
+	command := patchCommand().FindStringSubmatch(before)
 	_, after, ended := strings.Cut(patch, "\n*** End Patch")
 	return command != nil && ended && strings.Trim(after, " \t\r\n'\"") == command[1]
 }

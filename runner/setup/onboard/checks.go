@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Toolchain is a repository's test tool, as far as files show.
@@ -138,8 +140,8 @@ func (r repository) nodeManager() nodeManager {
 var (
 	pythonFiles        = []string{"pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", "conftest.py", "tests/conftest.py"}
 	pythonRequirements = []string{"requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
-	pythonPackage      = regexp.MustCompile(`(?m)^\[(project|build-system)\]`)
-	pythonExtra        = regexp.MustCompile(`(?ms)^\[project\.optional-dependencies\]\s*$(.*?)(?:^\[|\z)`)
+	pythonPackage      = lazyregexp.New(`(?m)^\[(project|build-system)\]`)
+	pythonExtra        = lazyregexp.New(`(?ms)^\[project\.optional-dependencies\]\s*$(.*?)(?:^\[|\z)`)
 )
 
 // python suggests setup and pytest, if a file of the repository names pytest.
@@ -163,7 +165,7 @@ func (r repository) python() (t Toolchain) {
 				install += " -r " + name
 			}
 		}
-		if pythonPackage.MatchString(project) || r.has("setup.py") || strings.Contains(r.read("setup.cfg"), "[metadata]") {
+		if pythonPackage().MatchString(project) || r.has("setup.py") || strings.Contains(r.read("setup.cfg"), "[metadata]") {
 			install += " -e " + withExtra(project)
 		}
 		t.Setup = []Command{{"Python packages", install, preset("pypi"), "10m"}}
@@ -174,7 +176,7 @@ func (r repository) python() (t Toolchain) {
 
 // withExtra returns the package with its extra for tests, if any.
 func withExtra(project string) string {
-	section := pythonExtra.FindStringSubmatch(project)
+	section := pythonExtra().FindStringSubmatch(project)
 	for _, name := range []string{"test", "tests", "testing", "dev"} {
 		if section != nil && regexp.MustCompile(`(?m)^`+name+`\s*=`).MatchString(section[1]) {
 			return "'.[" + name + "]'"
@@ -238,7 +240,7 @@ func (r repository) gradle() (t Toolchain) {
 }
 
 // makeTest is a rule for the target test, with its commands.
-var makeTest = regexp.MustCompile(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
+var makeTest = lazyregexp.New(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
 // withMake replaces tests by the target test of a Makefile that runs them.
 func (r repository) withMake(all []Toolchain) []Toolchain {
@@ -247,7 +249,7 @@ func (r repository) withMake(all []Toolchain) []Toolchain {
 	if i < 0 {
 		return all
 	}
-	rule := makeTest.FindStringSubmatch(r.read(makefiles[i]))
+	rule := makeTest().FindStringSubmatch(r.read(makefiles[i]))
 	if rule == nil {
 		return all
 	}
@@ -259,8 +261,8 @@ func (r repository) withMake(all []Toolchain) []Toolchain {
 
 // Default examples for unknown toolchains.
 var (
-	setupExample  = regexp.MustCompile(`(?m)^# setup:\n(?:#   - .*\n)+`)
-	verifyExample = regexp.MustCompile(`(?m)^# verify:\n(?:#   - .*\n)+`)
+	setupExample  = lazyregexp.New(`(?m)^# setup:\n(?:#   - .*\n)+`)
+	verifyExample = lazyregexp.New(`(?m)^# verify:\n(?:#   - .*\n)+`)
 )
 
 // withChecks returns the repository's defaults with the commands of its toolchains in place of examples.
@@ -275,10 +277,10 @@ func withChecks(defaults []byte, all []Toolchain) []byte {
 		}
 	}
 	if setup.Len() > 0 {
-		defaults = setupExample.ReplaceAllLiteral(defaults, []byte("setup:\n"+setup.String()))
+		defaults = setupExample().ReplaceAllLiteral(defaults, []byte("setup:\n"+setup.String()))
 	}
 	if verify.Len() > 0 {
-		defaults = verifyExample.ReplaceAllLiteral(defaults, []byte("verify:\n"+verify.String()))
+		defaults = verifyExample().ReplaceAllLiteral(defaults, []byte("verify:\n"+verify.String()))
 	}
 	return defaults
 }
@@ -294,11 +296,11 @@ func checkNames(all []Toolchain) (names []string) {
 }
 
 // plain matches text without quotes in a flow mapping.
-var plain = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
+var plain = lazyregexp.New(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
 
 func (c Command) yaml() string {
 	run := c.Run
-	if !plain.MatchString(run) {
+	if !plain().MatchString(run) {
 		run = fmt.Sprintf("%q", run)
 	}
 	text := "{name: " + c.Name + ", run: " + run

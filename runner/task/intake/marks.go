@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // BranchPrefix is the default prefix for branches of runs. A job may name another branch.
@@ -23,12 +24,12 @@ func issueKey(jobName string, number int) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", jobName, number), "-")
 }
 
-var endOfIssueKey = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
+var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
 // IssueOfKey returns the job name and the issue number in a key. The number is 0 for a key without
 // an issue.
 func IssueOfKey(key string) (jobName string, number int) {
-	m := endOfIssueKey.FindStringSubmatchIndex(key)
+	m := endOfIssueKey().FindStringSubmatchIndex(key)
 	if m == nil {
 		return "", 0
 	}

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // plainMatcher recognises Claude Code matchers that are names, not regular expressions.
-var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_| -]*$`)
+var plainMatcher = lazyregexp.New(`^[A-Za-z0-9_| -]*$`)
 
 // AppliesTo reports whether the hook applies to a tool with any of these names. A hook without tools
 // applies to all.
@@ -27,7 +28,7 @@ func fitsMatcher(matcher, name string) bool {
 	switch {
 	case matcher == "*", matcher == "":
 		return true
-	case !plainMatcher.MatchString(matcher):
+	case !plainMatcher().MatchString(matcher):
 		expression, err := regexp.Compile(matcher)
 		return err != nil || expression.MatchString(name) // one that can't be read is refused before
 	}
@@ -37,7 +38,7 @@ func fitsMatcher(matcher, name string) bool {
 // matcherMistake returns a message for a wrong matcher, or "". own holds the names of the job's own
 // tools. whole means that own is complete.
 func matcherMistake(matcher string, jobTools []string, complete bool) string {
-	if !plainMatcher.MatchString(matcher) && matcher != "*" {
+	if !plainMatcher().MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {
 			return "is no regular expression (" + err.Error() + ")"
 		}
@@ -58,7 +59,7 @@ func matcherMistake(matcher string, jobTools []string, complete bool) string {
 			return never + "; say " + name + ", and the words of commands as argv"
 		}
 	}
-	if !complete && plainMatcher.MatchString(matcher) {
+	if !complete && plainMatcher().MatchString(matcher) {
 		return "" // it may be a tool of a job that is not known here
 	}
 	return never

@@ -2,10 +2,11 @@ package job
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // ExpandHome returns a word of a command with home, the user's folder, in the place of ~ at its start
@@ -58,14 +59,14 @@ func programMistake(argv []string, format func(words []string) string) string {
 }
 
 // unquotedWord matches words that YAML reads unchanged within [ ].
-var unquotedWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
+var unquotedWord = lazyregexp.New(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
 // formatYAMLList writes words as a list of YAML.
 func formatYAMLList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
 		all[i] = word
-		if !unquotedWord.MatchString(word) {
+		if !unquotedWord().MatchString(word) {
 			all[i] = strconv.Quote(word)
 		}
 	}

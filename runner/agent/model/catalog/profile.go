@@ -6,12 +6,12 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"sync"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
@@ -139,7 +139,7 @@ func nextWord(name string) (rest string, more bool) {
 	return name[i+1:], i >= 0
 }
 
-var dateAtEnd = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}$`)
+var dateAtEnd = lazyregexp.New(`-\d{4}-\d{2}-\d{2}$`)
 
 // bareName returns a model's name in lower case, without the provider's prefix.
 func bareName(name string) string {
@@ -147,4 +147,4 @@ func bareName(name string) string {
 }
 
 // plainName returns a model's name in lower case, without the provider's prefix and a date.
-func plainName(name string) string { return dateAtEnd.ReplaceAllString(bareName(name), "") }
+func plainName(name string) string { return dateAtEnd().ReplaceAllString(bareName(name), "") }

@@ -6,12 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // dataURL is an image in an item. In the text of an item its quotes would be
 // escaped.
-var dataURL = regexp.MustCompile(`"image_url":"data:([a-z]+/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)"`)
+var dataURL = lazyregexp.New(`"image_url":"data:([a-z]+/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)"`)
 
 func hasImage(item json.RawMessage) bool {
 	return bytes.Contains(item, []byte(`"image_url":"data:`))
@@ -23,14 +24,14 @@ func WithImageDigests(items []json.RawMessage) []json.RawMessage {
 	for i, item := range items {
 		recorded[i] = item
 		if hasImage(item) {
-			recorded[i] = dataURL.ReplaceAllFunc(item, withDigest)
+			recorded[i] = dataURL().ReplaceAllFunc(item, withDigest)
 		}
 	}
 	return recorded
 }
 
 func withDigest(url []byte) []byte {
-	parts := dataURL.FindSubmatch(url)
+	parts := dataURL().FindSubmatch(url)
 	data, err := base64.StdEncoding.DecodeString(string(parts[2]))
 	if err != nil {
 		data = parts[2]
@@ -39,7 +40,7 @@ func withDigest(url []byte) []byte {
 }
 
 // recordedImage is an image as it stands in the transcript.
-var recordedImage = regexp.MustCompile(`\{"type":"input_image","image_url":"sha256:[0-9a-f]{64} \([^"]*\)","detail":"[a-z]*"\}`)
+var recordedImage = lazyregexp.New(`\{"type":"input_image","image_url":"sha256:[0-9a-f]{64} \([^"]*\)","detail":"[a-z]*"\}`)
 
 // lostImage replaces an image missing from the transcript.
 const lostImage = `{"type":"input_text","text":"[The image is gone: the runner was started again. Look at it again if you need it.]"}`
@@ -48,7 +49,7 @@ const lostImage = `{"type":"input_text","text":"[The image is gone: the runner w
 func ReplaceLostImages(items []json.RawMessage) []json.RawMessage {
 	sent := make([]json.RawMessage, len(items))
 	for i, item := range items {
-		sent[i] = recordedImage.ReplaceAllLiteral(item, []byte(lostImage))
+		sent[i] = recordedImage().ReplaceAllLiteral(item, []byte(lostImage))
 	}
 	return sent
 }
@@ -72,7 +73,7 @@ const tokensInImage = 1500
 func EstimateBytes(item json.RawMessage) int {
 	bytes := len(item)
 	if hasImage(item) {
-		for _, image := range dataURL.FindAll(item, -1) {
+		for _, image := range dataURL().FindAll(item, -1) {
 			bytes += tokensInImage*BytesInToken - len(image)
 		}
 	}

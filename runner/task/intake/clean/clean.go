@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -67,7 +67,7 @@ const blockStart = `(?m)^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`
 
 // htmlStart matches the possible start of an HTML block. Markdown is not parsed inside, and an
 // unclosed comment hides the rest of the text.
-var htmlStart = regexp.MustCompile(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
+var htmlStart = lazyregexp.New(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
 // maxRounds limits the repeated scans after removals. Deeper nesting only serves to keep a run
 // busy.
@@ -135,7 +135,7 @@ func commentEnd(text string) int {
 // can form no comment.
 func removeOpenComment(text string) (string, int) {
 	removed := 0
-	if html := htmlStart.FindStringIndex(text); html != nil {
+	if html := htmlStart().FindStringIndex(text); html != nil {
 		if open := strings.Index(text[html[0]:], commentOpen); open >= 0 {
 			text, removed = text[:html[0]+open], 1
 		}
@@ -145,7 +145,7 @@ func removeOpenComment(text string) (string, int) {
 
 // linkComment matches the start of an unusable link definition. People hide remarks in these: [//]:
 // # (text). The match ends with the opening delimiter of the remark.
-var linkComment = regexp.MustCompile(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
+var linkComment = lazyregexp.New(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
 
 // removeLinkComments removes such definitions. A remark may span many lines. Without its closing
 // delimiter the text is no definition.
@@ -153,7 +153,7 @@ func removeLinkComments(text string) (string, int) {
 	var visible strings.Builder
 	copied, removed := 0, 0
 	ends := remarkEnds{text: text, known: map[byte]int{}}
-	for _, head := range linkComment.FindAllStringIndex(text, -1) {
+	for _, head := range linkComment().FindAllStringIndex(text, -1) {
 		if head[0] < copied {
 			continue // in a remark
 		}
@@ -222,13 +222,13 @@ func Parts(parts []Part) (string, Removed) {
 			visible = append(visible, Part{Kind: p.Kind, Author: p.Author, Text: text})
 		}
 	}
-	if len(visible) == 1 && visible[0].Kind == "issue" && !partMark.MatchString(visible[0].Text) {
+	if len(visible) == 1 && visible[0].Kind == "issue" && !partMark().MatchString(visible[0].Text) {
 		return visible[0].Text, removed
 	}
 	return wrapParts(visible), removed
 }
 
-var partMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
+var partMark = lazyregexp.New(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
 
 // wrapParts joins the parts, each between marks with its own digest. No text can contain its own
 // closing mark, so no part can imitate another author.

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -175,15 +175,15 @@ var statusKinds = map[int]model.Kind{
 }
 
 // contextLengthWords matches messages that the conversation exceeds the context window, for endpoints without a code for that.
-var contextLengthWords = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
+var contextLengthWords = lazyregexp.New(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
 // refusedContentWords matches refusals of content, for endpoints without a code for them. Some use the status 403.
-var refusedContentWords = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
+var refusedContentWords = lazyregexp.New(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
 
 // tierFullWords matches messages about a full tier, tierWords those about an unknown tier, for endpoints without a code for them.
 var (
-	tierFullWords = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
-	tierWords     = regexp.MustCompile(`(?i)service[_ ]tier`)
+	tierFullWords = lazyregexp.New(`(?i)resources?[ _](?:is |are )?unavailable`)
+	tierWords     = lazyregexp.New(`(?i)service[_ ]tier`)
 )
 
 // Failure returns the failure for an HTTP status, which is 0 within a stream, and the API's code and message.
@@ -202,13 +202,13 @@ func kindOf(status int, code, message string) model.Kind {
 		return codeKinds[code]
 	case isMissingItem && (&model.Failure{Kind: model.InvalidRequest, Message: message}).RefusesSealed():
 		return model.InvalidRequest
-	case isInvalid && contextLengthWords.MatchString(message):
+	case isInvalid && contextLengthWords().MatchString(message):
 		return model.ContextLength
-	case status == http.StatusTooManyRequests && tierFullWords.MatchString(message):
+	case status == http.StatusTooManyRequests && tierFullWords().MatchString(message):
 		return model.TierBusy
-	case isInvalid && tierWords.MatchString(message):
+	case isInvalid && tierWords().MatchString(message):
 		return model.TierUnknown
-	case !isBusy && refusedContentWords.MatchString(message):
+	case !isBusy && refusedContentWords().MatchString(message):
 		return model.Refused
 	case statusKinds[status] != "":
 		return statusKinds[status]
