@@ -25,7 +25,7 @@ type Confinement struct {
 	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in: overlay, private; empty where there is no checkout
 	NoOverlay string            `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
 	Trials    []sandbox.Trial   `json:"trials"`
-	Settings  []sandbox.Setting `json:"settings"`
+	Settings  []KernelSetting `json:"settings"`
 	Processes string            `json:"processes"` // what limits them
 }
 
@@ -42,7 +42,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
 	c.Proxy, c.Secrets = boxes.MachineProxy(), boxes.SecretsWords()
-	c.Settings, c.Layers = sandbox.Settings(), []string{}
+	c.Settings, c.Layers = kernelSettings(), []string{}
 	found, err := sandbox.Probe(ctx, options)
 	if err != nil {
 		d.fault("confinement", outcome.Sentence(err.Error())+".", "")

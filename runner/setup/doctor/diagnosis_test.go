@@ -162,7 +162,7 @@ func TestOnlyErrorsBreakDiagnosis(t *testing.T) {
 }
 
 func TestWarnsOfWeakConfinement(t *testing.T) {
-	closed := []sandbox.Setting{{Name: "user.max_user_namespaces", Value: "0", Remedy: "Set it to 1"}, {Name: "kernel.unprivileged_userns_clone", Value: "1"}}
+	closed := []KernelSetting{{Name: "user.max_user_namespaces", Value: "0", Remedy: "Set it to 1"}, {Name: "kernel.unprivileged_userns_clone", Value: "1"}}
 	for name, c := range map[string]struct {
 		confinement Confinement
 		says        []string
