@@ -15,18 +15,18 @@ import (
 )
 
 type Confinement struct {
-	Sandbox   string            `json:"sandbox"` // policy.sandbox as it is configured
-	Network   string            `json:"network"`
-	Proxy     string            `json:"proxy,omitempty"` // of the machine, by which hosts are reached
-	Secrets   []string          `json:"secrets"`         // of the job: what each is for, and whose
-	Require   string            `json:"require,omitempty"`
-	Level     string            `json:"level"` // that a run reaches
-	Layers    []string          `json:"layers"`
-	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in: overlay, private; empty where there is no checkout
-	NoOverlay string            `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
-	Trials    []sandbox.Trial   `json:"trials"`
+	Sandbox   string          `json:"sandbox"` // policy.sandbox as it is configured
+	Network   string          `json:"network"`
+	Proxy     string          `json:"proxy,omitempty"` // of the machine, by which hosts are reached
+	Secrets   []string        `json:"secrets"`         // of the job: what each is for, and whose
+	Require   string          `json:"require,omitempty"`
+	Level     string          `json:"level"` // that a run reaches
+	Layers    []string        `json:"layers"`
+	WorkTree  string          `json:"work_tree,omitempty"`  // what commands would work in: overlay, private; empty where there is no checkout
+	NoOverlay string          `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
+	Trials    []sandbox.Trial `json:"trials"`
 	Settings  []KernelSetting `json:"settings"`
-	Processes string            `json:"processes"` // what limits them
+	Processes string          `json:"processes"` // what limits them
 }
 
 // examineConfinement reports how far this machine can confine commands, and tries to break out.
