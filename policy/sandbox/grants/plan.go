@@ -42,19 +42,9 @@ type Plan struct {
 
 // NewPlan looks at the file system as it is now, and makes the scratch folder.
 func NewPlan(f Folders) (*Plan, error) {
-	if err := f.makeScratch(); err != nil {
+	p, err := newPlanOfSecrets(f)
+	if err != nil {
 		return nil, err
-	}
-	p := &Plan{folders: f, mounts: make(map[string]stage.Mount)}
-	if err := p.resolveGrants(); err != nil {
-		return nil, err
-	}
-	if err := p.prepareRestrictions(); err != nil {
-		return nil, err
-	}
-	p.credentials = withLockedFolders(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
-	if p.secrets = f.Secrets; p.secrets == nil {
-		p.secrets = p.findSecrets()
 	}
 	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.credentials)
 	p.borrowed = p.resolveBorrowed()
@@ -71,6 +61,25 @@ func NewPlan(f Folders) (*Plan, error) {
 		if err := f.makeChangesFolders(cacheFolder(path)); err != nil {
 			return nil, err
 		}
+	}
+	return p, nil
+}
+
+// newPlanOfSecrets makes the scratch folder and returns the part of a plan that secrets need.
+func newPlanOfSecrets(f Folders) (*Plan, error) {
+	if err := f.makeScratch(); err != nil {
+		return nil, err
+	}
+	p := &Plan{folders: f, mounts: make(map[string]stage.Mount)}
+	if err := p.resolveGrants(); err != nil {
+		return nil, err
+	}
+	if err := p.prepareRestrictions(); err != nil {
+		return nil, err
+	}
+	p.credentials = withLockedFolders(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
+	if p.secrets = f.Secrets; p.secrets == nil {
+		p.secrets = p.findSecrets()
 	}
 	return p, nil
 }

@@ -70,7 +70,7 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 		return &Secrets{}, nil // other systems cannot hide files from commands
 	}
 	f.Secrets = nil
-	p, err := NewPlan(f)
+	p, err := newPlanOfSecrets(f)
 	if err != nil {
 		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
