@@ -17,8 +17,8 @@ func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
 	return HostDecision{Allowed: true, OnlyCredentials: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
 }
 
-// withheldRemedy returns the remedy for a host whose secrets are withheld from the asking commands,
-// as the beginning of a sentence. It is empty for any other host.
+// withheldRemedy returns the remedy for a host with secrets that the requesting commands may not use, as
+// the beginning of a sentence. It is empty for any other host.
 func (h Hosts) withheldRemedy(t reach.Target) string {
 	names := h.Credentials.WithheldFor(t)
 	if len(names) == 0 {

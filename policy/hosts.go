@@ -110,7 +110,7 @@ func (h Hosts) listDescription() string {
 	return "has " + list
 }
 
-// refuseUnlistable refuses targets that no list can open, such as local addresses. never is false
+// refuseUnlistable refuses targets that no list can open, such as local addresses. isUnlistable is false
 // for any other target.
 func refuseUnlistable(t reach.Target) (d HostDecision, isUnlistable bool) {
 	description := reach.UnlistableName(t.Name)
@@ -143,8 +143,8 @@ const ownServersHint = " Servers that commands start themselves are reached with
 // ThisMachineReason describes an address of this machine in a reason.
 const ThisMachineReason = "one of this machine"
 
-// LocalAddress refuses a target that by allows by its name, because of its address. what describes
-// the address. openable means that the address is merely private: the remedy then names the entry or
+// LocalAddress refuses a target that by allows by its name, because of its address. description describes
+// the address. isPrivate means that the address is merely private: the remedy then names the entry or
 // secret to change.
 func LocalAddress(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
 	d := HostDecision{

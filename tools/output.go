@@ -78,7 +78,7 @@ func (o *Outputs) readUncut(uncut UncutOutput) (string, error) {
 	return all.String(), nil
 }
 
-// releaseOrDrop makes the files of an output readable for the model if let is true. Otherwise it deletes them.
+// releaseOrDrop makes the files of an output readable for the model if release is true. Otherwise it deletes them.
 func (o *Outputs) releaseOrDrop(uncut UncutOutput, release bool) UncutOutput {
 	if o.WithheldFiles == nil {
 		return uncut
@@ -288,7 +288,7 @@ func AskedTokens(asked float64) int {
 const CutWarning = "Warning: truncated output"
 
 // withoutMiddle returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
-// implementation's, which models know. head and tail are the ends, each at least as long as its share. kept says where the
+// implementation's, which models know. head and tail are the ends, each at least as long as its share. place says where the
 // complete output is.
 func (p *Printed) withoutMiddle(head, tail string, limit int, place string) string {
 	head = firstBytes(head, limit/2)

@@ -19,7 +19,7 @@ type Seeker struct {
 // of a second.
 const allSteps = 1 << 26
 
-// NewSeeker returns a seeker. It only finds blocks of lines in wanted.
+// NewSeeker returns a seeker for the blocks in wanted. It cannot find others.
 func NewSeeker(wanted ...[]string) *Seeker {
 	s := &Seeker{keys: map[string]int32{}, steps: allSteps}
 	for _, lines := range wanted {

@@ -65,7 +65,7 @@ func Nearest(text string, want []string) (line int, diff string) {
 	return line, diff
 }
 
-// patchLine returns the line of the patch that contains old line number old of the hunk, from 0.
+// patchLine returns the line of the patch that contains line oldIndex of the hunk's old lines, from 0.
 func (h *Hunk) patchLine(oldIndex int) int {
 	for i, l := range h.Lines {
 		if l.Kind == Insert {

@@ -35,7 +35,7 @@ func newText(data string) *text {
 	return t
 }
 
-// lineEnd returns the end of the line at a byte, after its ending. crs is false if the text has no
+// lineEnd returns the end of the line at a byte, after its ending. hasCR is false if the text has no
 // CR.
 func lineEnd(data string, at int, hasCR bool) int {
 	end := len(data)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Visible returns foreign text as seen by people, up to most bytes: without control characters
+// Visible returns foreign text as seen by people, up to maxBytes bytes: without control characters
 // except line ends and tabs, and without characters that are invisible, reverse text or hide words.
 func Visible(text string, maxBytes int) string {
 	isCut := len(text) > maxBytes

@@ -117,7 +117,7 @@ func withoutHTMLEscapes(quoted string) string {
 }
 
 // base64Part returns the letters of text's base64 that depend on text alone. offset is the number of
-// bytes before text in its group of three. With end, nothing follows text, so the last letter is
+// bytes before text in its group of three. With includeLast, nothing follows text, so the last letter is
 // included.
 func base64Part(encoding *base64.Encoding, text string, offset int, includeLast bool) string {
 	const bitsOfByte, bitsOfLetter = 8, 6

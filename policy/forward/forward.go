@@ -52,7 +52,7 @@ func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwar
 // Refuse closes the listener and keeps existing connections.
 func (f *Forwarder) Refuse() { _ = f.listener.Close() }
 
-// Close ends all connections and waits for it.
+// Close ends all connections and waits until their goroutines have returned.
 func (f *Forwarder) Close() {
 	f.cancel()
 	f.Refuse()
@@ -126,7 +126,7 @@ func (f *Forwarder) closeOldestHalfClosed() bool {
 	return true
 }
 
-// markHalfClosed records that a client has closed its sending side. Call over at the end of the
+// markHalfClosed records that a client has closed its sending side. Call unmark at the end of the
 // connection.
 func (f *Forwarder) markHalfClosed(c *connection) (unmark func()) {
 	f.mu.Lock()

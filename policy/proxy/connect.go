@@ -21,7 +21,7 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 // permitted, and only the checked addresses are dialled, without a second lookup.
 //
 // If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The
-// connection then leads through the proxy to the target, or with plain, only to the proxy.
+// connection then leads through the proxy to the target, or with onlyToVia, only to the proxy.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()

@@ -106,7 +106,7 @@ func (f *frames) readHeader() (complete bool, err error) {
 	return true, nil
 }
 
-// readText reads the available text of a frame.
+// readText moves the available text of a frame to held. At the end of the message it also replaces values.
 func (f *frames) readText() {
 	n := int(min(f.frameRemaining, uint64(len(f.raw)-f.unread)))
 	for i := range n {

@@ -102,7 +102,7 @@ func (p *Process) startWithStreams(streams Streams) error {
 	return nil
 }
 
-// openOutput opens the command's output, a pipe or a terminal. ours is the end to read.
+// openOutput opens the command's output, a pipe or a terminal. ourEnd is the end to read.
 func (p *Process) openOutput(tty Window) (ourEnd, childEnd *os.File, err error) {
 	if tty == (Window{}) {
 		return os.Pipe()
@@ -123,7 +123,7 @@ func (s *Sandbox) child(c Command) (child, error) {
 	return newLocalChild(s, c)
 }
 
-// replaceVariables returns env with the variables of others, which replace those of the same name.
+// replaceVariables returns env with the variables of replacements, which replace those of the same name.
 func replaceVariables(env, replacements []string) []string {
 	result := make([]string, 0, len(env)+len(replacements))
 	for _, variable := range env {

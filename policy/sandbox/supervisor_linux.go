@@ -65,7 +65,7 @@ func (s *supervisor) kill() {
 	}
 }
 
-// watchStopped calls end if the process is stopped. Commands can do that (SIGSTOP) if it is not the
+// watchStopped calls onStop if the process is stopped. Commands can do that (SIGSTOP) if it is not the
 // first process of their pid namespace.
 func (s *supervisor) watchStopped(onStop func()) {
 	s.watch.Go(func() {

@@ -239,7 +239,7 @@ func (s *State) settled(at time.Time, d Settled) {
 
 func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target).Pull = d }
 
-// add adds d factor times; -1 subtracts.
+// add adds d times factor; -1 subtracts.
 func (c *Claim) add(d Claim, factor int64) {
 	c.USD, c.Tokens = price.AddCosts(c.USD, float64(factor)*d.USD), c.Tokens+factor*d.Tokens
 }

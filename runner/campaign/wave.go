@@ -293,17 +293,17 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
 }
 
-// Resume continues a stopped campaign. It repeats failed targets whose outcome, reason or outcome/reason is reason, or
-// all failed ones for "". It returns their keys.
-func (l *Ledger) Resume(c *spec.Campaign, p *Plan, reason, by string) (again []string, err error) {
+// Resume continues a stopped campaign. It repeats the failed targets that match filter: an outcome, a reason, or
+// OUTCOME/REASON; "" matches all. It returns their keys.
+func (l *Ledger) Resume(c *spec.Campaign, p *Plan, filter, by string) (repeated []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).TargetState(t.Key)
-		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(reason) {
+		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(filter) {
 			continue
 		}
-		again = append(again, t.Key)
+		repeated = append(repeated, t.Key)
 	}
-	return again, l.write(TypeResumed, Resumed{c.Name, by, again})
+	return repeated, l.write(TypeResumed, Resumed{c.Name, by, repeated})
 }
 
 func (r Report) endedWith(reason string) bool {

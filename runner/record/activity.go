@@ -15,7 +15,7 @@ const (
 // StepObserver shows a step to the user until over is called. An empty phase means the current one.
 type StepObserver func(phase Phase, what string) (over func())
 
-// BeginStep shows a step to the user until over is called. The transcript has only the results of
+// BeginStep shows a step to the user until endStep is called. The transcript has only the results of
 // steps.
 func (r *Record) BeginStep(phase Phase, description string) (endStep func()) {
 	if r.StepObserver == nil {

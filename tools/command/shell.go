@@ -125,7 +125,7 @@ func (r runResult) refused(failed string) tools.Result {
 	return tools.Refuse(failed + ": " + r.problem)
 }
 
-// begin starts a command and returns it. If it returns nil, instead is the result: that of a patch, if the command only
+// begin starts a command and returns it. If it returns nil, otherwise is the result: that of a patch, if the command only
 // applies one, or why nothing was started.
 func (t *Tools) begin(ctx context.Context, request commandRequest) (r *runningCommand, otherwise runResult, err error) {
 	if problem := misplacedPatch(request.argv); problem != "" {

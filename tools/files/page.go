@@ -37,7 +37,7 @@ func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Pa
 }
 
 // page reads the whole file, for its digest and number of lines, and keeps the lines of the page. A page ends
-// after most lines or maxPage bytes.
+// after maxLines lines or maxPage bytes.
 func (p resolver) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {

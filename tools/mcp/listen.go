@@ -50,7 +50,7 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 }
 
 // forwardStream opens the server's stream, and writes its requests and notifications to to until it ends. It
-// subtracts the received bytes from left. It reports whether to open the stream again.
+// subtracts the received bytes from remaining. It reports whether to open the stream again.
 func (b *boundedTransport) forwardStream(request *http.Request, to *io.PipeWriter, remaining *int64) (again bool) {
 	if request.Context().Err() != nil {
 		return false

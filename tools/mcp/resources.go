@@ -153,7 +153,7 @@ func (r resources) listServers(ctx context.Context, a resourceArguments, key str
 	return tools.Result{Output: string(raw), Failed: len(problems) > 0 && len(all) == 0}, err
 }
 
-// listPages returns a server's page at cursor if one is true, or else all its pages.
+// listPages returns a server's page at cursor if onlyOne is true, or else all its pages.
 func (s *Session) listPages(ctx context.Context, cursor string, onlyOne bool, list lister) (all []resource, next string, err error) {
 	ctx, cancel := s.callContext(ctx)
 	defer cancel()

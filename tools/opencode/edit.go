@@ -121,7 +121,7 @@ func editTool(e editor) tools.Tool {
 	return tool
 }
 
-// edit returns the text of a file after an edit, and what to tell the model. A missing file leaves was nil.
+// edit returns the text of a file after an edit, and what to tell the model. A missing file leaves old nil.
 func (e editor) edit(a editArguments, old *string) (newText, message string, err error) {
 	switch {
 	case old == nil && a.Old == "":

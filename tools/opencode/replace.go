@@ -150,7 +150,7 @@ const (
 	shownPlaces = 20
 )
 
-// occurrences finds a text. For a replacement everywhere, matches are at least apart bytes apart;
+// occurrences finds a text. For a replacement everywhere, matches are at least step bytes apart;
 // otherwise the extra one may overlap.
 func (r replacement) occurrences(text, old string, step int) []span {
 	limit := maxPlaces + 1

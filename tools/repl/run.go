@@ -37,7 +37,7 @@ type runningCell struct {
 	notes string // of calls
 }
 
-// run runs a cell. over reports that the kernel is unusable afterwards.
+// run runs a cell. unusable reports that the kernel is unusable afterwards.
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, unusable bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

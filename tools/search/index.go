@@ -57,7 +57,7 @@ func (x *Index) add(tool int, words []string) {
 	}
 }
 
-// Find returns up to most tools with any of the words, best first, and equal ones in given order.
+// Find returns up to limit tools with any of the words, best first, and equal ones in given order.
 func (x *Index) Find(query string, limit int) []string {
 	scores := x.scores(query)
 	var found []int

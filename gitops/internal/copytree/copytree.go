@@ -179,11 +179,12 @@ func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 		return c.RecordUnreadable(full, err)
 	}
 	defer below.Close()
-	made := to.Mkdir(name, 0o700)
-	if ignoreExisting(made) != nil {
-		return made
+	mkdirErr := to.Mkdir(name, 0o700)
+	if ignoreExisting(mkdirErr) != nil {
+		return mkdirErr
 	}
-	if is, err := to.Lstat(name); err != nil || !is.IsDir() { // a link, which may point anywhere in the tree
+	isNew := mkdirErr == nil
+	if target, err := to.Lstat(name); err != nil || !target.IsDir() { // a link, which may point anywhere in the tree
 		return ignoreExisting(err)
 	}
 	into, err := regularfile.OpenFolder(to, name)
@@ -191,7 +192,7 @@ func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 		return ignoreExisting(err)
 	}
 	defer into.Close()
-	if err := c.copyContent(below, into, full+"/"); err != nil || made != nil {
+	if err := c.copyContent(below, into, full+"/"); err != nil || !isNew {
 		return err
 	}
 	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))

@@ -263,7 +263,7 @@ func (r *Repository) dropDeadLock(path string) bool {
 	return gone && err == nil
 }
 
-// dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if lives reports true
+// dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if isAlive reports true
 // for the result of flock(2) on it.
 func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(error) bool) (gone bool, err error) {
 	f, err := regularfile.Open(path + ".lock")

@@ -26,15 +26,16 @@ type TreeFolder struct {
 // FillGitDir makes a git folder for commands. Its configuration has the settings that affect
 // content, the repository's own filters, and remotes without credentials. It has no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
-	config := r.configText(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.filterConfig() + remoteConfig(r.Settings.commandVariables)
+	config := r.configText(f.SeenAt, r.Settings.hooksOverride(f.SeenAt)) + r.filterConfig() + remoteConfig(r.Settings.commandVariables)
 	if err := r.writeGitDir(f.Dir, config); err != nil {
 		return err
 	}
 	return appendExcludes(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
 }
 
-// hooksAt returns core.hooksPath for a git folder at dir, or "" if the setting is not needed.
-func (s *Settings) hooksAt(dir string) string {
+// hooksOverride returns the core.hooksPath that restores git's default for a git folder at dir, or "" if the
+// configuration does not change the default.
+func (s *Settings) hooksOverride(dir string) string {
 	if !s.hasHooksPath {
 		return ""
 	}

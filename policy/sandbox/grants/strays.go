@@ -164,14 +164,14 @@ func (s pointerSearch) mentionsFolders(text string) bool {
 	if slices.ContainsFunc(s.folders, func(folder string) bool { return containsPath(text, folder) }) {
 		return true
 	}
-	return slices.ContainsFunc(strings.FieldsFunc(text, isPathSeparator), func(word string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(text, endsPath), func(word string) bool {
 		at := strings.IndexByte(word, '/')
 		return at >= 0 && s.pointsInto("/", word[at:], s.folders)
 	})
 }
 
-// isPathSeparator reports whether a character separates paths in a text.
-func isPathSeparator(r rune) bool {
+// endsPath reports whether a character ends a path in a text.
+func endsPath(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune(",;:=\"'()[]{}#!", r)
 }
 

@@ -89,8 +89,8 @@ func ReapGroup(group int) {
 	}
 }
 
-// EndOrphans kills and reaps children of this process in other sessions, and then their children.
-// It returns the number left after wait.
+// EndOrphans kills and reaps the processes that this process inherited when their parents ended: its
+// children in other sessions, and then their children. It returns the number left after wait.
 func EndOrphans(wait time.Duration) int {
 	session, err := unix.Getsid(0)
 	if err != nil {

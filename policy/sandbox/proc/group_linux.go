@@ -23,7 +23,7 @@ type Group struct {
 	dir  *os.File
 }
 
-// NewGroup makes a cgroup below this process's own or beside it. most is the maximum number of
+// NewGroup makes a cgroup below this process's own or beside it. maxProcesses is the maximum number of
 // processes; 0 sets no limit. It returns nil if the user may not make such a cgroup.
 func NewGroup(maxProcesses int) *Group {
 	own := ownCgroup()

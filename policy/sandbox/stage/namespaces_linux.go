@@ -13,7 +13,7 @@ import (
 )
 
 // buildNamespaces sets up the new namespaces: mounts, loopback and settings. It returns the lent mounts.
-// given contains the descriptors sent with the spec.
+// received contains the descriptors sent with the spec.
 func buildNamespaces(spec Spec, received []int, report *Report) (lent []int, err error) {
 	if err := wrapStep("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func newOverlay(m Mount) (fd int, err error) {
 	return overlay(m, changes[0])
 }
 
-// overlay returns an overlay of m.Path with the changes of one folder. changes is its descriptor.
+// overlay returns an overlay of m.Path with the changes of one folder. changesFD is its descriptor.
 func overlay(m Mount, changesFD int) (fd int, err error) {
 	var lower []string
 	for _, path := range append(upperFolders(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes

@@ -76,7 +76,7 @@ func (s *server) startFailure(err error) *outcome.Stop {
 	return stop
 }
 
-// describe adds to found the tools that the model would see, and whether it has to search for them.
+// describe adds to descriptions the tools that the model would see, and whether it has to search for them.
 func (s *Servers) describe(descriptions []ServerDescription) error {
 	offered, err := s.nameTools()
 	if err != nil {

@@ -91,8 +91,8 @@ func (e externalTools) tools() []tools.Tool {
 	return append(all, e.searchTools...)
 }
 
-// offered returns own plus the external tools that need no search, and the search tool. It removes deferred tools
-// from own: listing one in tools.allow does not offer it.
+// offered returns ownTools plus the external tools that need no search, and the search tool. It removes deferred tools
+// from ownTools: listing one in tools.allow does not offer it.
 func (e externalTools) offered(ownTools []string) []string {
 	offered := slices.DeleteFunc(ownTools, func(name string) bool { return e.deferred[name] || search.Names(name) })
 	for _, t := range e.all {

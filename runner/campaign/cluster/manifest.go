@@ -45,7 +45,7 @@ const (
 )
 
 const (
-	imageUser = 10001 // imageUser id in the image
+	imageUser = 10001 // user id in the image
 	// maxRetries is the number of retries of an index, if a volume keeps a pod's work.
 	maxRetries = 2
 	// graceSeconds is how many seconds a run has to exit after SIGTERM.

@@ -27,7 +27,7 @@ func (c Checks) cachesOf(s suite, i int) string {
 // only save time, so errors are warnings.
 func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
-		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.shown(s).Snapshot)
+		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
 		if err != nil && ctx.Err() == nil {
 			c.warnNotKept(i, err)
 			return nil

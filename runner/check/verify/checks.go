@@ -56,15 +56,15 @@ func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, head: new(head)}
 }
 
-// shown returns the suite's tree as CI would see it: HEAD is the commit to publish.
-func (c Checks) shown(s suite) gitops.TreeForCommands {
+// treeAsInCI returns the suite's tree as CI would see it: HEAD is the commit to publish.
+func (c Checks) treeAsInCI(s suite) gitops.TreeForCommands {
 	return c.Workspace.TreeForCommands(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
 		if s.head.commit == nil {
 			o, err := c.Commit(s.base, time.Now())
 			if err != nil {
 				return o, err
 			}
-			s.head.commit = &o
+			s.head.commit = &o // all checks show the same commit
 		}
 		return *s.head.commit, nil
 	}})
@@ -151,7 +151,7 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 	if c.Sandboxes.Overlaid() {
 		return c.makeOverlay(ctx, s, script)
 	}
-	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), TreeForCommands: c.shown(s)})
+	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), TreeForCommands: c.treeAsInCI(s)})
 }
 
 // makeOverlay gives a check an overlay of its own above setup's files, and its own .git.
@@ -164,7 +164,7 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
 		return err
 	}
-	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), CopySettingsFrom: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), TreeForCommands: c.shown(s)}
+	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), CopySettingsFrom: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), TreeForCommands: c.treeAsInCI(s)}
 	script.PrepareLayer = func(ctx context.Context, layer gitops.Layer) error {
 		if err := checkout.UnlinkSubmodules(ctx, layer, folder.Dir); err != nil {
 			return err

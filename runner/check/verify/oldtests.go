@@ -113,29 +113,29 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	return nil
 }
 
-// recordFailing records a failing test. It returns false if neither its name nor its file is known.
-// If the test's file did not change, changed data made it fail.
-func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, x testsource.Failure) (bool, error) {
+// recordFailing records a failing test below its changed test file, or else below changed data. It
+// returns false for a test of no changed test file that has no name, or if no data changed.
+func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (bool, error) {
 	for _, f := range p.tests.baseTests {
-		belongs, shared, err := locator.BelongsTo(ctx, x, f)
+		belongs, shared, err := locator.BelongsTo(ctx, failure, f)
 		if err != nil {
 			return false, err
 		}
 		if !belongs || shared {
 			continue
 		}
-		old := transcript.OldTest{Name: x.Name, File: f.Path, Line: x.Line, Fails: true}
-		if t, found := locator.Find(f, x.Name); found {
+		old := transcript.OldTest{Name: failure.Name, File: f.Path, Line: failure.Line, Fails: true}
+		if t, found := locator.Find(f, failure.Name); found {
 			old.Name, old.Line = t.Name, t.Line
 		}
 		p.addBaseTest(old)
 		return true, nil
 	}
-	if x.Name == "" || len(p.tests.changedData) == 0 {
+	if failure.Name == "" || len(p.tests.changedData) == 0 {
 		return false, nil
 	}
-	old := transcript.OldTest{Name: x.Name, File: x.File, Line: x.Line, Fails: true}
-	if x.File == "" {
+	old := transcript.OldTest{Name: failure.Name, File: failure.File, Line: failure.Line, Fails: true}
+	if failure.File == "" {
 		old.File, old.Line, old.Shared = p.tests.changedData[0], 0, len(p.tests.changedData) > 1
 	}
 	p.addBaseTest(old)

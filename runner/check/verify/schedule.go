@@ -81,7 +81,10 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 	}
 	s := suiteOf(attempt, base, base.Tree)
 	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("base-%d", attempt), true, lateBaselineReason
-	results, err := c.runOnBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !isNeeded[i] })
+	knownResult := func(i int) (r result, isKnown bool) { // checks that are not needed do not run
+		return result{state: rows[i].Before, notRun: rows[i].NotRun}, !isNeeded[i]
+	}
+	results, err := c.runOnBase(ctx, s, knownResult)
 	if err != nil {
 		return err
 	}

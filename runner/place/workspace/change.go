@@ -23,7 +23,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Changes returns the agent's changes since the snapshot, relative to the base.
+// Changes returns what the agent changed since the snapshot, as a change to apply to the base. Without
+// changes it is an empty change set.
 func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
 	if !w.tree.HasChanges(OfAgent) {
 		return w.checkout.ChangeBetween(ctx, w.base, w.base.Tree)

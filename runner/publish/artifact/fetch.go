@@ -116,7 +116,7 @@ func removeExtracted(dir *record.Directory, made bool) {
 	}
 }
 
-// moveTo moves the directory to place, replacing what is there.
+// moveTo moves the directory to folder, replacing what is there.
 func (f *Fetched) moveTo(folder string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil || folder == f.Directory {

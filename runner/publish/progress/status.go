@@ -28,12 +28,12 @@ type activity struct {
 	key      activityKey
 	words    string
 	since    time.Time
-	forModel bool // forModel for the model
+	forModel bool // it waits for the model
 }
 
 // activityKey identifies the activity that an event ends. The zero value is for activities without such an event.
 type activityKey struct {
-	of          activityKind
+	kind        activityKind
 	agent, call string
 	ref         transcript.CallRef
 }
@@ -63,7 +63,7 @@ const (
 )
 
 func requestOf(e transcript.Event) activityKey {
-	return activityKey{of: ofRequest, agent: e.OtherAgent()}
+	return activityKey{kind: ofRequest, agent: e.OtherAgent()}
 }
 
 func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
@@ -115,9 +115,9 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 		s.keepSession(e, d)
 		s.endActivity(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
-		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.OtherAgent() })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.agent == e.OtherAgent() })
 	case transcript.TypeChange: // nothing of the agent runs any more
-		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 })
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *status) replaceActivity(a *activity) {
 }
 
 func (s *status) endActivity(key activityKey) {
-	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
+	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.kind != 0 })
 }
 
 // currentActivity returns the activity to show, and how many others there are. It prefers the newest, and shows waiting for the model only

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Read reads a file. If the file is longer than most bytes, it returns most+1 bytes, so that the
+// Read reads a file. If the file is longer than maxBytes bytes, it returns maxBytes+1 bytes, so that the
 // caller notices. It reads from a pipe until the writers close it or ctx ends.
 func Read(ctx context.Context, path string, maxBytes int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -48,7 +48,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadIn reads a regular file below a root. It fails if the file has more than most bytes.
+// ReadIn reads a regular file below a root. It fails if the file has more than maxBytes bytes.
 func ReadIn(root *os.Root, name string, maxBytes int64) ([]byte, error) {
 	f, err := OpenIn(root, name)
 	if err != nil {
@@ -58,7 +58,7 @@ func ReadIn(root *os.Root, name string, maxBytes int64) ([]byte, error) {
 	return readOpen(f, name, maxBytes)
 }
 
-// readOpen reads an open file. It fails if the file has more than most bytes.
+// readOpen reads an open file. It fails if the file has more than maxBytes bytes.
 func readOpen(f *os.File, name string, maxBytes int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -74,7 +74,7 @@ func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
 }
 
 // remove removes the directory and its transcript's digests, unless another process works in it.
-// notes is the folder of the digests.
+// digests is the folder of the digests.
 func (p *Pruned) remove(digests string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {

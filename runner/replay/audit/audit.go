@@ -220,7 +220,7 @@ func outputTexts(recordedCall transcript.ToolFinished, before *record.Directory,
 }
 
 // uncutOutput returns a call's output as it was before it was shortened for the model: the header above
-// the warning of the cut, then the recorded file. kept is false if no such file was recorded.
+// the warning of the cut, then the recorded file. available is false if no such file was recorded.
 func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, available bool) {
 	if !d.Truncated {
 		return removeVolatileHeader(d.Output), true

@@ -49,7 +49,7 @@ func polledSession(d transcript.ToolStarted) (id float64) {
 	return 0
 }
 
-// prependEarlier prepends earlier calls' outputs of the session. more reports later calls, where the
+// prependEarlier prepends earlier calls' outputs of the session. continues reports later calls, where the
 // comparison happens.
 func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (continues bool) {
 	key, known := s.sessionOf[ref]

@@ -24,8 +24,8 @@ type File struct {
 	Content []byte
 }
 
-// Of returns a workflow with the provider's secret.
-func (p Provider) Of(workflow []byte) []byte {
+// inWorkflow returns a workflow with the provider's secret.
+func (p Provider) inWorkflow(workflow []byte) []byte {
 	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
 	if p.KeyEnv == "" {
 		return workflow

@@ -101,7 +101,7 @@ func (s Setup) files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
+	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.inWorkflow(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
 }
 
 // tip returns the default branch and its commit.

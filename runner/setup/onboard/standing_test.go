@@ -203,7 +203,7 @@ func TestEveryWorkflowTakesKeyVariable(t *testing.T) {
 				Steps []struct{ With map[string]string }
 			}
 		}
-		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.Of(raw), &parsed); err != nil {
+		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.inWorkflow(raw), &parsed); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, job := range parsed.Jobs {

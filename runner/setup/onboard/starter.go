@@ -80,7 +80,7 @@ type Written struct {
 }
 
 // Write writes workflows, recipes and the defaults below dir, the repository's root. It leaves existing files
-// as they are. With an error it returns the notes so far.
+// as they are. With an error it returns what was written so far.
 func Write(dir string, workflows, recipes []string, b Build) (w Written, err error) {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {
@@ -105,7 +105,8 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 		if to == DefaultsPath {
 			content = withChecks(content, toolchains)
 		}
-		if err := w.write(root, to, w.provider.Of(b.Pinned(w.watchChecks(root, to, content)))); err != nil {
+		content = b.Pinned(w.watchChecks(root, to, content))
+		if err := w.write(root, to, w.provider.inWorkflow(content)); err != nil {
 			return w, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Excess is one key with a more permissive value than allowed.
 type Excess struct{ Key, Value string }
 
-// FirstExcess returns the first key of made that is more permissive than in allowed, or nil. goesOn
+// FirstExcess returns the first key of recorded that is more permissive than in allowed, or nil. resumes
 // means that the run resumes: it publishes and uses an API key, so more keys are checked than for a
 // replay.
 func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {

@@ -30,7 +30,7 @@ func nonDefaultKeys(j *job.Job) (json.RawMessage, error) {
 	return json.Marshal(set)
 }
 
-// RecordJob returns a job as a run records it: whole, and its keys that differ from the defaults.
+// RecordJob returns a job as a run records it: job, and its keys that differ from the defaults.
 func RecordJob(j *job.Job) (job, nonDefault json.RawMessage, err error) {
 	if job, err = json.Marshal(j); err != nil {
 		return nil, nil, fmt.Errorf("encode job: %w", err)

@@ -73,7 +73,7 @@ func withoutOwnMarks(parts []clean.Part) []clean.Part {
 	return parts
 }
 
-// readIssue reads an open issue, its trusted comments, and the parts in more.
+// readIssue reads an open issue, its trusted comments, and the parts in requestParts.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestParts ...clean.Part) (Task, error) {
 	issue, err := s.forgeIssue(ctx, ref)
 	switch {
@@ -119,9 +119,9 @@ func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Is
 	}, err
 }
 
-// issueInEvent returns the issue as of the workflow's event. It is nil if the event is about something
-// else. An issue named by the job makes no difference: somebody's label or comment still requested
-// the run.
+// issueInEvent returns the issue as of the workflow's event. After a request (a label or a comment) that
+// is the request's issue, whatever issue ref the job names. Otherwise it is the event's issue if that is
+// ref, and else nil.
 func (s *Source) issueInEvent(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:

@@ -68,7 +68,7 @@ func LoadRecorded(raw []byte) (*Job, error) {
 }
 
 // Mistakes returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
-// whose form is not checked. whole adds the checks of keys against each other.
+// whose form is not checked. withRelations adds the checks of keys against each other.
 func Mistakes(file string, node *yaml.Node, lenient map[string]bool, withRelations bool) config.Problems {
 	c := newValidator()
 	c.Lenient = lenient

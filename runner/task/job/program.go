@@ -42,7 +42,7 @@ func splitProgram(program string) []string {
 	return nil
 }
 
-// programMistake returns a message for a wrong program name, or "". spelled formats the corrected words.
+// programMistake returns a message for a wrong program name, or "". format formats the corrected words.
 // A path may contain blanks: its existence is checked at the start of the program.
 func programMistake(argv []string, format func(words []string) string) string {
 	program := argv[0]

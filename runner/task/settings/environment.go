@@ -108,7 +108,7 @@ var credentialVariables = []string{
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }
 
-// Secrets returns the values to remove from all output: every value of the known names and of more,
+// Secrets returns the values to remove from all output: every value of the known names and of extraNames,
 // other values of variables named like a credential, and the logins of the machine's proxies.
 func (e Environment) Secrets(extraNames ...string) []secrets.Value {
 	var values []secrets.Value

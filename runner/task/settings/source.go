@@ -49,7 +49,7 @@ func (s *Settings) WithBranch(name string) *Settings {
 }
 
 // WithoutDrafts returns the settings for a run on a person's branch, or for a repair attempt: it publishes
-// only finished work that passes all checks. left is the remaining budget in dollars, 0 for no other limit than the job's.
+// only finished work that passes all checks. remainingUSD is the remaining budget in dollars, 0 for no other limit than the job's.
 func (s *Settings) WithoutDrafts(remainingUSD float64) *Settings {
 	strict := *s
 	strict.Job.OnVerifyFailed, strict.Job.Limits.OnBudget = "none", "keep"

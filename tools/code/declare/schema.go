@@ -199,7 +199,7 @@ func (w *typeWriter) objectType(node map[string]any, indent, depth int) string {
 	return text.String()
 }
 
-// additionalType returns the type of additional properties. more reports whether they are allowed; named means
+// additionalType returns the type of additional properties. allowed reports whether they are allowed; named means
 // that the schema lists properties, so that none are by default.
 func (w *typeWriter) additionalType(node map[string]any, named bool, indent, depth int) (text string, allowed bool) {
 	switch rest := node["additionalProperties"].(type) {

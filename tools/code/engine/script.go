@@ -250,7 +250,7 @@ func (s *script) settle(settled []message.Settled) {
 // fire continues with due timers.
 func (s *script) fire() { s.resume("fire", s.timers.take(time.Now())) }
 
-// resume calls the prelude to start or resume the script. given is passed to it as JSON.
+// resume calls the prelude to start or resume the script. data is passed to it as JSON.
 func (s *script) resume(event string, data any) {
 	var text strings.Builder
 	if err := message.Write(&text, data); err != nil {

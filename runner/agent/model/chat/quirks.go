@@ -281,15 +281,15 @@ func openSchema(schema any) any {
 	if json.Unmarshal(raw, &read) != nil {
 		return schema
 	}
-	return withoutClosing(read)
+	return withoutAdditionalProperties(read)
 }
 
-// withoutClosing returns a schema, and those below it, without additionalProperties and $schema.
-func withoutClosing(schema any) any {
+// withoutAdditionalProperties returns a schema, and those below it, without additionalProperties and $schema.
+func withoutAdditionalProperties(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
 		for i, element := range schema {
-			schema[i] = withoutClosing(element)
+			schema[i] = withoutAdditionalProperties(element)
 		}
 	case map[string]any:
 		delete(schema, "additionalProperties")
@@ -297,11 +297,11 @@ func withoutClosing(schema any) any {
 		for keyword, value := range schema {
 			named, is := value.(map[string]any)
 			if !is || keyword != "properties" && keyword != "$defs" {
-				schema[keyword] = withoutClosing(value)
+				schema[keyword] = withoutAdditionalProperties(value)
 				continue
 			}
 			for name, element := range named { // a property may be called like a keyword, so keep all names
-				named[name] = withoutClosing(element)
+				named[name] = withoutAdditionalProperties(element)
 			}
 		}
 	}
