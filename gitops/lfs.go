@@ -244,6 +244,12 @@ func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference)
 	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
 		return err
 	}
-	c.start, err = c.readPosition(ctx)
+	start, err := c.readPosition(ctx)
+	if err != nil {
+		return err
+	}
+	base := c.Base()
+	c.setStart(start)
+	_, err = c.SetBase(BaseSpec{Branch: base.Branch, SHA: base.SHA})
 	return err
 }

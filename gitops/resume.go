@@ -114,6 +114,9 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if m.Root != c.repo.Root || m.Device != device || m.Inode != inode {
 		return nil, nil, ErrOtherCheckout
 	}
+	if _, err := c.BaseAt(m.Base.Branch, m.Base.SHA); err != nil { // before the start: its error says what to do
+		return nil, nil, err
+	}
 	commit, err := c.objects.Commit(plumbing.NewHash(m.Commit))
 	if err != nil {
 		return nil, nil, err

@@ -19,7 +19,7 @@ type Sharing struct {
 	// Borrow, to read or to change.
 	Lend, LendToWrite int
 	// Borrowed is a workspace lent by Borrow of another sandbox. Commands see it at the workspace's
-	// sharedPath. Nil means none. The caller closes it.
+	// path. Nil means none. The caller closes it.
 	Borrowed *os.File `json:"-"`
 	// BorrowedFrom is the lent workspace's overlay, like Overlay. Nobody may mount it again while
 	// this sandbox lives.

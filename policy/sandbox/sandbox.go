@@ -57,7 +57,7 @@ type confinement struct {
 	layers            []string
 	hasMachineNetwork bool // commands have the machine's network
 	env               []string
-	tree              string         // sharedPath of the overlaid workspace, or ""
+	tree              string         // path of the overlaid workspace, or ""
 	stopServing       func()         // stops the proxy; nil without one
 	listeners         []net.Listener // at Options.Ports
 	readLoans         []*os.File     // mounts of the workspace for other sandboxes, read-only

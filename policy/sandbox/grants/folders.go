@@ -35,7 +35,7 @@ type Folders struct {
 	SecondPath string
 	Writable   []string // further writable paths; missing ones are skipped
 	Readable   []string // paths that stay readable inside hidden ones
-	DenyRead   []string // hiddenReason paths besides the credentials
+	DenyRead   []string // hidden paths besides the credentials
 	// BorrowedFolders maps empty folders of the workspace to readable folders that are also shown there.
 	// Without namespaces they are only readable at their own paths. NotBorrowed lists relative paths
 	// inside them that are hidden in the workspace.
