@@ -19,8 +19,8 @@ type frames struct {
 	frameRemaining uint64 // unread bytes of the current frame
 	isFinal        bool   // the current frame ends its message
 
-	held    []byte // the held back part of the message
-	offsets []int  // the offset in raw of each byte of text
+	held        []byte // the held back part of the message
+	heldOffsets []int  // the offset in raw of each byte of held
 }
 
 var errUnsupportedFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
@@ -40,10 +40,10 @@ func (f *frames) Write(part []byte) (int, error) {
 		}
 		f.readText()
 	}
-	f.replaceValues(false)
+	f.replaceValues(false) // the message may go on
 	ready := f.unread
-	if len(f.offsets) > 0 {
-		ready = f.offsets[0]
+	if len(f.heldOffsets) > 0 {
+		ready = f.heldOffsets[0]
 	}
 	if ready > 0 {
 		if _, err := f.to.Write(f.raw[:ready]); err != nil {
@@ -52,8 +52,8 @@ func (f *frames) Write(part []byte) (int, error) {
 	}
 	f.raw = append(f.raw[:0], f.raw[ready:]...)
 	f.unread -= ready
-	for i := range f.offsets {
-		f.offsets[i] -= ready
+	for i := range f.heldOffsets {
+		f.heldOffsets[i] -= ready
 	}
 	return len(part), nil
 }
@@ -110,7 +110,7 @@ func (f *frames) readHeader() (complete bool, err error) {
 func (f *frames) readText() {
 	n := int(min(f.frameRemaining, uint64(len(f.raw)-f.unread)))
 	for i := range n {
-		f.offsets = append(f.offsets, f.unread+i)
+		f.heldOffsets = append(f.heldOffsets, f.unread+i)
 	}
 	f.held = append(f.held, f.raw[f.unread:f.unread+n]...)
 	f.unread += n
@@ -120,13 +120,13 @@ func (f *frames) readText() {
 	}
 }
 
-// replaceValues replaces values in the held back text and releases its finished part. whole means that the
+// replaceValues replaces values in the held back text and releases its finished part. isEnd means that the
 // message ends there.
-func (f *frames) replaceValues(whole bool) {
-	ready := f.guard.Replace(f.held, whole)
+func (f *frames) replaceValues(isEnd bool) {
+	ready := f.guard.Replace(f.held, isEnd)
 	for i, c := range f.held[:ready] {
-		f.raw[f.offsets[i]] = c
+		f.raw[f.heldOffsets[i]] = c
 	}
 	f.held = append(f.held[:0], f.held[ready:]...)
-	f.offsets = append(f.offsets[:0], f.offsets[ready:]...)
+	f.heldOffsets = append(f.heldOffsets[:0], f.heldOffsets[ready:]...)
 }

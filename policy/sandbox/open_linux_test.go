@@ -64,7 +64,7 @@ func eachConfined(t *testing.T, test func(t *testing.T, box *Sandbox, o Options)
 	})
 }
 
-// conn runs a script and returns what it printed; it has to succeed.
+// run runs a script and returns what it printed; it has to succeed.
 func run(t testing.TB, box *Sandbox, o Options, text string) string {
 	t.Helper()
 	var output bytes.Buffer

@@ -23,7 +23,7 @@ until [ -s ticks/forked ] && [ -s ticks/away ] && grep -q '^State:.*T' /proc/$(c
 echo ready
 while :; do wait; done`
 
-// fittingEarlyProcess starts a command that goes on and says when it is ready.
+// begin starts a command that goes on and says when it is ready.
 func begin(t *testing.T, box *Sandbox, o Options, text string) {
 	t.Helper()
 	output := newScreen("ready")

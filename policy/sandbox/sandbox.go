@@ -215,7 +215,7 @@ func (s *Sandbox) markClosed() []*Process {
 	return running
 }
 
-// add registers p, so that Close kills it. It returns errClosed if s is closed.
+// register adds p to the live processes, so that Close kills it. It returns errClosed if s is closed.
 func (s *Sandbox) register(p *Process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

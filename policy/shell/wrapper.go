@@ -8,19 +8,19 @@ type wrapper struct {
 	valueOptions  string // short options with one
 	scriptOptions string // short options whose value is a script
 	longOptions   string // long options; those with a value end in =
-	// digits permits options like -10.
+	// acceptsDigits permits options like -10.
 	acceptsDigits bool
-	// assigns permits NAME=value before the command.
+	// acceptsAssignments permits NAME=value before the command.
 	acceptsAssignments bool
 	// operands is the number of words between the options and the command.
 	operands int
-	// appends marks programs that add unknown arguments to the command, like xargs.
+	// appendsArguments marks programs that add unknown arguments to the command, like xargs.
 	appendsArguments bool
-	// joins marks programs that run the joined words as a script, like eval.
+	// joinsWords marks programs that run the joined words as a script, like eval.
 	joinsWords bool
-	// quiet lists short options that suppress the start.
+	// noStartOptions lists short options that suppress the start.
 	noStartOptions string
-	// anywhere marks programs with unknown options: the command may begin at any word.
+	// hasUnknownOptions marks programs with unknown options: the command may begin at any word.
 	hasUnknownOptions bool
 }
 

@@ -315,6 +315,28 @@ func TestEstimatesImpossibleUsage(t *testing.T) {
 	}
 }
 
+func TestLimitsHoldDespiteFalseUsage(t *testing.T) {
+	t.Parallel()
+	for name, usage := range map[string]string{"nothing": `null`, "huge": `{"input_tokens":9e18,"output_tokens":9e18}`} {
+		for reason, limits := range map[string]agent.Limits{"tokens": {Tokens: 600}, "cost": {CostUSD: 0.0006}} {
+			t.Run(name+" "+reason, func(t *testing.T) {
+				f, server := talk(t, threeTurns, modeltest.Options{})
+				f.Limits = limits
+				f.UseModel(agent.ModelOptions{Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}})
+				for n := 1; n <= 20; n++ {
+					server.Replace(n, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r%d\",\"status\":\"completed\",\"output\":"+
+						"[{\"type\":\"function_call\",\"id\":\"f%d\",\"call_id\":\"c%d\",\"status\":\"completed\",\"name\":\"read_file\",\"arguments\":\"{\\\"n\\\":%d}\"}],\"usage\":%s}}\n\n", n, n, n, n, usage)))
+				}
+				_, err := f.Run(t.Context())
+				var stop *outcome.Stop
+				if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != reason {
+					t.Errorf("Run ended in %v after %d requests", err, len(server.Requests()))
+				}
+			})
+		}
+	}
+}
+
 func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})

@@ -47,7 +47,7 @@ func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, err
 type location struct {
 	root        *os.Root
 	path        string // path relative to root, with links resolved
-	displayPath string // path relative to root, as in the call
+	displayPath string // path for messages and lists, with links as in the call
 	calledName  string // path as in the call
 	// rootPath is the origin of shown, if that is neither relative nor in the working directory. root
 	// is then the location's own.

@@ -55,7 +55,7 @@ func exampleServer(revision string) *sdk.Server {
 	return server
 }
 
-// within the test, a server of the library behind pipes.
+// inProcess returns a function that connects to a server of the library in this process, by pipes.
 func inProcess(t *testing.T, server *sdk.Server) func(context.Context) (*Process, error) {
 	return func(context.Context) (*Process, error) {
 		output, serverOut := io.Pipe()

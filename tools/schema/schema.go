@@ -142,7 +142,7 @@ var (
 	schemaPathPieces  = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
-// quotedName matches a name in the list of a needlessProblem.
+// quotedName matches a name in the list of an unexpectedProblem.
 var quotedName = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // explain names the field, the expected value and the given one.

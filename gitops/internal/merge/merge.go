@@ -359,7 +359,9 @@ func (m *Merge) why(name string, t *gitReport) string {
 	}
 	old, onto, here := t.modes[1], t.modes[2], t.modes[3]
 	plain := func(mode uint32) bool { return mode == 0 || mode == index.Regular || mode == index.Executable }
-	split, lost, moved := names("rename/rename"), names("rename/delete"), names("directory rename suggested")
+	// git lists the paths of these messages in this order: the old path and those on onto and here; the new path and the
+	// old one; the suggested path and the added one.
+	split, deleted, moved := names("rename/rename"), names("rename/delete"), names("directory rename suggested")
 	switch {
 	case old == 0 && onto == 0 && here == 0:
 		return ""
@@ -369,10 +371,10 @@ func (m *Merge) why(name string, t *gitReport) string {
 		return fmt.Sprintf("it is a file on %s, and a folder here", m.ontoName)
 	case len(split) == 3:
 		return fmt.Sprintf("%q is renamed to %q here, and to %q on %s", split[0], split[2], split[1], m.ontoName)
-	case len(lost) == 2 && here != 0:
-		return fmt.Sprintf("%q is renamed to %q here, and deleted on %s", lost[1], lost[0], m.ontoName)
-	case len(lost) == 2:
-		return fmt.Sprintf("%q is deleted here, and renamed to %q on %s", lost[1], lost[0], m.ontoName)
+	case len(deleted) == 2 && here != 0:
+		return fmt.Sprintf("%q is renamed to %q here, and deleted on %s", deleted[1], deleted[0], m.ontoName)
+	case len(deleted) == 2:
+		return fmt.Sprintf("%q is deleted here, and renamed to %q on %s", deleted[1], deleted[0], m.ontoName)
 	case len(moved) == 2 && here != 0:
 		return fmt.Sprintf("%q is added here, and its folder is renamed on %s", moved[1], m.ontoName)
 	case len(moved) == 2:

@@ -111,14 +111,14 @@ func (p *Plan) mountSecondPath() {
 	p.secondPath = second
 	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.IsInAny(path, second) })
 	for path, m := range maps.Clone(p.mounts) {
-		if rel, is := pathname.Below(p.workspace, path); is {
-			m.Path = filepath.Join(second, rel)
+		if inside, ok := pathname.Below(p.workspace, path); ok {
+			m.Path = filepath.Join(second, inside)
 			p.addMount(m)
 		}
 	}
 }
 
-// git returns the commands' git folder.
+// gitFolder returns the commands' git folder.
 func (p *Plan) gitFolder() string { return filepath.Join(p.workspace, ".git") }
 
 // mountRestrictions makes restricted files read-only and shows cleaned copies.

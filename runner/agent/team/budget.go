@@ -40,8 +40,9 @@ func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
 }
 
-// knownCost returns the cost of models in US dollars. If a used fallback has no price, it returns mostUSD, because
-// an unknown price does not mean free.
+// knownCost returns the cost of models in US dollars. The first is the agent's own model, the others are fallbacks. If
+// only the first has a known price, a used fallback could cost anything: it returns mostUSD, the agent's limit. If the
+// price of the first is unknown, it counts known costs alone.
 func knownCost(models []transcript.ModelUse, mostUSD float64) (sum float64) {
 	for _, m := range models {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {

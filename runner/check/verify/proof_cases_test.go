@@ -86,7 +86,7 @@ func judged(t *testing.T, j job.Job, until time.Time, base, change map[string]st
 	return table
 }
 
-// apply makes a change in a folder: what goes first, so that a folder may come for a file.
+// apply makes a change in a folder: it deletes files with the content "-" first, and makes links for "-> TARGET".
 func apply(t *testing.T, root string, change map[string]string) {
 	t.Helper()
 	for name, content := range change {
@@ -105,7 +105,14 @@ func apply(t *testing.T, root string, change map[string]string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, root, name, content)
+		target, isLink := strings.CutPrefix(content, "-> ")
+		if !isLink {
+			write(t, root, name, content)
+			continue
+		}
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -45,6 +45,14 @@ func TestProofWithoutTimeIsUnknown(t *testing.T) {
 	}
 }
 
+func TestIgnoresLinkedTestFiles(t *testing.T) {
+	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
+	table := judged(t, proving(run), time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "-> tracked.sh", "tracked.sh": "true", "b_test.sh": "-> /etc/passwd-that-is-not"})
+	if diff := cmp.Diff([]string{"a_test.sh no_tests false it is no file", "b_test.sh no_tests false it is no file"}, classes(table)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestBoundsJudgedTestFiles(t *testing.T) {
 	files := map[string]string{"tracked": "base\nchange\n"}
 	for i := range maxTestFiles + 50 {

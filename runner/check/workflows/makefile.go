@@ -21,9 +21,9 @@ func readMakeArguments(args []string) (m makeArguments) {
 			value = args[i+1]
 		}
 		switch {
-		case slices.Contains([]string{"-f", "--file", "--makefile"}, flag):
+		case !isJoined && flag == "-f", flag == "--file", flag == "--makefile":
 			m.files = append(m.files, value)
-		case slices.Contains([]string{"-C", "--directory", "-I", "--include-dir"}, flag):
+		case !isJoined && slices.Contains([]string{"-C", "-I", "--include-dir"}, flag), flag == "--directory":
 			m.folders = append(m.folders, value)
 		case strings.HasPrefix(flag, "-f"):
 			m.files = append(m.files, args[i][2:])
@@ -229,8 +229,8 @@ func (k *walk) recipe(file, text string, values map[string]string, via string, d
 // included follows a file that a makefile includes. The name may contain wildcards or variables.
 func (k *walk) included(name, dir string, targets []string, via string, depth int) error {
 	if strings.ContainsAny(name, "*?$") {
-		pattern := path.Join(dir, variable().ReplaceAllString(name, "*"))
-		k.reachChanged([]string{"/" + pattern, pattern}, via)
+		pattern := variable().ReplaceAllString(name, "*")
+		k.reachChanged([]string{path.Join("/", dir, pattern), path.Join(dir, pattern)}, via)
 		return nil
 	}
 	file, content, err := k.tree.file(path.Join(dir, name))

@@ -58,12 +58,12 @@ func (c *Control) AgentNetwork(level sandbox.Level) string {
 	case level == sandbox.LevelNone:
 		return string(sandbox.NetworkFull)
 	case level == sandbox.LevelLandlock && network.Mode == string(sandbox.NetworkLoopback):
-		return string(sandbox.NetworkNone)
+		return string(sandbox.NetworkNone) // a loopback of their own needs a network namespace
 	case len(secrets) == 0:
 		return network.String()
 	}
 	words := network.String() + "; by secrets: " + secretsWords(secrets)
-	if network.UsesMachineProxy() && !network.HasList() {
+	if network.UsesMachineProxy() && !network.HasList() { // with a list, String says it
 		words += "; by the machine's proxy"
 	}
 	return words

@@ -49,12 +49,15 @@ func (s *service) open(ctx context.Context) (err error) {
 	if s.isExternal() {
 		return nil
 	}
-	if s.commands.LendsTree {
-		if s.tree, err = s.commands.Box.Borrow(false); err != nil {
-			return err
-		}
-	}
 	s.box, err = s.commands.OpenSandbox(ctx, s.scratch, s.tree, s.user)
+	return err
+}
+
+// borrowTree borrows the work tree for a service that agent-ci starts.
+func (s *service) borrowTree() (err error) {
+	if s.commands.LendsTree && !s.isExternal() {
+		s.tree, err = s.commands.Box.Borrow(false)
+	}
 	return err
 }
 

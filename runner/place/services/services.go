@@ -125,6 +125,11 @@ func (s *Services) Start(ctx context.Context, c Commands) (*Running, error) {
 	for i, svc := range all.services {
 		svc.listener = listeners[i]
 	}
+	for _, svc := range all.services { // before the first start: a sidecar borrows too
+		if err := svc.borrowTree(); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
 	for _, svc := range all.services {
 		if err := svc.start(ctx, &s.logNames); err != nil {
 			return nil, errors.Join(err, all.Close())

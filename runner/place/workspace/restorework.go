@@ -64,8 +64,8 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedR
 	return w, found, nil
 }
 
-// openResumed claims the checkout of an interrupted run, removes its locks and trees, and returns
-// where its work is.
+// locate returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
+// the current folder.
 func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
 	err := w.checkout.DropOwnLocks()
 	if err == nil {
@@ -88,7 +88,7 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundW
 func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 	_, err := os.Stat(e.Root)
 	switch {
-	case o.Dir != "":
+	case o.Dir != "": // the caller has chosen
 	case e.Cloned:
 		o.Dir, o.Cloned = rec.Join(record.CheckoutFolder), true
 	case errors.Is(err, fs.ErrNotExist):

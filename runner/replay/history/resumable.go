@@ -35,7 +35,7 @@ func Resumable(dir *record.Directory) error {
 	pending := workspace.WorkPending(dir)
 	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
 	if hasResult && err == nil && !pending && !slices.Contains(StoppedFromOutside, end.Outcome) {
-		return endedError() // as most have: nothing of the transcript has to be read
+		return endedError() // most runs end here, so their transcripts are not read
 	}
 	rec := record.New("", nil)
 	rec.Directory = dir

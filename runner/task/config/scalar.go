@@ -128,7 +128,7 @@ func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflec
 // with an exponent. "" for other texts.
 func plainNumber(text string) string {
 	if comma := strings.LastIndexByte(text, ','); comma >= 0 && comma != len(text)-len(",000") {
-		return "" // it may be a decimal one
+		return "" // not followed by three digits: it may be a decimal comma
 	}
 	number, err := strconv.ParseFloat(strings.NewReplacer("_", "", ",", "", "$", "").Replace(text), 64)
 	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {

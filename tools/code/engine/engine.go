@@ -188,7 +188,7 @@ func (s *script) computeUntilWaiting(do func() error) {
 	}
 }
 
-// reportPeriodically writes reports at intervals of tellEvery until stop is called.
+// reportPeriodically writes reports at intervals of reportInterval until stop is called.
 func (s *script) reportPeriodically() (stop func()) {
 	stopped := make(chan struct{})
 	var reporting sync.WaitGroup

@@ -164,7 +164,7 @@ type chatAnswer struct {
 	toolsInText   map[string]bool // tools that may be called in the text; nil for none
 	id            string
 	thought       strings.Builder
-	thoughtSource string // where the thought came from: "", asReasoning, or an opening tag of thoughtTags
+	thoughtSource string // where the thought came from: "" for reasoning_content, reasoningField, or an opening tag of thoughtTags
 	text          strings.Builder
 	refusal       strings.Builder
 	calls         []*arrivingCall

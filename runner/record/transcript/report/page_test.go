@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-// section is what stands on a page in the section with that id.
+// sectionOf returns what stands on a page in the section with that id.
 func sectionOf(page, id string) string {
 	_, rest, _ := strings.Cut(page, `<section id="`+id+`"`)
 	text, _, _ := strings.Cut(rest, "</section>")
