@@ -19,7 +19,7 @@ const approvalNever = "approval policy is Never; reject command — you cannot a
 // publishedArguments lists arguments that published versions of the tools have. If a tool here does not have one, it is
 // removed from the call. The model gets a note about it unless it is silent.
 var publishedArguments = map[string]struct{ silent bool }{
-	"sandbox_permissions":        {silent: true}, // escalates has refused the call already if it matters
+	"sandbox_permissions":        {silent: true}, // asksForPermissions has refused the call already if it matters
 	"with_escalated_permissions": {silent: true},
 	"additional_permissions":     {silent: true},
 	"justification":              {silent: true}, // has no effect anyway

@@ -313,7 +313,8 @@ func firstBytes(text string, n int) string {
 	return clip.Start(text, n)
 }
 
-// lastBytes returns the last n bytes of a text at most, and begins by the same rule.
+// lastBytes returns the last n bytes of a text at most. It begins at the start of a line if that loses at most
+// a quarter, and never within a character.
 func lastBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -27,7 +27,7 @@ func (g *Guard) Exchange(r *http.Request, t reach.Target, onlyCredentials bool) 
 
 // exchange is Exchange, except that its refusal does not describe the request.
 func (g *Guard) exchange(r *http.Request, t reach.Target, onlyCredentials bool) (*Exchange, *Refusal) {
-	// left is the request without its correctly placed placeholders. Any other placeholder is misplaced.
+	// remaining is the request without its correctly placed placeholders. Any other placeholder is misplaced.
 	remaining := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
 	out := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
 	var uses []*Credential

@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxMargin bounds the letters before the encoded bytes of a line, such as a file name or an offset.
-	// column bounds the letters after them, such as the same bytes as characters.
+	// maxColumn bounds the letters after them, such as the same bytes as characters.
 	maxMargin = 64
 	maxColumn = 24
 	// minStraight is the number of uninterrupted bytes of a spelling required before a skip.

@@ -119,7 +119,7 @@ type spelling struct {
 	form                   string  // the encoded value
 	letters                string  // the letters and digits of form, in lower case
 	offsets                []int32 // their positions in form
-	firstSecret, endSecret int     // bounds of the letters of the secret part; last is exclusive
+	firstSecret, endSecret int     // bounds of the letters of the secret part; endSecret is exclusive
 	minPart                int     // the shortest fragment in bytes of form; 0 means none
 }
 

@@ -49,8 +49,8 @@ type location struct {
 	path        string // path relative to root, with links resolved
 	displayPath string // path for messages and lists, with links as in the call
 	calledName  string // path as in the call
-	// rootPath is the origin of shown, if that is neither relative nor in the working directory. root
-	// is then the location's own.
+	// rootPath is the folder to which displayPath is relative, for saved outputs and files outside the
+	// working directory; else "". If it is set, root belongs to the location and close closes it.
 	rootPath string
 	view     *grants.View
 }

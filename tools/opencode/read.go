@@ -41,7 +41,7 @@ func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 		if view != nil && slices.Contains(imageEndings, strings.ToLower(filepath.Ext(a.Path))) {
 			return callTool(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
 		}
-		first, most := lineCount(a.Offset, 1), lineCount(a.Limit, defaultLines)
+		first, most := numberOr(a.Offset, 1), numberOr(a.Limit, defaultLines)
 		page, err := o.Page(ctx, a.Path, first, most)
 		if err != nil {
 			return tools.Result{}, err
@@ -51,10 +51,10 @@ func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 	})
 }
 
-// lineCount converts a call's number, or returns otherwise.
-func lineCount(given *float64, otherwise int) int {
+// numberOr returns a number of a call as a whole number from 1, or fallback if the call has none.
+func numberOr(given *float64, fallback int) int {
 	if given == nil {
-		return otherwise
+		return fallback
 	}
 	return int(min(max(*given, 1), 1<<30))
 }

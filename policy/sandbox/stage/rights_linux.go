@@ -101,7 +101,7 @@ var landlockConfigs = []landlock.Config{
 	landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
 }
 
-// LandlockABI returns the kernel's Landlock version, up to the last of configs, or 0 without Landlock.
+// LandlockABI returns the kernel's Landlock version, up to the last of landlockConfigs, or 0 without Landlock.
 func LandlockABI() int {
 	version, err := ll.LandlockGetABIVersion()
 	if err != nil {

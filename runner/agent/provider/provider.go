@@ -305,7 +305,7 @@ func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	script.StillRuns = waitCall
+	script.StillRuns = waitCall // so that turns with until: ended wait for commands and scripts
 	return script, nil
 }
 

@@ -190,7 +190,7 @@ func textOf(value *yaml.Node) string {
 	return ""
 }
 
-// entriesOf returns the first maxMetadata entries of a mapping that have text values.
+// entriesOf returns the first maxMetadata entries of a mapping that have a single value.
 func entriesOf(value *yaml.Node) map[string]string {
 	if value.Kind != yaml.MappingNode {
 		return nil

@@ -239,10 +239,9 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 	return layer, errors.Join(err, box.Close())
 }
 
-// Fork returns a new place whose commands begin with parent's view of the checkout. Their changes
-// are private. Fork pauses parent's commands, which run in box. Nobody else may write to their
-// layer meanwhile. The fork has nothing of their home or /tmp. Remove it after you close its
-// sandbox.
+// Fork returns a new place. Its commands begin with parent's view of the checkout, and their changes are
+// private. Fork pauses parent's commands, which run in box. Nobody else may write to parent's layer
+// meanwhile. The fork has nothing of parent's home or /tmp. Remove it after you close its sandbox.
 //
 // Fork returns a layer.ForkError if the changes are too large or the disk is too small. It returns
 // a sandbox.PauseError if commands cannot be paused.

@@ -29,7 +29,7 @@ func (n *ScriptCalls) Add(started ToolStarted) {
 	n.unused[call] = append(n.unused[call], started.Ref())
 }
 
-// TakeEqual returns the first unused call of the same script that equals d, and marks it as used.
+// TakeEqual returns the first unused call of the same script that equals started, and marks it as used.
 // A missing call makes is false.
 func (n *ScriptCalls) TakeEqual(started ToolStarted) (ref CallRef, found bool) {
 	n.mu.Lock()

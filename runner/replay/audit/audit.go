@@ -95,7 +95,7 @@ func (r Record) newRebuilder() *model.RequestRebuilder {
 
 // CompareOutputs compares calls' outputs with a replay's directory, ignoring the work's folder and
 // single-run parts of headers. It compares commands by exit status and by lines without times, ids,
-// temporary folders and addresses. at is the replay's work folder.
+// temporary folders and addresses. treePath is the replay's work folder.
 func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *record.Directory, treePath string) (found Differences, err error) {
 	view, err := replay.View()
 	if err != nil {

@@ -52,8 +52,8 @@ type Model struct {
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
 	KeySet  bool   `json:"key_set"`
+	Auth    string `json:"auth"`
 	// Identity is the origin of the job's token for model.auth: oidc, or "" if unknown.
-	Auth     string `json:"auth"`
 	Identity string `json:"identity,omitempty"`
 	Answer
 	Endpoint *Endpoint `json:"endpoint,omitempty"` // where it was asked

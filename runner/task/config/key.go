@@ -54,7 +54,7 @@ const (
 	Boolean
 	Duration  // of time
 	Either    // a MultiNotation
-	Undecoded // a Raw
+	Undecoded // a RawMapping
 )
 
 var shapes = [...]struct{ words, schema string }{

@@ -62,7 +62,8 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 	}
 }
 
-// wholeKeyAbove returns the custom key above path, or nil.
+// wholeKeyAbove returns the key above path that can only be set as a whole: a MultiNotation with an example,
+// for the message. It returns nil if there is none.
 func (f *Format) wholeKeyAbove(path string) *Key {
 	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
 		path = path[:end]

@@ -163,7 +163,7 @@ func (s *Source) distrustReason(ctx context.Context, repository forge.Repository
 // roleRanks orders GitHub's repository roles.
 var roleRanks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
 
-// reachesTrustedRole reports whether p reaches any trusted role. A custom role of an organisation counts as
+// reachesTrustedRole reports whether permission reaches any trusted role. A custom role of an organisation counts as
 // its base role.
 func reachesTrustedRole(permission forge.Permission, trusted []string) bool {
 	rank := max(roleRanks[permission.Level], roleRanks[permission.Role])
