@@ -465,3 +465,21 @@ func TestLastTurnRunsItsCalls(t *testing.T) {
 		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 	}
 }
+
+func TestSilenceKeepsFinishedCall(t *testing.T) {
+	t.Parallel()
+	f, server := talk(t, "version: 1\nturns:\n  - output: [{call: read_file, id: one, arguments: {path: a}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
+	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, `data: {"type":"response.output_item.done","item":{"type":"function_call","id":"fc","call_id":"two","name":"read_file","arguments":"{}","status":"completed"}}`+"\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	f.mustSay(t, "Done.")
+	f.wholeAndOnce(t, server)
+}

@@ -86,7 +86,8 @@ func TestSignatureComesFromEnvironment(t *testing.T) {
 	for role, want := range map[string]gitops.Signature{
 		"AUTHOR": {Name: "Ada", Email: "ada@example.invalid", When: when}, "COMMITTER": {Name: "Robot", Email: "agent-ci@noreply.invalid", When: when},
 	} {
-		if got := m.signature(role, when); got != want {
+		options := m.commitOptions("", when)
+		if got := map[string]gitops.Signature{"AUTHOR": options.Author, "COMMITTER": options.Committer}[role]; got != want {
 			t.Errorf("%s: %+v", role, got)
 		}
 	}

@@ -227,3 +227,21 @@ func TestDescribesUnmergedConflicts(t *testing.T) {
 		t.Error("it tells of marks where there are none")
 	}
 }
+
+// A bundle's pack and the checkout stay as they are: its closed transcript has the pack's digest.
+func TestBundleKeepsItsPack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.proposal("README.md", greeted)
+	w.git(w.dir, "checkout", "--quiet", ".")
+	p.InCheckout = nil
+	pack, err := w.Record.Read(record.PackFile)
+	w.must(err)
+	w.onForge("main", "README.md", begun, "Begin earlier")
+	w.publish(w.toForge(), p)
+	after, err := w.Record.Read(record.PackFile)
+	w.must(err)
+	if !cmp.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
+		t.Error("the pack or the checkout was changed")
+	}
+}

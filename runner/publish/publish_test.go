@@ -30,6 +30,12 @@ func TestPushesOnlyWhereSafe(t *testing.T) {
 	if out.Pull != nil || out.BodyFile != record.PullRequestFile || !w.Record.Has(record.PullRequestFile) {
 		t.Errorf("publication: %+v", out)
 	}
+	w.git(w.dir, "remote", "add", "origin", "https://example.invalid/o/r.git")
+	w.run("20260301T090000Z-0000000a") // with the new settings
+	w.must(w.toLocal().pushToOrigin(t.Context(), &p, out.Commit, nil, &out))
+	if out.NotPushed != "the checkout's origin is not on this machine" || out.Remote != "" {
+		t.Errorf("with an origin elsewhere: %+v", out)
+	}
 }
 
 // empty is a repository on this machine that has nothing.
