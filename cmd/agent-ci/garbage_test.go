@@ -12,7 +12,7 @@ func TestGarbageCollectionAdaptsToHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	collectEarly()
-	much := make([]byte, 2*smallHeap)
+	much := make([]byte, minHeap)
 	for percentOfGC() != gcPercent { // finalizers run when they like
 		runtime.GC()
 	}
