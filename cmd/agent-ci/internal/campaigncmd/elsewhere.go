@@ -310,7 +310,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []
 // readInput reads a file, or standard input if name is -.
 func readInput(ctx context.Context, p cli.Process, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(boundedfile.WithContext(ctx, p.Stdin), maxKubectlOutput))
+		return io.ReadAll(io.LimitReader(cli.CancellableInput(ctx, p.Stdin), maxKubectlOutput))
 	}
 	return boundedfile.Read(ctx, name, maxKubectlOutput)
 }
