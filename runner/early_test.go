@@ -9,14 +9,11 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
-	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -129,33 +126,4 @@ func endedIn(t *testing.T, result record.Result) *transcript.View {
 		t.Errorf("%s: %v; the result is %s", head, err, written.Reason)
 	}
 	return view
-}
-
-// What a task names beside its job file is read from the checkout that the run works
-// in, also where that was cloned in the place of another one.
-func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
-	here, cloned := committed(t, map[string]string{"mockup.png": "here"}), committed(t, map[string]string{"mockup.png": "cloned"})
-	rec := recorded(t)
-	r := &runner{rec: rec, end: newEnding(), source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
-	open := func(repo gittest.Repo) *workspace.Workspace {
-		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-		if err == nil {
-			err = ws.StartOn(t.Context(), "")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = ws.Close() })
-		return ws
-	}
-	first, second := open(here), open(cloned)
-	set := &settings.Settings{File: settings.File{Path: filepath.Join(first.Root(), "job.yml")}}
-	a := assignment{settings: set, source: r.intakeSource(intake.Event{}, &request{}, set, first)}
-	b := r.withSettings(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
-	for want, a := range map[string]assignment{"here": a, "cloned": b} {
-		got, err := a.source.ReadBesideJob(t.Context(), "mockup.png", 100)
-		if err != nil || string(got) != want {
-			t.Errorf("%q: %v", got, err)
-		}
-	}
 }

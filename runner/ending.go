@@ -4,51 +4,40 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/agent/hooks"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
-	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // ending collects what finish reports, cleans up and closes. A stage registers its results here, even
 // if it fails afterwards.
 type ending struct {
-	history.Departure
-	assignment    *assignment          // as far as known; never nil
-	abandonedBase gitops.Base          // of the first checkout, if the run moved to a clone
-	workspace     *workspace.Workspace // nil without a checkout
-	place         *place               // nil until the base commit's configuration is read
-	sandboxes     *confine.Sandboxes   // nil until confine makes them
-	hooks         *hooks.Hooks
-	agent         *worker.Agent // nil until makeAgent makes it
-	work          work
-	inspection    transcript.Inspection // the signs found in the change
-	published     *publication          // nil until publishing begins
-	atEnd         []func(context.Context, *outcome.Stop)
-	closers       []func() error
-	resumed       bool // whether run.resumed is written
-	bundle        bool // the run directory is a bundle, made by this run or an earlier one
+	*start.Found
+	work       work
+	inspection transcript.Inspection // the signs found in the change
+	published  *publication          // nil until publishing begins
+	closers    []func() error
+	bundle     bool // the run directory is a bundle, made by this run or an earlier one
 }
 
-func newEnding() *ending {
-	return &ending{assignment: &assignment{request: &request{}}}
+func newEnding(f *start.Found) *ending {
+	f.Assignment = &start.Assignment{Request: &start.Request{}}
+	return &ending{Found: f}
 }
 
 // close releases sandboxes and checkout and calls all closers. Errors are ignored: the result is written already.
 func (e *ending) close() {
-	e.hooks.SetAgentSandbox(nil)
-	if e.workspace != nil {
-		_ = e.workspace.Close()
+	e.Hooks.SetAgentSandbox(nil)
+	if e.Workspace != nil {
+		_ = e.Workspace.Close()
 	}
-	if e.sandboxes != nil {
-		e.sandboxes.ReleaseTreePath()
+	if e.Sandboxes != nil {
+		e.Sandboxes.ReleaseTreePath()
 	}
 	for _, closes := range e.closers {
 		_ = closes()
@@ -67,9 +56,9 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 	case e.published != nil && e.published.posted != nil:
 		return e.published.posted.End()
 	case p.Change.Empty():
-		return p.WithoutChange(&e.assignment.task, e.assignment.job(), e.work.droppedPaths, e.work.outputFile)
+		return p.WithoutChange(&e.Assignment.Task, e.Assignment.Job(), e.work.droppedPaths, e.work.outputFile)
 	}
-	return p.Outcome(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.NameOrPath())
+	return p.Outcome(rec, e.work.stopped, e.Assignment.Task.Branch, e.Workspace.NameOrPath())
 }
 
 // publication returns the publication so far. Without one it returns the unpublished change with its base.
@@ -77,9 +66,9 @@ func (e *ending) publication() publish.Publication {
 	if e.published != nil {
 		return e.published.published
 	}
-	p := publish.Publication{Base: e.abandonedBase, Change: e.work.change, Verification: e.work.verification}
-	if e.workspace != nil {
-		p.Base = e.workspace.Base()
+	p := publish.Publication{Base: e.AbandonedBase, Change: e.work.change, Verification: e.work.verification}
+	if e.Workspace != nil {
+		p.Base = e.Workspace.Base()
 	}
 	return p
 }
@@ -91,39 +80,39 @@ func (e *ending) runFinished(stop *outcome.Stop) transcript.RunFinished {
 		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
 		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: e.work.outputFile,
 	}
-	if e.sandboxes != nil {
-		end.Denied = e.sandboxes.DeniedCount()
+	if e.Sandboxes != nil {
+		end.Denied = e.Sandboxes.DeniedCount()
 	}
 	return end
 }
 
 // summary returns the agent's summary, or else a recipe's or bundle's.
 func (e *ending) summary() string {
-	if e.agent == nil {
+	if e.Agent == nil {
 		return e.work.summary
 	}
-	return cmp.Or(e.agent.Work().Summary, e.work.summary)
+	return cmp.Or(e.Agent.Work().Summary, e.work.summary)
 }
 
 // checkout returns the workspace. Without a checkout it returns an empty one, whose methods do nothing.
 func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
-	if e.workspace == nil {
+	if e.Workspace == nil {
 		return workspace.Folder(rec, "")
 	}
-	return e.workspace
+	return e.Workspace
 }
 
 // mayResume reports whether agent-ci resume could continue the run. Replays, repairs and runs on a
 // person's branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
-	a := e.assignment
-	return e.workspace != nil && a.recording == nil && a.task.Mode != intake.Join && a.task.Repair == nil && history.MayResume(rec, o)
+	a := e.Assignment
+	return e.Workspace != nil && a.Recording == nil && a.Task.Mode != intake.Join && a.Task.Repair == nil && history.MayResume(rec, o)
 }
 
 // resumeHint returns a sentence on how to resume a stopped run, or "".
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
-	if !e.mayResume(rec, o) || e.workspace.WorkPendingHere() { // the message already has the hint
+	if !e.mayResume(rec, o) || e.Workspace.WorkPendingHere() { // the message already has the hint
 		return ""
 	}
-	return history.ResumeHint(rec, o, reason, e.assignment.script)
+	return history.ResumeHint(rec, o, reason, e.Assignment.Script)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/compare"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -29,11 +27,11 @@ const salvageTime = 20 * time.Second
 // runAndReport runs work and reports its result to the step of GitHub Actions. It returns early if a
 // forced stop abandons the run.
 func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
-	defer r.watch.ShowStatus(ctx, r.forceStop)()
+	defer r.Watch.ShowStatus(ctx, r.forceStop)()
 	return r.end.Attend(ctx, r.forceStop, func() record.Result {
-		defer r.rec.Close()
+		defer r.Record.Close()
 		defer r.end.close()
-		r.watch.Mask(r.env.Secrets())
+		r.Watch.Mask(r.Env.Secrets())
 		result := work()
 		r.reportToStep(&result)
 		return result
@@ -42,20 +40,20 @@ func (r *runner) runAndReport(ctx context.Context, work func() record.Result) re
 
 // reportToStep writes the result to the step of GitHub Actions. Failures to write are added to result.Errors.
 func (r *runner) reportToStep(result *record.Result) {
-	a := r.end.assignment
-	site := a.project.Site()
+	a := r.end.Assignment
+	site := a.Project.Site()
 	if site == (transcript.Site{}) { // do not trust a site that only a transcript names
-		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
+		site = transcript.Site{Server: r.Env.Get("GITHUB_SERVER_URL"), Repository: r.Env.Get("GITHUB_REPOSITORY")}
 	}
 	step := progress.StepResult{
-		Result: *result, Record: r.rec, Site: site, Artifacts: r.env.Artifacts(),
+		Result: *result, Record: r.Record, Site: site, Artifacts: r.Env.Artifacts(),
 		Refused: r.end.bundle && result.TranscriptSHA256 == "",
 	}
-	if a.settings != nil {
-		step.Folder = a.job().Repository.Path
+	if a.Settings != nil {
+		step.Folder = a.Job().Repository.Path
 	}
-	if err := r.watch.ReportToStep(step); err != nil {
-		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
+	if err := r.Watch.ReportToStep(step); err != nil {
+		result.Errors = append(result.Errors, r.Record.Redact(err.Error()))
 	}
 }
 
@@ -65,19 +63,19 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	stop := r.endHooks(ctx, r.saveWork(ctx, cause))
 	late, cancel := r.endContext(ctx)
 	defer cancel()
-	for _, report := range e.atEnd {
-		report(late, stop)
+	for _, report := range e.AtEnd {
+		report(late, stop, e.publication())
 	}
 	end := e.runFinished(stop)
-	r.rec.StopHeartbeat() // conclude deletes its file with the working files
-	if !e.MayConclude() { // a forced stop has abandoned the run
-		return record.NewResult(r.rec.ID, stop)
+	r.Record.StopHeartbeat() // conclude deletes its file with the working files
+	if !e.MayConclude() {    // a forced stop has abandoned the run
+		return record.NewResult(r.Record.ID, stop)
 	}
-	files, unread := r.rec.Digests(late)
+	files, unread := r.Record.Digests(late)
 	end.Files = files
 	result := r.conclude(end)
 	if unread != nil {
-		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(unread.Error())))
+		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.Record.Redact(unread.Error())))
 	}
 	result.Problems = problemsOf(cause)
 	return result
@@ -87,19 +85,19 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 // which says where the work is.
 func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	e := r.end
-	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.outcome(ctx, r.rec, cause))
+	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.Record).FilterFailure(cause), e.outcome(ctx, r.Record, cause))
 	changed := stop.Outcome == outcome.Changed
-	if changed && e.assignment.project.Mode == publish.Nowhere {
-		e.workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
+	if changed && e.Assignment.Project.Mode == publish.Nowhere {
+		e.Workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
 	}
 	late, cancel := r.endContext(ctx)
 	defer cancel()
 	note := r.salvage(late, stop)
-	if changed && e.workspace != nil && e.workspace.NotWritten() != nil {
-		failure := *outcome.ForError(ctx, e.workspace.NotWritten())
+	if changed && e.Workspace != nil && e.Workspace.NotWritten() != nil {
+		failure := *outcome.ForError(ctx, e.Workspace.NotWritten())
 		stop = &failure
 	}
-	stop.Message = outcome.ShortenNames(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
+	stop.Message = outcome.ShortenNames(r.Record.Redact(strings.TrimSpace(stop.Message + " " + note)))
 	return stop
 }
 
@@ -117,14 +115,14 @@ func (r *runner) endContext(ctx context.Context) (context.Context, context.Cance
 // salvage saves a stopped run's work and returns a sentence on where it is, or "".
 func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	e := r.end
-	if e.workspace == nil {
+	if e.Workspace == nil {
 		return ""
 	}
 	p := e.publication()
-	note := e.workspace.Salvage(ctx, workspace.RunEnd{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.assignment.project.Mode == publish.Nowhere, Resumable: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
+	note := e.Workspace.Salvage(ctx, workspace.RunEnd{
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
-			w, err := r.takeChange(ctx, e.place, e.work)
+			w, err := r.takeChange(ctx, e.Place, e.work)
 			return w.change, err
 		},
 	})
@@ -133,12 +131,12 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return note // the message already names the commit, if there is one
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return strings.TrimSpace(p.Sentence(e.workspace.NameOrPath()) + " " + note)
+	return strings.TrimSpace(p.Sentence(e.Workspace.NameOrPath()) + " " + note)
 }
 
 // endHooks runs the hooks for the run's end. It returns the outcome after their answers.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
-	if r.end.hooks == nil || !r.rec.Started() {
+	if r.end.Hooks == nil || !r.Record.Started() {
 		return stop
 	}
 	p := r.end.publication()
@@ -151,7 +149,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 		defer cancel()
 		ctx = late
 	}
-	return r.end.hooks.ReviewEnd(ctx, stop, end)
+	return r.end.Hooks.ReviewEnd(ctx, stop, end)
 }
 
 // problemsOf returns the job's mistakes in err, one a line.
@@ -166,25 +164,25 @@ func problemsOf(err error) (lines []string) {
 // conclude writes the last event and result.json, and removes working files that no resume needs. Failures
 // to write are added to the result's errors.
 func (r *runner) conclude(event transcript.RunFinished) record.Result {
-	event.Seconds = time.Since(r.began).Seconds()
-	event.ResumeHint = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
-	r.rec.DropReserve()
-	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).RecordWorkInTree(), r.recordStart(r.end.assignment)))
+	event.Seconds = time.Since(r.Began).Seconds()
+	event.ResumeHint = r.end.resumeHint(r.Record, outcome.Outcome(event.Outcome), event.Reason)
+	r.Record.DropReserve()
+	view, unrecorded := r.Record.Conclude(event, errors.Join(r.end.checkout(r.Record).RecordWorkInTree(), r.RecordStart(r.end.Assignment)))
 	result := record.Project(view)
 	result.BodyFile = r.end.publication().BodyFile
 	addError := func(err error) {
 		if err != nil {
-			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
+			result.Errors = append(result.Errors, r.Record.Redact(err.Error()))
 		}
 	}
 	addError(unrecorded)
-	r.rec.WriteResult(record.ResultFile, &result)
-	ws := r.end.checkout(r.rec)
+	r.Record.WriteResult(record.ResultFile, &result)
+	ws := r.end.checkout(r.Record)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if r.end.sandboxes != nil && r.end.assignment.recording == nil { // Replay removes its own tree
-			addError(r.end.sandboxes.RemoveTreeAtEnd())
+		if r.end.Sandboxes != nil && r.end.Assignment.Recording == nil { // Replay removes its own tree
+			addError(r.end.Sandboxes.RemoveTreeAtEnd())
 		}
-		r.rec.Remove(confine.ScratchFolder)
+		r.Record.Remove(confine.ScratchFolder)
 	}
 	if result.File != "" && unrecorded == nil { // without its last event, the run can be resumed as a killed one
 		ws.DropState()
@@ -194,7 +192,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 		result.ExitCode = result.Outcome.ExitCode()
 	}
 	// The page can be regenerated from the transcript, so a failure does not change the outcome.
-	if err := r.rec.WriteReport(); err != nil {
+	if err := r.Record.WriteReport(); err != nil {
 		addError(err)
 		return result
 	}
@@ -202,27 +200,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	return result
 }
 
-// recordStart writes run.started with the warnings so far. A second call does nothing.
-func (r *runner) recordStart(a *assignment) error {
-	if r.rec.Started() {
-		return nil
-	}
-	event := transcript.RunStarted{
-		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), RunPage: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.outputSchema.Source,
-	}
-	if a.script != "" {
-		event.Scripted = filepath.Base(a.script)
-	}
-	if a.settings != nil {
-		var err error
-		if event.Job, event.ChangedSettings, err = compare.RecordJob(a.job()); err != nil {
-			return err
-		}
-	}
-	return r.rec.Begin(event)
-}
-
 // resultWithoutRecord returns the result of a run without a run directory.
 func (r *runner) resultWithoutRecord(err error) record.Result {
-	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.ForError(context.Background(), err)))
+	return record.NewResult(r.Record.ID, cmp.Or(workspace.ObjectFailure(err), outcome.ForError(context.Background(), err)))
 }

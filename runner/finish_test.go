@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -83,7 +84,7 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		"a budget, and a draft":           {&ending{published: &publication{published: pushed}, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
 		"no change":                       {&ending{work: work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
 		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
-		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
+		"an answer":                       {&ending{Found: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {&ending{work: work{droppedPaths: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
 		"nothing left, and one open":      {&ending{published: &publication{published: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
 		"in the base by now":              {&ending{published: &publication{published: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
@@ -95,11 +96,10 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		"left in the checkout":            {&ending{work: work{change: changed("a"), verification: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnding()
-			e.assignment, e.published = cmp.Or(c.end.assignment, expecting("change")), c.end.published
-			e.work = c.end.work
+			e := c.end
+			e.Found = cmp.Or(e.Found, expecting("change"))
 			rec := recorded(t)
-			e.workspace = workspace.Folder(rec, t.TempDir())
+			e.Workspace = workspace.Folder(rec, t.TempDir())
 			stop := e.outcome(t.Context(), rec, c.err)
 			if got := string(stop.Outcome) + "/" + stop.Reason; got != c.want || !strings.Contains(stop.Message, c.says) {
 				t.Errorf("%s: %q; want %s, with %q", got, stop.Message, c.want, c.says)
@@ -111,15 +111,15 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 	}
 }
 
-func expecting(what string) *assignment {
-	return &assignment{request: &request{}, settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}
+func expecting(what string) *start.Found {
+	return &start.Found{Assignment: &start.Assignment{Request: &start.Request{}, Settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}}
 }
 
 func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	rec := recorded(t)
 	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
 	full := errors.New("the disk is full")
-	view, err := rec.Conclude(newEnding().runFinished(stop), full)
+	view, err := rec.Conclude(newEnding(new(start.Found)).runFinished(stop), full)
 	if !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
@@ -139,20 +139,20 @@ func TestReportsResumableRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		rec  *record.Record
 		ws   *workspace.Workspace
-		a    assignment
+		a    start.Assignment
 		o    outcome.Outcome
 		want bool
 	}{
-		"a run that was cancelled":  {rec, ws, assignment{request: &request{}}, outcome.Cancelled, true},
-		"one that came to its end":  {rec, ws, assignment{request: &request{}}, outcome.Changed, false},
-		"one without a checkout":    {rec, nil, assignment{request: &request{}}, outcome.Cancelled, false},
-		"one of a scripted session": {rec, ws, assignment{request: &request{script: "s.yml"}}, outcome.Cancelled, true},
-		"a replay":                  {rec, ws, assignment{request: &request{recording: &replay.Recording{}}}, outcome.Cancelled, false},
-		"on a person's branch":      {rec, ws, assignment{request: &request{}, task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
-		"one that had not begun":    {record.New("", nil), ws, assignment{request: &request{}}, outcome.Cancelled, false},
+		"a run that was cancelled":  {rec, ws, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, true},
+		"one that came to its end":  {rec, ws, start.Assignment{Request: &start.Request{}}, outcome.Changed, false},
+		"one without a checkout":    {rec, nil, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, false},
+		"one of a scripted session": {rec, ws, start.Assignment{Request: &start.Request{Script: "s.yml"}}, outcome.Cancelled, true},
+		"a replay":                  {rec, ws, start.Assignment{Request: &start.Request{Recording: &replay.Recording{}}}, outcome.Cancelled, false},
+		"on a person's branch":      {rec, ws, start.Assignment{Request: &start.Request{}, Task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
+		"one that had not begun":    {record.New("", nil), ws, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, false},
 	} {
-		e := newEnding()
-		e.assignment, e.workspace = &c.a, c.ws
+		e := newEnding(new(start.Found))
+		e.Assignment, e.Workspace = &c.a, c.ws
 		if got := e.mayResume(c.rec, c.o); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -181,8 +181,8 @@ func reasons(t *testing.T, o outcome.Outcome) (all []string) {
 // made where the run would come to the same end.
 func TestOffersToResume(t *testing.T) {
 	rec := begun(t, "{}")
-	e := newEnding()
-	e.workspace = workspace.Folder(rec, t.TempDir())
+	e := newEnding(new(start.Found))
+	e.Workspace = workspace.Folder(rec, t.TempDir())
 	for _, o := range history.StoppedFromOutside {
 		all := reasons(t, o)
 		for _, reason := range history.PointlessToResume[o] {

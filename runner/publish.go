@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -32,68 +33,68 @@ type PublishOptions struct {
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.ForceStop = nil // there is no command to wait for
 	r := newRunner("", settings.Inputs{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	req := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
-	r.end.assignment, r.end.bundle = &assignment{request: req}, true
+	req := &start.Request{Dir: o.Dir, Operator: o.Operator, Publish: publish.ToForge}
+	r.end.Assignment, r.end.bundle = &start.Assignment{Request: req}, true
 	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, req, o.RunDir) })
 }
 
 // publishRunDir publishes the bundle in runDir. It returns the result, and writes it to runDir.
-func (r *runner) publishRunDir(ctx context.Context, req *request, runDir string) (result record.Result) {
+func (r *runner) publishRunDir(ctx context.Context, req *start.Request, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
 		return r.resultWithoutRecord(err)
 	}
-	r.rec.Directory = dir
+	r.Record.Directory = dir
 	if err := cmp.Or(dir.Lock(), dir.CheckWritable()); err != nil {
 		return r.resultWithoutRecord(err)
 	}
 	var b bundle.Bundle
 	err = recoverPanic(ctx, func(ctx context.Context) (err error) {
-		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err == nil {
+		if b, err = bundle.Open(ctx, r.Record, r.Env.Token() != ""); err == nil {
 			err = r.publishBundle(ctx, req, b)
 		}
 		return err
 	})
 	// The bundle's transcript is finished: this half's events go into the view, not into the file.
-	view, _ := r.rec.Conclude(r.end.runFinished(r.end.outcome(ctx, r.rec, err)), r.rec.Begin(transcript.RunStarted{RunID: r.rec.ID}))
+	view, _ := r.Record.Conclude(r.end.runFinished(r.end.outcome(ctx, r.Record, err)), r.Record.Begin(transcript.RunStarted{RunID: r.Record.ID}))
 	view.Head = b.Head
 	result = record.Project(view)
 	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
-	r.rec.WriteResult(record.PublishFile, &result)
+	r.Record.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
-		r.rec.Remove(record.StateFolder) // a folder that is no bundle may have the state of a run that can still resume
+		r.Record.Remove(record.StateFolder) // a folder that is no bundle may have the state of a run that can still resume
 	}
 	return result
 }
 
 // publishBundle verifies a bundle and publishes its change. It registers its results as stages of a run do.
-func (r *runner) publishBundle(ctx context.Context, req *request, b bundle.Bundle) error {
-	ws, err := workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(req.dir, ".")))
-	r.end.workspace = ws
+func (r *runner) publishBundle(ctx context.Context, req *start.Request, b bundle.Bundle) error {
+	ws, err := workspace.Open(ctx, r.Record, r.CheckoutOptions(cmp.Or(req.Dir, ".")))
+	r.end.Workspace = ws
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	a := &assignment{request: req}
-	r.end.assignment = a
+	a := &start.Assignment{Request: req}
+	r.end.Assignment = a
 	second := bundle.SecondHalf{
-		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.ReadSurroundings(r.env)), Operator: req.operator,
+		Record: r.Record, Workspace: ws, Source: r.Source, Event: intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env)), Operator: req.Operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.project, err = publish.FindProject(r.env, r.version, intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: intake.ReadSurroundings(r.env)}, Origin: ws.Checkout().Origin()}, req.publish)
-			return r.forge(a.project, ws), err
+			a.Project, err = publish.FindProject(r.Env, r.Version, intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: intake.ReadSurroundings(r.Env)}, Origin: ws.Checkout().Origin()}, req.Publish)
+			return r.Forge(a.Project, ws), err
 		},
 	}
 	_, p, err := second.Propose(ctx, b)
-	a.task = p.Task
+	a.Task = p.Task
 	if p.Job != nil {
-		a.settings = &settings.Settings{Job: *p.Job}
+		a.Settings = &settings.Settings{Job: *p.Job}
 	}
-	at := &place{assignment: a, workspace: ws}
-	rd := &ready{place: at}
+	at := &start.Place{Assignment: a, Workspace: ws}
+	rd := &ready{Opened: &start.Opened{Place: at}}
 	r.end.work = work{ready: rd, change: p.Change, verification: p.Verification, stopped: p.Stopped, summary: p.Summary}
 	if err != nil {
 		return err
 	}
-	if at.lessons, err = second.Admit(ctx, b, &p); err != nil {
+	if at.Lessons, err = second.Admit(ctx, b, &p); err != nil {
 		return err
 	}
 	if b.View.Baseline != nil {
@@ -103,7 +104,7 @@ func (r *runner) publishBundle(ctx context.Context, req *request, b bundle.Bundl
 	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return err
 	}
-	r.end.hooks = p.Hooks
+	r.end.Hooks = p.Hooks
 	published, err := r.publish(ctx, &verdict{r.end.work, p})
 	if err != nil || !p.Change.Empty() {
 		return err

@@ -7,15 +7,13 @@ import (
 	"os"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/agent/extensions"
-	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/audit"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -51,15 +49,15 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		defer sandbox.RemoveScratch(o.Out)
 	}
 	r := newRunner("", settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
-	r.rec.DigestsFolder = "" // do not store digests: the record's author chose the replay's settings
-	defer r.watch.ShowStatus(ctx, nil)()
-	defer r.rec.Close()
-	if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, "", r.watch.Show); err != nil {
+	r.Record.DigestsFolder = "" // do not store digests: the record's author chose the replay's settings
+	defer r.Watch.ShowStatus(ctx, nil)()
+	defer r.Record.Close()
+	if err := workspace.MakeRunDirectory(r.Record, r.Env.Get, o.Out, "", r.Watch.Show); err != nil {
 		return nil, err
 	}
-	r.rec.ID = original.Started.RunID
-	r.rec.SetSecrets(settings.Secrets(r.env, &original.Job))
-	source, err := original.Checkout(ctx, r.rec, o.Dir)
+	r.Record.ID = original.Started.RunID
+	r.Record.SetSecrets(settings.Secrets(r.Env, &original.Job))
+	source, err := original.Checkout(ctx, r.Record, o.Dir)
 	if source != nil {
 		defer source.Close()
 	}
@@ -67,17 +65,17 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return nil, err
 	}
 	if o.Frozen {
-		return original.CheckFrozen(ctx, r.rec, source)
+		return original.CheckFrozen(ctx, r.Record, source)
 	}
 	if original.Foreign {
-		if err := original.RefuseExcess(ctx, r.source, source, false); err != nil {
+		if err := original.RefuseExcess(ctx, r.Source, source, false); err != nil {
 			return nil, err
 		}
 	}
 	defer r.end.close()
 	defer func() {
-		if r.end.sandboxes != nil { // a replay is never resumed
-			_ = r.end.sandboxes.RemoveTreeAtEnd()
+		if r.end.Sandboxes != nil { // a replay is never resumed
+			_ = r.end.Sandboxes.RemoveTreeAtEnd()
 		}
 	}()
 	return r.replay(ctx, original, source, treeName, o.ScriptEngine)
@@ -88,39 +86,30 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if original.ContinuesPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
-	tree, err := original.Tree(ctx, r.rec, source, treeName)
-	r.end.workspace = tree
+	tree, err := original.Tree(ctx, r.Record, source, treeName)
+	r.end.Workspace = tree
 	if err != nil {
 		return nil, err
 	}
-	req := &request{publish: publish.Nowhere, program: program{engine: engine}}
-	if req.recording, err = original.Read(r.rec, tree); err == nil {
-		req.program.tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.recording.RecordedCalls())
-	}
+	p, err := r.PlaceReplay(original, tree, engine)
 	if err != nil {
 		return nil, err
 	}
-	replayPlace := place{assignment: recordedAssignment(original.Run, req), workspace: tree}
-	replayPlace.project.Mode = publish.Nowhere
-	if replayPlace.skills, err = skills.ReadOffer(original.Record.Directory, original.Skills); err != nil {
-		return nil, err
+	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, p, original.Run) })
+	stop := r.end.outcome(ctx, r.Record, err)
+	if err != nil && p.Recording.Answers.NoneUsed() { // no answer was used: this machine lacks something that the run had
+		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.Record.Redact(stop.Message), Err: err}
 	}
-	r.registerPlace(replayPlace)
-	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, replayPlace, original.Run) })
-	stop := r.end.outcome(ctx, r.rec, err)
-	if err != nil && req.recording.Answers.NoneUsed() { // no answer was used: this machine lacks something that the run had
-		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
-	}
-	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))
-	if r.end.agent != nil {
+	stop.Message = outcome.ShortenNames(r.Record.Redact(stop.Message))
+	if r.end.Agent != nil {
 		w := r.end.work
-		if err := original.WriteBody(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
+		if err := original.WriteBody(r.Record, tree, r.Publisher(w.Project, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}
 	}
-	result := r.replayResult(stop, tree, len(req.recording.Outputs))
+	result := r.replayResult(stop, tree, len(p.Recording.Outputs))
 	r.conclude(r.end.runFinished(stop))
-	return result, original.Compare(ctx, result, req.recording, r.rec, tree.Root())
+	return result, original.Compare(ctx, result, p.Recording, r.Record, tree.Root())
 }
 
 // replayResult returns the result of a replay, before it is compared with the original run.
@@ -134,17 +123,9 @@ func (r *runner) replayResult(stop *outcome.Stop, tree *workspace.Workspace, cal
 }
 
 // runReplay runs a replay up to its verdict.
-func (r *runner) runReplay(ctx context.Context, recordedPlace place, h *history.Run) error {
-	return r.inTime(ctx, recordedPlace.job().Limits, func(limited context.Context) (err error) {
-		a := *recordedPlace.assignment
-		if a.model, err = a.recording.Answers.Model(a.job(), r.rec.Warn); err != nil {
-			return err
-		}
-		if a.project, err = r.recordedProject(&a, h); err != nil {
-			return err
-		}
-		recordedPlace.assignment = &a
-		p, err := r.recall(limited, recordedPlace, proposals.Recorded(r.rec, h.View).ForReplay())
+func (r *runner) runReplay(ctx context.Context, recorded start.Place, h *history.Run) error {
+	return r.inTime(ctx, recorded.Job().Limits, func(limited context.Context) error {
+		p, err := r.RecallReplay(limited, recorded, h)
 		if err != nil {
 			return err
 		}
@@ -156,7 +137,7 @@ func (r *runner) runReplay(ctx context.Context, recordedPlace place, h *history.
 		if err != nil {
 			return err
 		}
-		if err := rd.hooks.RequireAnswered(); err != nil {
+		if err := rd.Hooks.RequireAnswered(); err != nil {
 			return err
 		}
 		_, err = r.judge(limited, w)

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -22,20 +23,20 @@ func Run(ctx context.Context, o Options) record.Result {
 	r := newRunner(record.NewID(time.Now()), settings.Inputs{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
-	req := &request{
-		dir: o.Dir, publish: o.Publish, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}, baselines: !o.NoBaselineCache,
+	req := &start.Request{
+		Dir: o.Dir, Publish: o.Publish, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Baselines: !o.NoBaselineCache,
 	}
-	r.end.assignment = &assignment{request: req}
+	r.end.Assignment = &start.Assignment{Request: req}
 	discardDirectory := false
 	result := r.runAndReport(ctx, func() record.Result {
-		if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, o.Dir, r.watch.Show); err != nil {
+		if err := workspace.MakeRunDirectory(r.Record, r.Env.Get, o.Out, o.Dir, r.Watch.Show); err != nil {
 			return r.resultWithoutRecord(err)
 		}
-		r.end.SetRecord(r.rec)
+		r.end.SetRecord(r.Record)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, req, o.Repair) })
 		// The input was invalid, and an automatically named run directory would only be litter.
-		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
-		r.watch.NoRunDirectory = discardDirectory
+		discardDirectory = o.Out == "" && !r.Env.InActions() && !r.Record.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
+		r.Watch.NoRunDirectory = discardDirectory
 		return r.finish(ctx, err)
 	})
 	// A mistyped path leaves nothing behind, unless the user named the run directory.
@@ -48,33 +49,33 @@ func Run(ctx context.Context, o Options) record.Result {
 // run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
 // publication. Without an error, finish derives the outcome from the registered results. repairs is the
 // pull request of agent-ci repair, or "".
-func (r *runner) run(ctx context.Context, req *request, repairs string) error {
-	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.env))
+func (r *runner) run(ctx context.Context, req *start.Request, repairs string) error {
+	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env))
 	if repairs != "" {
 		var err error
-		if event, err = intake.RepairEvent(repairs, r.env.Token() != ""); err != nil {
+		if event, err = intake.RepairEvent(repairs, r.Env.Token() != ""); err != nil {
 			return err
 		}
 	}
-	checkout, noCheckout := r.openHere(ctx, req, event, repairs != "")
+	checkout, noCheckout := r.OpenHere(ctx, req, event, repairs != "")
 	if noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	set, err := workspace.Configure(ctx, r.rec, r.source, checkout)
-	r.end.assignment = &assignment{request: req, settings: set}
+	set, err := workspace.Configure(ctx, r.Record, r.Source, checkout)
+	r.end.Assignment = &start.Assignment{Request: req, Settings: set}
 	if err != nil {
 		return err
 	}
-	var a *assignment
+	var a *start.Assignment
 	if err := r.inTime(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
-		a, err = r.ensureCheckout(ctx, event, checkout, noCheckout)
+		a, err = r.EnsureCheckout(ctx, event, checkout, noCheckout)
 		return err
 	}); err != nil {
 		return err
 	}
 	// A clone may have brought another limits.time, so start again with its limit.
-	return r.inTime(ctx, a.job().Limits, func(limited context.Context) error {
-		p, err := r.enter(limited, a, r.end.workspace)
+	return r.inTime(ctx, a.Job().Limits, func(limited context.Context) error {
+		p, err := r.Enter(limited, a, r.end.Workspace)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (r *runner) run(ctx context.Context, req *request, repairs string) error {
 
 // makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the base,
 // and gives the agent its task.
-func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
+func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) {
 	rd, added, err := r.open(ctx, p)
 	if err != nil {
 		return nil, err
@@ -96,12 +97,21 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 	return r.setUp(ctx, rd, added)
 }
 
+// open opens a place, and registers it as the start of the work. hookText is text from hooks for the agent.
+func (r *runner) open(ctx context.Context, p *start.Place) (_ *ready, hookText string, err error) {
+	opened, hookText, err := r.Open(ctx, p)
+	if opened == nil {
+		return nil, "", err
+	}
+	return r.registerWork(work{ready: &ready{Opened: opened}}).ready, hookText, err
+}
+
 // setUp runs the setup commands and the checks on the base, and gives the agent its task. If the agent
 // of a resumed run had already worked, the results come from the record. hookText is text from hooks for
 // the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
 	next := *rd
-	if !rd.alreadyWorked() {
+	if !rd.AlreadyWorked() {
 		checks := r.checks(ctx, work{ready: rd})
 		if err := checks.Applies(ctx); err != nil {
 			return nil, err
@@ -110,14 +120,14 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 			return nil, err
 		}
 	}
-	if rd.baselines {
-		next.baselineCache = verify.OpenBaselineCache(r.rec, record.BaselinesPath(r.env.Get), rd.sandboxes)
+	if rd.Baselines {
+		next.baselineCache = verify.OpenBaselineCache(r.Record, record.BaselinesPath(r.Env.Get), rd.Sandboxes)
 		if next.baselineCache != nil {
 			r.end.closers = append(r.end.closers, next.baselineCache.Close)
 		}
 	}
-	if rd.alreadyWorked() {
-		next.baseline, err = rd.resumedRun.BaselineTable()
+	if rd.AlreadyWorked() {
+		next.baseline, err = rd.ResumedRun.BaselineTable()
 	} else {
 		next.baseline, err = r.checks(ctx, work{ready: &next}).Baseline(ctx)
 	}
@@ -128,7 +138,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 	if err := r.brief(ctx, &next, hookText); err != nil {
 		return nil, err
 	}
-	if rd.resumedRun != nil {
+	if rd.ResumedRun != nil {
 		return &next, r.restore(ctx, &next)
 	}
 	next.startingChange, err = r.applyEarlierChange(ctx, &next)
@@ -146,7 +156,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	if w, err = r.askOutput(ctx, w); err != nil {
 		return err
 	}
-	if err := rd.hooks.RequireAnswered(); err != nil {
+	if err := rd.Hooks.RequireAnswered(); err != nil {
 		return err
 	}
 	return inGrace(ctx, untimed, func(ctx context.Context) error {
@@ -161,7 +171,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 
 // work runs the job's recipe, lets the agent work, and verifies the change.
 func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
-	defer rd.agent.Close()
+	defer rd.Agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
@@ -170,7 +180,7 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 		return w, err
 	}
 	if !w.change.Empty() {
-		if err := rd.lessons.WarnOfUnproven(w.change); err != nil {
+		if err := rd.Lessons.WarnOfUnproven(w.change); err != nil {
 			return w, err
 		}
 	}
@@ -205,7 +215,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 		if again {
 			continue
 		}
-		if w.change.Empty() || len(w.job().Verify) == 0 || untimed.Err() != nil {
+		if w.change.Empty() || len(w.Job().Verify) == 0 || untimed.Err() != nil {
 			return w, nil
 		}
 		if w, err = r.verify(ctx, untimed, w, attempt); err != nil {
@@ -223,32 +233,32 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 // the agent waits for answers to its questions.
 func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, error) {
 	if err := inGrace(ctx, untimed, func(ctx context.Context) (err error) {
-		w, err = r.takeChange(ctx, w.place, w)
+		w, err = r.takeChange(ctx, w.Place, w)
 		return err
 	}); err != nil {
 		return w, err
 	}
 	w = r.markTimedOut(ctx, untimed, w)
-	return w, w.agent.Work().NeedsAnswersStop(w.task.Issue)
+	return w, w.Agent.Work().NeedsAnswersStop(w.Task.Issue)
 }
 
 // publish commits, pushes and opens the pull request, or posts the agent's findings. It does less for
 // --publish local, and nothing for none.
 func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err error) {
 	p = &publication{verdict: v, published: r.end.publication()}
-	if v.project.Mode == publish.Nowhere {
+	if v.Project.Mode == publish.Nowhere {
 		return p, nil
 	}
 	r.end.published = p
-	if v.task.Subject != nil {
-		base := v.workspace.Base()
-		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.project.Mode, Title: v.task.Title}
-		p.posted, err = r.poster(v.assignment).PostFromFile(ctx, v.outputFile, v.hooks, d)
+	if v.Task.Subject != nil {
+		base := v.Workspace.Base()
+		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.Project.Mode, Title: v.Task.Title}
+		p.posted, err = r.Poster(v.Assignment).PostFromFile(ctx, v.outputFile, v.Hooks, d)
 		return p, err
 	}
-	to := r.publisher(v.project, v.workspace).Destination()
+	to := r.Publisher(v.Project, v.Workspace).Destination()
 	if err = publish.Publish(ctx, to, v.proposal, &p.published); err == nil {
-		v.lessons.Publish(ctx, to, v.proposal, p.published)
+		v.Lessons.Publish(ctx, to, v.proposal, p.published)
 	}
 	return p, err
 }

@@ -6,12 +6,10 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/place/confine"
-	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -19,45 +17,26 @@ import (
 // runner has what all stages use. Results are only in end, where stages register what to report and
 // close.
 type runner struct {
-	version   string
-	began     time.Time // start of the run; a resumed run's gap is subtracted
+	*start.Start
 	forceStop context.Context
-	env       settings.Environment
-	source    *settings.Source
-	rec       *record.Record
-	watch     *progress.Watch
 	end       *ending
 }
 
 // newRunner returns a runner for one command. id is the new run's id, or "" for a run that exists.
 func newRunner(id string, given settings.Inputs, s Surroundings) *runner {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
-	r := &runner{version: s.Version, began: time.Now(), forceStop: s.ForceStop, env: given.Env, end: newEnding()}
-	r.rec = record.New(id, settings.Secrets(r.env, nil))
-	r.rec.DigestsFolder = record.DigestsPath(r.env.Get)
-	r.rec.Ephemeral = r.env.Artifacts() != ""
-	r.source = &settings.Source{Inputs: given, Warn: r.rec.Warn}
-	r.watch = &progress.Watch{Events: s.Events, Step: s.Step}
+	r := &runner{Start: &start.Start{Version: s.Version, Began: time.Now(), Env: given.Env}, forceStop: s.ForceStop}
+	r.end = newEnding(&r.Found)
+	r.Record = record.New(id, settings.Secrets(r.Env, nil))
+	r.Record.DigestsFolder = record.DigestsPath(r.Env.Get)
+	r.Record.Ephemeral = r.Env.Artifacts() != ""
+	r.Source = &settings.Source{Inputs: given, Warn: r.Record.Warn}
+	r.Watch = &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {
-		r.watch.Lines, r.watch.Terminal = s.Progress, s.Terminal
+		r.Watch.Lines, r.Watch.Terminal = s.Progress, s.Terminal
 	}
-	r.rec.StepObserver = r.watch.BeginActivity
+	r.Record.StepObserver = r.Watch.BeginActivity
 	return r
-}
-
-// checkoutOptions returns the options to open the checkout in dir.
-func (r *runner) checkoutOptions(dir string) workspace.Options {
-	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
-}
-
-// publisher returns what publishes a change of ws to p. ws may be nil.
-func (r *runner) publisher(p publish.Project, ws *workspace.Workspace) publish.Publisher {
-	return publish.Publisher{Project: p, Record: r.rec, Workspace: ws, Env: r.env}
-}
-
-// forge returns what publishes to p's forge. ws may be nil.
-func (r *runner) forge(p publish.Project, ws *workspace.Workspace) publish.Forge {
-	return publish.Forge{Publisher: r.publisher(p, ws)}
 }
 
 // inTime runs work until limits.time is over, counted from the run's start. untimed is the context
@@ -67,7 +46,7 @@ func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx con
 	if limit := time.Duration(l.Time); limit > 0 {
 		stop := outcome.Stopf(outcome.BudgetExceeded, settings.TimeReason,
 			"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
-		ctx, cancel = context.WithDeadlineCause(untimed, r.began.Add(limit), stop)
+		ctx, cancel = context.WithDeadlineCause(untimed, r.Began.Add(limit), stop)
 	}
 	defer cancel()
 	if err := work(ctx); err != nil {

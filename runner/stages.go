@@ -9,233 +9,25 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
-	"github.com/agent-ci/agent-ci/runner/agent/extensions"
-	"github.com/agent-ci/agent-ci/runner/agent/hooks"
-	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/inspect"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
-	"github.com/agent-ci/agent-ci/runner/place/confine"
-	"github.com/agent-ci/agent-ci/runner/place/egress"
-	"github.com/agent-ci/agent-ci/runner/place/enclosure"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/feedback"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open prepares publishing, opens the sandboxes and finds the hooks. It writes the first events, or
-// run.resumed for a resumed run. Then it runs the hooks for the start and makes the agent. hookText is
-// text from hooks for the agent.
-func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string, err error) {
-	rd := ready{place: p}
-	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
-		return nil, "", err
-	}
-	if rd.sandboxes, err = r.confine(ctx, p); err != nil {
-		return nil, "", err
-	}
-	if rd.hooks, err = r.findHooks(ctx, p, rd.sandboxes); err != nil {
-		return nil, "", err
-	}
-	r.end.hooks = rd.hooks
-	if p.resumedRun != nil {
-		err = r.recordResumed(ctx, &rd)
-	} else {
-		err = r.begin(ctx, &rd)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	if rd.hooks != nil {
-		base, t := rd.workspace.Base(), rd.task
-		hookText, err = rd.hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
-		if err = cmp.Or(err, rd.hooks.StopReason()); err != nil {
-			return nil, "", err
-		}
-	}
-	rd.agent, err = r.makeAgent(ctx, &rd)
-	r.end.agent = rd.agent
-	r.registerWork(work{ready: &rd})
-	return &rd, hookText, err
-}
-
-// makeAgent makes the agent, with its earlier agents in a resumed run. In a replay, the recording
-// answers for servers and people. Otherwise questions go to the issue, if the job allows them.
-func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error) {
-	var earlier []*transcript.Agent
-	if rd.resumedRun != nil {
-		earlier = rd.resumedRun.Agents
-		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also removes what an unrecorded agent left
-			return nil, err
-		}
-	}
-	if err := extensions.KeepEmbedded(r.rec, rd.job(), rd.program.tools); err != nil {
-		return nil, err
-	}
-	options := worker.Options{
-		Shared: worker.Shared{Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.sandboxes, Began: r.began, Hooks: rd.hooks},
-		Job:    rd.job(), Model: rd.model, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.LessonTaker(),
-	}
-	var order *team.Order
-	switch rec := rd.recording; {
-	case rec != nil:
-		options.Recorded, options.ReplayCommand, options.Ask, order = rec.Servers, rec.RecordedEnding, rec.AskNobody(), rec.RecordedOrder
-	case rd.job().Task.Questions == "ask" && rd.task.Issue != nil && r.env.Token() != "":
-		options.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
-	}
-	return team.NewRunAgents(ctx, options, earlier, order)
-}
-
-// preparePublishing checks that a change can be published, before the first turn costs anything. It
-// returns the key that signs the commit, or nil.
-func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, error) {
-	if p.task.Subject != nil {
-		switch p.project.Mode {
-		case publish.Nowhere:
-			return nil, nil
-		case publish.ToLocal:
-			return nil, outcome.Stopf(outcome.InvalidInput, "no_token",
-				"publish.as is %s, which needs GitHub: set GITHUB_TOKEN, or use --publish none, which writes the findings to output.json.", p.job().Publish.As)
-		}
-		return nil, r.poster(p.assignment).RequireNotPosted(ctx)
-	}
-	to := r.publisher(p.project, p.workspace).Destination()
-	if to == nil {
-		return nil, nil
-	}
-	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
-}
-
-// poster returns what posts the agent's findings on the run's subject.
-func (r *runner) poster(a *assignment) feedback.Poster {
-	return feedback.Poster{
-		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, Subject: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
-		Snapshot: a.task.InputDigest, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // a resumed run (source is nil) was admitted at its start
-	}
-}
-
-// confine opens the sandboxes, before any command runs or the model is asked. Afterwards other runs may
-// use the checkout too. They may not if this run publishes nothing, or if the change's branch is checked
-// out.
-func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
-	boxes := &confine.Sandboxes{
-		Control: egress.Control{Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Authorities: p.authorities},
-		Dir:     p.dir, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
-	}
-	if p.resumedRun != nil {
-		boxes.EarlierUses, boxes.Earlier.Backing = p.resumedRun.Secrets, p.resumedRun.WorkTreeKind()
-	}
-	r.end.sandboxes = boxes
-	err := enclosure.Open(ctx, boxes, p.workspace, r.watch.Mask)
-	switch {
-	case err != nil || p.project.Mode == publish.Nowhere:
-		return boxes, err
-	case p.workspace.CheckedOut(p.task.Branch): // moving the branch would change the files of other runs
-		return boxes, p.workspace.RequireAlone()
-	}
-	return boxes, p.workspace.AdmitOthers(ctx)
-}
-
-// findHooks returns the run's hooks, or nil without any. A resumed run must have the operator's hooks of
-// its start.
-func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
-	if p.recording != nil {
-		return p.recording.Answers.Hooks, nil
-	}
-	all, err := hooks.Find(ctx, p.operator, p.job(), p.workspace.Commit(), r.env.Get("HOME"))
-	if err == nil && p.resumedRun != nil {
-		err = p.resumedRun.RequireSameOperatorHooks(all)
-	}
-	if err != nil {
-		return nil, err
-	}
-	found := hooks.New(all, boxes, p.workspace.SandboxPath())
-	if found != nil && p.resumedRun != nil {
-		found.Answers = p.resumedRun.HookAnswers()
-	}
-	return found, nil
-}
-
-// begin writes the first events of a new run, and starts the progress comment and the repair.
-func (r *runner) begin(ctx context.Context, rd *ready) error {
-	r.watch.InitStatus(nil, rd.job().Limits.CostUSD, rd.job().Limits.Tokens)
-	if err := r.recordStart(rd.assignment); err != nil {
-		return err
-	}
-	if err := rd.skills.Write(r.rec); err != nil { // before the events that make the run resumable
-		return err
-	}
-	ws := rd.workspace
-	if err := cmp.Or(
-		r.rec.Append(transcript.TypeTask, rd.task.TranscriptEvent()),
-		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
-		r.rec.Append(transcript.TypePolicy, rd.sandboxes.Event(ws.SandboxPathElsewhere())),
-		rd.hooks.RecordList(), rd.lessons.RecordGiven(),
-	); err != nil {
-		return err
-	}
-	r.showProgress(ctx, rd.place, rd.task.ProgressOn, rd.task.ProgressLike)
-	if rd.repair == nil {
-		return nil
-	}
-	if err := rd.repair.Begin(ctx); err != nil {
-		return err
-	}
-	r.end.atEnd = append(r.end.atEnd, func(ctx context.Context, stop *outcome.Stop) {
-		pushed := ""
-		if p := r.end.publication(); p.Remote != "" {
-			pushed = p.Commit
-		}
-		rd.repair.Conclude(ctx, stop, r.rec.Cost(), pushed)
-	})
-	return nil
-}
-
-// showProgress starts a progress comment on the issue or pull request that requested the run. It reuses
-// the comment of an earlier run, which it finds in like. It does nothing for number 0.
-func (r *runner) showProgress(ctx context.Context, p *place, number int, like []forge.Comment) {
-	if number == 0 || p.project.Mode != publish.ToForge {
-		return
-	}
-	on := progress.Thread{
-		Repository: p.project.Forge.Repository(r.env.Get("GITHUB_REPOSITORY")), Number: number, Pages: progress.Pages{Run: r.env.RunLink(), Artifacts: r.env.Artifacts()},
-	}
-	if earlier := intake.OwnProgress(ctx, p.project.Forge, like); earlier != nil {
-		on.Earlier = earlier.ID
-	}
-	r.watch.Comment(ctx, on)
-	r.end.atEnd = append(r.end.atEnd, r.concludeProgress)
-}
-
-// concludeProgress adds the run's end to the progress comment.
-func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
-	a, done := r.end.assignment, r.end.publication()
-	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
-	if view, err := r.rec.View(); err == nil { // without a view the comment still has the outcome
-		end.View = view
-	}
-	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.InputDigest != "" {
-		end.Trace = intake.FruitlessMark(a.task.InputDigest, done.Base.SHA)
-	}
-	if err := r.watch.Conclude(ctx, end); err != nil {
-		r.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
-	}
-}
-
 // registerWork stores the state of the work for the run's end, and returns it.
 func (r *runner) registerWork(w work) work {
 	if w.ready != nil {
-		w.lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
+		w.Lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
 	}
 	r.end.work = w
 	return w
@@ -246,11 +38,11 @@ func (r *runner) registerWork(w work) work {
 func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
-		Record: r.rec, Sandboxes: w.sandboxes, Workspace: w.workspace, Job: w.job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.task.Branch,
+		Record: r.Record, Sandboxes: w.Sandboxes, Workspace: w.Workspace, Job: w.Job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.Task.Branch,
 		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // the commit that publishing would make
 			p := r.proposal(w)
 			p.Base = base
-			return r.publisher(w.project, w.workspace).TrialCommit(&p, when)
+			return r.Publisher(w.Project, w.Workspace).TrialCommit(&p, when)
 		},
 	}
 }
@@ -258,58 +50,58 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 // brief gives the agent its task, with guides, hook texts and images. A replay has no source: its images
 // are in the recorded conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
-	briefing := briefing.Briefing{Guides: rd.guides, HookContext: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
-	if !rd.task.WorksOnHead() {
-		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
+	briefing := briefing.Briefing{Guides: rd.Guides, HookContext: hookText, Task: briefing.Task{Source: rd.Task.Name, Title: rd.Task.Title, Text: rd.Task.Text}}
+	if !rd.Task.WorksOnHead() {
+		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.Workspace.Checkout(), rd.Job().Repository.Path); err != nil {
 			return err
 		}
 	}
-	if rd.source != nil {
-		briefing.Task.Images, briefing.Task.MissingImages = rd.source.Images(ctx, rd.task)
+	if rd.Source != nil {
+		briefing.Task.Images, briefing.Task.MissingImages = rd.Source.Images(ctx, rd.Task)
 	}
-	return rd.agent.Brief(briefing, rd.baseline.Rows)
+	return rd.Agent.Brief(briefing, rd.baseline.Rows)
 }
 
 // applyEarlierChange applies the change of the pull request that the run continues to the work tree, as
 // if the agent had made it. It runs after the baseline, so configuration and checks stay the base's. It
 // tells the agent about conflicts.
 func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found startingChange, err error) {
-	if rd.task.Mode != intake.Continue {
+	if rd.Task.Mode != intake.Continue {
 		return found, nil
 	}
-	from := rd.project.Forge.Repository(rd.source.Event.Repository)
-	earlier, err := r.forge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.ReproposeEarlier)
+	from := rd.Project.Forge.Repository(rd.Source.Event.Repository)
+	earlier, err := r.Forge(rd.Project, rd.Workspace).EarlierChange(ctx, from, rd.Task.Pull, rd.Workspace.Base(), rd.Lessons.ReproposeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
 	}
 	found.change = earlier.Change
-	if err := rd.workspace.ApplyChange(ctx, earlier.Change); err != nil {
-		return found, fmt.Errorf("go on with pull request #%d: %w", rd.task.Pull.Number, err)
+	if err := rd.Workspace.ApplyChange(ctx, earlier.Change); err != nil {
+		return found, fmt.Errorf("go on with pull request #%d: %w", rd.Task.Pull.Number, err)
 	}
 	if earlier.Clean() {
-		found.cleanMerge = rd.repair != nil && rd.repair.ConflictsWithBase && len(rd.repair.Red) == 0
+		found.cleanMerge = rd.Repair != nil && rd.Repair.ConflictsWithBase && len(rd.Repair.Red) == 0
 		return found, nil
 	}
-	r.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
-		workspace.BaseName(rd.workspace.Base()), rd.task.Pull.Number, earlier.Names())
-	return found, rd.agent.Tell(earlier.DescribeUnmerged())
+	r.Record.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
+		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, earlier.Names())
+	return found, rd.Agent.Tell(earlier.DescribeUnmerged())
 }
 
 // followRecipe runs the job's recipe before the agent's first turn. It tells the agent the recipe's change
 // and its red checks. done means that all checks are green and the agent need not work.
 func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
-	if w.job().Recipe.Run == "" || attempts > 0 || w.alreadyWorked() || w.task.Subject != nil {
+	if w.Job().Recipe.Run == "" || attempts > 0 || w.AlreadyWorked() || w.Task.Subject != nil {
 		return w, false, nil
 	}
 	if err := r.checks(ctx, w).Recipe(ctx); err != nil {
 		return w, false, err
 	}
-	if w, err = r.takeChange(ctx, w.place, w); err != nil {
+	if w, err = r.takeChange(ctx, w.Place, w); err != nil {
 		return w, false, err
 	}
 	allGreen := !slices.ContainsFunc(w.baseline.Rows, func(row transcript.VerifyRow) bool { return row.Before != "green" })
 	switch {
-	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
+	case w.Job().Recipe.Agent == "always" || len(w.Job().Verify) == 0:
 		return w, false, r.reportRecipe(ctx, w, "")
 	case w.change.Empty() && allGreen:
 		w.summary = "The recipe changed nothing, and every check is green."
@@ -337,27 +129,27 @@ func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 	if w.change.Empty() {
 		return nil
 	}
-	if err := w.agent.SaveUncalledChange(ctx, w.change); err != nil {
+	if err := w.Agent.SaveUncalledChange(ctx, w.change); err != nil {
 		return err
 	}
 	message := r.checks(ctx, w).RecipeWords()
 	if words != "" {
 		message += "\n\n" + words
 	}
-	return w.agent.Tell(message)
+	return w.Agent.Tell(message)
 }
 
 // takeTurns lets the agent work until it finishes or a budget stops it.
 func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
-	did, err := w.agent.Run(ctx)
+	did, err := w.Agent.Run(ctx)
 	w.stopped = did.BudgetStop
 	return r.registerWork(w), err
 }
 
 // takeChange reads the agent's change from the work tree and saves it. It reverts changes to protected
 // paths if the job says so.
-func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error) {
-	change, dropped, err := p.lessons.TakeChange(ctx)
+func (r *runner) takeChange(ctx context.Context, p *start.Place, w work) (work, error) {
+	change, dropped, err := p.Lessons.TakeChange(ctx)
 	w.droppedPaths = dropped
 	if change != nil {
 		w.change = change
@@ -378,7 +170,7 @@ func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 // be published, or the change does not support its claims. again means that the agent has to work again.
 func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
 	if w.stopped == nil {
-		again, err = w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
+		again, err = w.Agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
 	}
 	if err != nil || again || w.change.Empty() {
 		return w, again, err
@@ -413,8 +205,8 @@ func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, erro
 		}
 		return false, nil
 	}
-	if w.job().VerifyAttempts > 0 {
-		if again, err := w.agent.ReportRefused(refusal.Message); err != nil || again {
+	if w.Job().VerifyAttempts > 0 {
+		if again, err := w.Agent.ReportRefused(refusal.Message); err != nil || again {
 			return again, err
 		}
 	}
@@ -427,17 +219,17 @@ func (r *runner) refusal(ctx context.Context, w work) error {
 	if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
 		return err
 	}
-	if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
+	if p := w.Job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
 		return nil
 	}
 	found, err := r.inspection(w, w.change).Signs(ctx)
-	return cmp.Or(err, inspect.Refusal(w.job().Policy, found))
+	return cmp.Or(err, inspect.Refusal(w.Job().Policy, found))
 }
 
 // reportClaims tells the agent once which claims of its summary the change does not support. It reports
 // whether it did.
 func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
-	if w.stopped != nil || w.job().VerifyAttempts == 0 {
+	if w.stopped != nil || w.Job().VerifyAttempts == 0 {
 		return w, false, nil
 	}
 	names, err := r.inspection(w, w.change).Claims(ctx)
@@ -445,7 +237,7 @@ func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 		return w, false, err
 	}
 	if len(names) > 0 {
-		again, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+		again, err := w.Agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 		return w, again, err
 	}
 	w.supportedChange = w.change
@@ -455,8 +247,8 @@ func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 // reportChecks tells the agent about red checks or, once, about tests that prove nothing. It reports
 // whether the agent has to work again.
 func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, bool, error) {
-	agent := w.agent
-	if w.stopped != nil || attempt > w.job().VerifyAttempts {
+	agent := w.Agent
+	if w.stopped != nil || attempt > w.Job().VerifyAttempts {
 		return w, false, nil
 	}
 	if w.verification.Passed {
@@ -480,7 +272,7 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, b
 // stoppedUnlessDraft returns the outcome of work that a budget stopped. It returns nil if the work
 // becomes a draft, or was not stopped.
 func (w work) stoppedUnlessDraft() error {
-	if w.stopped == nil || w.job().Limits.OnBudget == "draft" && !w.change.Empty() {
+	if w.stopped == nil || w.Job().Limits.OnBudget == "draft" && !w.change.Empty() {
 		return nil
 	}
 	return w.stopped
@@ -489,10 +281,10 @@ func (w work) stoppedUnlessDraft() error {
 // askOutput asks the agent for the object that the job's output schema describes. It does nothing without
 // a schema, or if a budget stopped the work.
 func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
-	if w.outputSchema.Source == nil || w.stopped != nil {
+	if w.OutputSchema.Source == nil || w.stopped != nil {
 		return w, nil
 	}
-	did, err := w.agent.Output(ctx, w.outputSchema)
+	did, err := w.Agent.Output(ctx, w.OutputSchema)
 	if err != nil {
 		return w, err
 	}
@@ -512,7 +304,7 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 		}
 	} else if err := c.Judge(ctx); err != nil {
 		return nil, err
-	} else if err := r.inspect(ctx, w, w.job(), w.change); err != nil {
+	} else if err := r.inspect(ctx, w, w.Job(), w.change); err != nil {
 		return nil, err
 	}
 	if before := w.repairedChange(); before != nil && !w.change.Empty() {
@@ -520,8 +312,8 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 			return nil, err
 		}
 	}
-	if w.task.Repair != nil && !w.change.Empty() {
-		if err := w.source.CheckNotStopped(ctx, w.task.Pull.Number); err != nil {
+	if w.Task.Repair != nil && !w.change.Empty() {
+		if err := w.Source.CheckNotStopped(ctx, w.Task.Pull.Number); err != nil {
 			return nil, err
 		}
 	}
@@ -535,16 +327,16 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 // proposal returns the change with its description.
 func (r *runner) proposal(w work) publish.Proposal {
 	summary := r.end.summary()
-	if summary == "" && w.task.Repair != nil {
-		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
+	if summary == "" && w.Task.Repair != nil {
+		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.Workspace.Base().Branch)
 	}
 	p := publish.Proposal{
-		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Verification: w.verification,
-		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
-		Callbacks: r.withInspection(w.ready, w.lessons.Callbacks(w.repairedChange())),
+		Cost: r.Record.Cost(), RunID: r.Record.ID, Job: w.Job(), Task: w.Task, Base: w.Workspace.Base(), Change: w.change, Verification: w.verification,
+		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.Key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.Hooks,
+		Callbacks: r.withInspection(w.ready, w.Lessons.Callbacks(w.repairedChange())),
 	}
-	if w.resumedRun != nil {
-		p.EarlierCommit = w.resumedRun.CommitSHA()
+	if w.ResumedRun != nil {
+		p.EarlierCommit = w.ResumedRun.CommitSHA()
 	}
 	return p
 }
@@ -564,7 +356,7 @@ func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops
 	nothingFound := r.end.inspection.Empty() && found.Empty()
 	r.end.inspection = found
 	if !nothingFound {
-		if err := r.rec.Append(transcript.TypeInspection, found); err != nil {
+		if err := r.Record.Append(transcript.TypeInspection, found); err != nil {
 			return err
 		}
 	}
@@ -574,7 +366,7 @@ func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops
 // inspection returns what inspects change, with the checks and the summary of w.
 func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
 	return inspect.Case{
-		Record: r.rec, Checkout: w.workspace.Checkout(), Job: w.job(), Branch: w.task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
+		Record: r.Record, Checkout: w.Workspace.Checkout(), Job: w.Job(), Branch: w.Task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
 		Summary: r.end.summary(), Change: change,
 	}
 }

@@ -1,0 +1,155 @@
+package start
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Enter makes the place of a new run. It finds obstacles to publishing before it runs any command. The
+// base commit configures the run. Afterwards the workspace moves to the head of a person's branch, or
+// of the pull request that the run comments on.
+func (s *Start) Enter(ctx context.Context, a *Assignment, ws *workspace.Workspace) (p *Place, err error) {
+	base := ws.Base()
+	newPlace := Place{configBase: base}
+	if err := s.readRules(ctx, &newPlace, a, ws); err != nil {
+		return nil, err
+	}
+	if err := a.Task.RequireBase(base.Branch, workspace.BaseName(base)); err != nil {
+		return nil, err
+	}
+	if a.Repair != nil {
+		if a, err = s.decideRepair(ctx, a, ws); err != nil {
+			return nil, err
+		}
+	}
+	if a.Task.Mode == intake.Join && a.Project.Mode == publish.ToForge {
+		s.Forge(a.Project, ws).ReportLostCommit(ctx, a.Task.Pull)
+	}
+	if err := a.Source.CheckNotDone(ctx, a.Task, base.Branch, base.SHA); err != nil {
+		return nil, err
+	}
+	if newPlace.Skills, err = worker.OfferSkills(s.Record, ws.Commit(), a.Job(), a.Model.Profile.ContextWindow); err != nil {
+		return nil, err
+	}
+	lessons := proposals.Read(s.Record, s.Began, ws, a.Job(), a.Task.Title+"\n"+a.Task.Text)
+	if newPlace.Guides, err = worker.ReadGuides(ws.Commit(), a.Job().Repository.Path, s.Record.Warn); err != nil {
+		return nil, err
+	}
+	headAssignment := *a
+	if a.Task.WorksOnHead() { // from here on ws has the head's files, not the base's
+		s.AbandonedBase = base
+		ws, headAssignment, err = s.goToHead(ctx, headAssignment, ws)
+	}
+	newPlace.Assignment, newPlace.Workspace, newPlace.Lessons = &headAssignment, ws, lessons.Attach(ws, headAssignment.Job(), headAssignment.Task.Subject != nil)
+	return s.registerPlace(newPlace), err
+}
+
+// decideRepair stops a repair that has nothing to fix or is not allowed, with a post on the pull request.
+// Otherwise it sets the run's cost limit.
+func (s *Start) decideRepair(ctx context.Context, a *Assignment, ws *workspace.Workspace) (*Assignment, error) {
+	decided, err := a.Repair.Decide(ctx, a.Source, s.Env.RunLink(), a.Job().Repair)
+	if err != nil {
+		return a, err
+	}
+	remainingUSD := decided.Plan.RemainingUSD
+	if !a.Model.Profile.Price.Known() {
+		remainingUSD = 0 // without a price the remaining budget has no meaning
+	}
+	repairing := s.withSettings(*a, a.Settings.WithoutDrafts(remainingUSD), ws)
+	repairing.Repair, repairing.Task.Repair = decided, &decided.Plan.Attempt
+	s.Assignment = &repairing
+	return &repairing, nil
+}
+
+// recall completes the place of a recorded run. It reads the configuration from the base again.
+func (s *Start) recall(ctx context.Context, p Place, lessons *proposals.Lessons) (_ *Place, err error) {
+	p.Lessons = lessons.Attach(p.Workspace, p.Job(), p.Task.Subject != nil)
+	if err := s.readRules(ctx, &p, p.Assignment, p.Workspace); err != nil {
+		return nil, err
+	}
+	p.Guides, err = worker.ReadGuides(p.Workspace.Commit(), p.Job().Repository.Path, s.Record.Warn)
+	return s.registerPlace(p), err
+}
+
+// registerPlace stores the place for the run's end, and returns it.
+func (s *Start) registerPlace(p Place) *Place {
+	s.Assignment, s.Workspace, s.Place = p.Assignment, p.Workspace, &p
+	return &p
+}
+
+// readRules reads the rules on commands and the certificate authorities of hosts from the base commit. It
+// also tells the record that parts of secrets that occur in the base's text need no redaction.
+func (s *Start) readRules(ctx context.Context, p *Place, a *Assignment, ws *workspace.Workspace) (err error) {
+	base := ws.Commit()
+	if p.rules, err = settings.ReadRules(ctx, base, a.Job().Policy.Rules); err != nil {
+		return err
+	}
+	if p.authorities, err = settings.ReadAuthorities(ctx, base, a.Job()); err == nil {
+		s.Record.ExemptBase(ctx, ws.Checkout().BaseContainsText)
+	}
+	return err
+}
+
+// goToHead sets the base to the tip of the person's branch that the run joins, or to the head of the
+// pull request that it comments on. If the checkout lacks that commit, the run works in a clone.
+func (s *Start) goToHead(ctx context.Context, a Assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ Assignment, err error) {
+	head, err := a.pullHead(ctx)
+	if err != nil {
+		return ws, a, err
+	}
+	err = ws.SetBase(ctx, head)
+	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout usually has only one commit
+		if ws, a, err = s.clone(ctx, a, a.Source.Event, ws); err != nil {
+			return ws, a, err
+		}
+		err = ws.SetBase(ctx, head)
+	}
+	if err != nil {
+		return ws, a, workspace.CheckoutFailure(err)
+	}
+	if a.Task.Mode == intake.Join {
+		a = s.withSettings(a, a.Settings.WithBranch(a.Task.Pull.Head).WithoutDrafts(0), ws)
+	}
+	return ws, a, ws.RequireFolder(a.Job().Repository.Path)
+}
+
+// pullHead returns the commit to work on: the tip of the person's branch that the run joins, or the head of the
+// pull request that it comments on.
+func (a *Assignment) pullHead(ctx context.Context) (gitops.BaseSpec, error) {
+	if a.Task.Mode != intake.Join {
+		return gitops.BaseSpec{Branch: a.Task.Subject.Pull.Head, SHA: a.Task.Subject.HeadSHA}, nil
+	}
+	pull := a.Task.Pull
+	tip, err := intake.LookUpBranch(ctx, a.Project.Forge.Repository(a.Source.Event.Repository), pull.Head)
+	if err != nil {
+		return gitops.BaseSpec{}, err
+	}
+	if tip == nil {
+		return gitops.BaseSpec{}, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
+	}
+	return gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}, nil
+}
+
+// baseTree returns a function that makes the tree with the job's programs. The tree is that of the
+// commit that configures the run: anyone may have written a pull request's head. A resumed run on a
+// pull request does not know that commit, so its function returns an error.
+func (p *Place) baseTree() func(ctx context.Context) (dir string, err error) {
+	switch {
+	case !p.Task.WorksOnHead():
+		return p.Workspace.BaseTree()
+	case p.configBase.Tree != "":
+		return p.Workspace.FreshTreeOf(p.configBase)
+	}
+	return func(context.Context) (string, error) {
+		return "", workspace.CannotResume("its job has programs of the commit that configured it (tools.dynamic, mcp_servers, hooks), and the transcript of a run on a pull request does not name that; start a new one")
+	}
+}
