@@ -25,11 +25,6 @@ type ending struct {
 	bundle     bool // the run directory is a bundle, made by this run or an earlier one
 }
 
-func newEnding(f *start.Found) *ending {
-	f.Assignment = &start.Assignment{Request: &start.Request{}}
-	return &ending{Found: f}
-}
-
 // close releases sandboxes and checkout and calls all closers. Errors are ignored: the result is written already.
 func (e *ending) close() {
 	e.Hooks.SetAgentSandbox(nil)

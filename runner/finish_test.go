@@ -115,11 +115,16 @@ func expecting(what string) *start.Found {
 	return &start.Found{Assignment: &start.Assignment{Request: &start.Request{}, Settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}}
 }
 
+// ended is the end of a run that registered nothing.
+func ended() *ending {
+	return &ending{Found: &start.Found{Assignment: &start.Assignment{Request: &start.Request{}}}}
+}
+
 func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	rec := recorded(t)
 	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
 	full := errors.New("the disk is full")
-	view, err := rec.Conclude(newEnding(new(start.Found)).runFinished(stop), full)
+	view, err := rec.Conclude(ended().runFinished(stop), full)
 	if !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
@@ -151,7 +156,7 @@ func TestReportsResumableRuns(t *testing.T) {
 		"on a person's branch":      {rec, ws, start.Assignment{Request: &start.Request{}, Task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
 		"one that had not begun":    {record.New("", nil), ws, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, false},
 	} {
-		e := newEnding(new(start.Found))
+		e := ended()
 		e.Assignment, e.Workspace = &c.a, c.ws
 		if got := e.mayResume(c.rec, c.o); got != c.want {
 			t.Errorf("%s: %t", name, got)
@@ -181,7 +186,7 @@ func reasons(t *testing.T, o outcome.Outcome) (all []string) {
 // made where the run would come to the same end.
 func TestOffersToResume(t *testing.T) {
 	rec := begun(t, "{}")
-	e := newEnding(new(start.Found))
+	e := ended()
 	e.Workspace = workspace.Folder(rec, t.TempDir())
 	for _, o := range history.StoppedFromOutside {
 		all := reasons(t, o)

@@ -32,14 +32,13 @@ type PublishOptions struct {
 // and this half's environment.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.ForceStop = nil // there is no command to wait for
-	r := newRunner("", settings.Inputs{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	req := &start.Request{Dir: o.Dir, Operator: o.Operator, Publish: publish.ToForge}
-	r.end.Assignment, r.end.bundle = &start.Assignment{Request: req}, true
-	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, req, o.RunDir) })
+	r := newRunner("", start.Request{Dir: o.Dir, Operator: o.Operator, Publish: publish.ToForge}, settings.Inputs{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
+	r.end.bundle = true
+	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, o.RunDir) })
 }
 
 // publishRunDir publishes the bundle in runDir. It returns the result, and writes it to runDir.
-func (r *runner) publishRunDir(ctx context.Context, req *start.Request, runDir string) (result record.Result) {
+func (r *runner) publishRunDir(ctx context.Context, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
 		return r.resultWithoutRecord(err)
@@ -51,7 +50,7 @@ func (r *runner) publishRunDir(ctx context.Context, req *start.Request, runDir s
 	var b bundle.Bundle
 	err = recoverPanic(ctx, func(ctx context.Context) (err error) {
 		if b, err = bundle.Open(ctx, r.Record, r.Env.Token() != ""); err == nil {
-			err = r.publishBundle(ctx, req, b)
+			err = r.publishBundle(ctx, b)
 		}
 		return err
 	})
@@ -68,18 +67,17 @@ func (r *runner) publishRunDir(ctx context.Context, req *start.Request, runDir s
 }
 
 // publishBundle verifies a bundle and publishes its change. It registers its results as stages of a run do.
-func (r *runner) publishBundle(ctx context.Context, req *start.Request, b bundle.Bundle) error {
-	ws, err := workspace.Open(ctx, r.Record, r.CheckoutOptions(cmp.Or(req.Dir, ".")))
+func (r *runner) publishBundle(ctx context.Context, b bundle.Bundle) error {
+	a := r.Assignment
+	ws, err := workspace.Open(ctx, r.Record, r.CheckoutOptions(cmp.Or(a.Dir, ".")))
 	r.end.Workspace = ws
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	a := &start.Assignment{Request: req}
-	r.end.Assignment = a
 	second := bundle.SecondHalf{
-		Record: r.Record, Workspace: ws, Source: r.Source, Event: intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env)), Operator: req.Operator,
+		Record: r.Record, Workspace: ws, Source: r.Source, Event: intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env)), Operator: a.Operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.Project, err = publish.FindProject(r.Env, r.Version, intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: intake.ReadSurroundings(r.Env)}, Origin: ws.Checkout().Origin()}, req.Publish)
+			a.Project, err = publish.FindProject(r.Env, r.Version, intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: intake.ReadSurroundings(r.Env)}, Origin: ws.Checkout().Origin()}, a.Publish)
 			return r.Forge(a.Project, ws), err
 		},
 	}

@@ -48,7 +48,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
-	r := newRunner("", settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
+	r := newRunner("", start.Request{Publish: publish.Nowhere, ScriptEngine: o.ScriptEngine}, settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
 	r.Record.DigestsFolder = "" // do not store digests: the record's author chose the replay's settings
 	defer r.Watch.ShowStatus(ctx, nil)()
 	defer r.Record.Close()
@@ -78,11 +78,11 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 			_ = r.end.Sandboxes.RemoveTreeAtEnd()
 		}
 	}()
-	return r.replay(ctx, original, source, treeName, o.ScriptEngine)
+	return r.replay(ctx, original, source, treeName)
 }
 
 // replay answers with the recorded model, runs the real tools in a fresh tree, and compares the outputs.
-func (r *runner) replay(ctx context.Context, original *replay.Original, source *workspace.Workspace, treeName string, engine []string) (*replay.Result, error) {
+func (r *runner) replay(ctx context.Context, original *replay.Original, source *workspace.Workspace, treeName string) (*replay.Result, error) {
 	if original.ContinuesPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
@@ -91,7 +91,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.PlaceReplay(original, tree, engine)
+	p, err := r.PlaceReplay(original, tree)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type ResumeOptions struct {
 // Resume continues a killed or stopped run after its last event. If it fails before the run continues,
 // the run directory stays unchanged, for another attempt.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
-	r := newRunner("", settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
+	r := newRunner("", start.Request{Dir: o.Dir, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine}, settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
 	return r.runAndReport(ctx, func() record.Result {
 		var h *history.Run
 		err := recoverPanic(ctx, func(ctx context.Context) (err error) {
@@ -43,7 +43,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return result
 		}
 		if err == nil {
-			a := r.AdoptTranscript(h, &start.Request{Dir: o.Dir, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine})
+			a := r.AdoptTranscript(h)
 			if err = r.Record.Reserve(); err == nil {
 				err = recoverPanic(ctx, func(ctx context.Context) error { return r.resume(ctx, a) })
 			}

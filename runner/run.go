@@ -20,20 +20,18 @@ import (
 // result.json, with two exceptions: the folder could not be made, or the input was invalid and the user
 // named no folder.
 func Run(ctx context.Context, o Options) record.Result {
-	r := newRunner(record.NewID(time.Now()), settings.Inputs{
+	r := newRunner(record.NewID(time.Now()), start.Request{
+		Dir: o.Dir, Publish: o.Publish, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Baselines: !o.NoBaselineCache,
+	}, settings.Inputs{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
-	req := &start.Request{
-		Dir: o.Dir, Publish: o.Publish, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Baselines: !o.NoBaselineCache,
-	}
-	r.end.Assignment = &start.Assignment{Request: req}
 	discardDirectory := false
 	result := r.runAndReport(ctx, func() record.Result {
 		if err := workspace.MakeRunDirectory(r.Record, r.Env.Get, o.Out, o.Dir, r.Watch.Show); err != nil {
 			return r.resultWithoutRecord(err)
 		}
 		r.end.SetRecord(r.Record)
-		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, req, o.Repair) })
+		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, o.Repair) })
 		// The input was invalid, and an automatically named run directory would only be litter.
 		discardDirectory = o.Out == "" && !r.Env.InActions() && !r.Record.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
 		r.Watch.NoRunDirectory = discardDirectory
@@ -49,7 +47,7 @@ func Run(ctx context.Context, o Options) record.Result {
 // run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
 // publication. Without an error, finish derives the outcome from the registered results. repairs is the
 // pull request of agent-ci repair, or "".
-func (r *runner) run(ctx context.Context, req *start.Request, repairs string) error {
+func (r *runner) run(ctx context.Context, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env))
 	if repairs != "" {
 		var err error
@@ -57,12 +55,12 @@ func (r *runner) run(ctx context.Context, req *start.Request, repairs string) er
 			return err
 		}
 	}
-	checkout, noCheckout := r.OpenHere(ctx, req, event, repairs != "")
+	checkout, noCheckout := r.OpenHere(ctx, event, repairs != "")
 	if noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	set, err := workspace.Configure(ctx, r.Record, r.Source, checkout)
-	r.end.Assignment = &start.Assignment{Request: req, Settings: set}
+	r.Assignment = &start.Assignment{Request: r.Assignment.Request, Settings: set}
 	if err != nil {
 		return err
 	}

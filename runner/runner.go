@@ -23,19 +23,21 @@ type runner struct {
 }
 
 // newRunner returns a runner for one command. id is the new run's id, or "" for a run that exists.
-func newRunner(id string, given settings.Inputs, s Surroundings) *runner {
+func newRunner(id string, req start.Request, given settings.Inputs, s Surroundings) *runner {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
-	r := &runner{Start: &start.Start{Version: s.Version, Began: time.Now(), Env: given.Env}, forceStop: s.ForceStop}
-	r.end = newEnding(&r.Found)
-	r.Record = record.New(id, settings.Secrets(r.Env, nil))
-	r.Record.DigestsFolder = record.DigestsPath(r.Env.Get)
-	r.Record.Ephemeral = r.Env.Artifacts() != ""
-	r.Source = &settings.Source{Inputs: given, Warn: r.Record.Warn}
-	r.Watch = &progress.Watch{Events: s.Events, Step: s.Step}
+	rec := record.New(id, settings.Secrets(given.Env, nil))
+	rec.DigestsFolder = record.DigestsPath(given.Env.Get)
+	rec.Ephemeral = given.Env.Artifacts() != ""
+	watch := &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {
-		r.Watch.Lines, r.Watch.Terminal = s.Progress, s.Terminal
+		watch.Lines, watch.Terminal = s.Progress, s.Terminal
 	}
-	r.Record.StepObserver = r.Watch.BeginActivity
+	rec.StepObserver = watch.BeginActivity
+	r := &runner{forceStop: s.ForceStop, Start: &start.Start{
+		Record: rec, Env: given.Env, Source: &settings.Source{Inputs: given, Warn: rec.Warn}, Watch: watch, Version: s.Version, Began: time.Now(),
+		Found: start.Found{Assignment: &start.Assignment{Request: &req}},
+	}}
+	r.end = &ending{Found: &r.Found}
 	return r
 }
 

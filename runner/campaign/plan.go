@@ -1,8 +1,6 @@
 package campaign
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // Folder returns a campaign's folder in a ledger.
@@ -17,11 +16,10 @@ func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
 // writePlan writes a plan atomically and returns its digest.
 func (l *Ledger) writePlan(campaign string, raw []byte) (digest string, err error) {
-	sum := sha256.Sum256(raw)
 	if err := l.replaceFile(filepath.Join(campaign, PlanFile), raw); err != nil {
 		return "", fmt.Errorf("keep the plan: %w", err)
 	}
-	return hex.EncodeToString(sum[:]), nil
+	return record.DigestOf(raw), nil
 }
 
 // replaceFile writes a file into the ledger's folder atomically, and syncs it to disk.
@@ -46,8 +44,7 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w; make one with agent-ci campaign plan", campaign, err)
 	}
-	sum := sha256.Sum256(raw)
-	if digest := hex.EncodeToString(sum[:]); digest != s.Of(campaign).Plan {
+	if record.DigestOf(raw) != s.Of(campaign).Plan {
 		return nil, fmt.Errorf("the plan of %s is not the one of the ledger; make one with agent-ci campaign plan", campaign)
 	}
 	p := new(Plan)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/record"
 
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -102,8 +103,7 @@ func JobDigest(c *spec.Campaign) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode the campaign's job: %w", err)
 	}
-	digest := sha256.Sum256(raw)
-	return hex.EncodeToString(digest[:]), nil
+	return record.DigestOf(raw), nil
 }
 
 // Fields returns the values for the job's placeholders.

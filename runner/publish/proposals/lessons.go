@@ -3,8 +3,6 @@
 package proposals
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -65,10 +63,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 		all[i].Claim = rec.Redact(all[i].Claim)
 	}
 	l.Given = memory.Choose(all, words)
-	digest := sha256.Sum256(raw)
-	l.event = &transcript.Memory{
-		File: lessons.Path, SHA256: hex.EncodeToString(digest[:]), Lessons: recorded(all), ChosenIDs: l.Given.Chosen,
-	}
+	l.event = &transcript.Memory{File: lessons.Path, SHA256: record.DigestOf(raw), Lessons: recorded(all), ChosenIDs: l.Given.Chosen}
 	return l
 }
 

@@ -16,13 +16,13 @@ import (
 // FoldWithEntries folds a log into a view. Its Entries have excerpts, so a long run needs little memory. If
 // the last line is incomplete, the view's Torn is set.
 func FoldWithEntries(r io.Reader, c ExcerptLimits) (*View, error) {
-	return foldAll(r, fold{keepEntries: true, limits: c})
+	return (&fold{keepEntries: true, limits: c}).foldLog(r)
 }
 
 // FoldEvents is like Project, without Entries. visit gets each folded event with the view so far;
 // it may be nil. An error of visit ends the folding.
 func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
-	return foldAll(r, fold{visit: visit})
+	return (&fold{visit: visit}).foldLog(r)
 }
 
 // RestoreFollower returns a follower with the events of a log, up to an incomplete last line.
@@ -31,8 +31,6 @@ func RestoreFollower(r io.Reader) (*Follower, error) {
 	_, err := f.fold.foldLog(r)
 	return f, err
 }
-
-func foldAll(r io.Reader, f fold) (*View, error) { return f.foldLog(r) }
 
 // foldLog folds a whole log into a new view. Before an incomplete last line it stops and sets Torn.
 func (f *fold) foldLog(r io.Reader) (*View, error) {

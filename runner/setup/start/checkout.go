@@ -16,8 +16,8 @@ import (
 // checkout. That does not stop the run yet, because the run may clone. If only the base is missing,
 // OpenHere also returns the checkout, so its configuration counts. pullNamed means that the command line
 // names a pull request. A checkout of another repository is then ignored with its configuration.
-func (s *Start) OpenHere(ctx context.Context, req *Request, event intake.Event, pullNamed bool) (ws *workspace.Workspace, obstacle error) {
-	ws, obstacle = workspace.Open(ctx, s.Record, s.CheckoutOptions(cmp.Or(req.Dir, ".")))
+func (s *Start) OpenHere(ctx context.Context, event intake.Event, pullNamed bool) (ws *workspace.Workspace, obstacle error) {
+	ws, obstacle = workspace.Open(ctx, s.Record, s.CheckoutOptions(cmp.Or(s.Assignment.Dir, ".")))
 	if obstacle == nil {
 		obstacle = ws.StartOn(ctx, event.Base())
 	}

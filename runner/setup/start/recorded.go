@@ -20,7 +20,8 @@ import (
 
 // AdoptTranscript returns the assignment in a resumed run's transcript. It sets the run's id, clock,
 // secrets and totals from it.
-func (s *Start) AdoptTranscript(h *history.Run, req *Request) Assignment {
+func (s *Start) AdoptTranscript(h *history.Run) Assignment {
+	req := s.Assignment.Request
 	req.ResumedRun, req.Publish = h, h.Started.Publish
 	if h.Foreign {
 		req.Dir = cmp.Or(req.Dir, ".") // the folder recorded on another machine has no meaning here
@@ -75,10 +76,9 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 	return s.recall(ctx, p, proposals.Recorded(s.Record, h.View))
 }
 
-// PlaceReplay returns a replay's place without the base's configuration, which RecallReplay reads. engine
-// is the command line of the engine for scripts.
-func (s *Start) PlaceReplay(original *replay.Original, tree *workspace.Workspace, engine []string) (p Place, err error) {
-	req := &Request{Publish: publish.Nowhere, ScriptEngine: engine}
+// PlaceReplay returns a replay's place without the base's configuration, which RecallReplay reads.
+func (s *Start) PlaceReplay(original *replay.Original, tree *workspace.Workspace) (p Place, err error) {
+	req := s.Assignment.Request
 	if req.Recording, err = original.Read(s.Record, tree); err == nil {
 		req.Tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.Recording.RecordedCalls())
 	}
