@@ -50,7 +50,7 @@ func (l *Ledger) skipExisting(ctx context.Context, o Choice, next []Target) (ski
 		if address == "" {
 			continue
 		}
-		if err := l.Skip(o.Campaign, o.Plan, t, ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
+		if err := l.Skip(o.Campaign, o.Plan, t, "There is an open pull request already: "+address+"."); err != nil {
 			return skipped, err
 		}
 		skipped = true

@@ -257,15 +257,12 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	return true, l.stopIfDue(c)
 }
 
-// Skip books a target as skipped, without a run and free of charge.
-func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
+// Skip books a target with an open pull request as skipped, without a run and free of charge.
+func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, message string) error {
 	if e := l.Of(c.Name).TargetState(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
-	free, none := 0.0, int64(0)
-	return l.write(TypeSettled, Settled{c.Name, Report{
-		Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: reason, Message: message, CostUSD: &free, Tokens: &none,
-	}})
+	return l.write(TypeSettled, Settled{c.Name, Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()})
 }
 
 // stopIfDue stops the campaign if enough of the last runs failed for the same reason (stop_if.same_reason).

@@ -64,10 +64,9 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// adoptExisting takes over the commit on the branch, because another run published the same change.
-func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, existing *tip, out *Publication) error {
-	out.Commit, out.Branch, out.Unchanged = existing.SHA, p.Task.Branch, true
-	return nil
+// adopt takes over the commit on a branch, because another run published the same change.
+func (p *Publication) adopt(existing *tip, branch string) {
+	p.Commit, p.Branch, p.Unchanged = existing.SHA, branch, true
 }
 
 // tip is the last commit of the published branch.

@@ -117,7 +117,8 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 		return f.resolveFailedPush(ctx, p, err, out)
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch
-	return f.switchCheckout(ctx, p, commit, out)
+	f.switchCheckout(ctx, p, commit, out)
+	return nil
 }
 
 // resolveFailedPush returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
@@ -133,7 +134,8 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, failed error,
 	case !now.Ours():
 		return foreignCommit(p.Task.Branch, now)
 	case now.hasSameChange(p):
-		return f.adoptExisting(ctx, p, now, out)
+		out.adopt(now, p.Task.Branch)
+		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
@@ -141,9 +143,9 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, failed error,
 
 // switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not
 // switched.
-func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
+func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) {
 	if p.InCheckout != p.Change {
-		return nil
+		return
 	}
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // only a commit made by the forge is missing here
 	if err == nil {
@@ -152,5 +154,4 @@ func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, o
 	if err != nil {
 		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be switched to %s: %v", p.Task.Branch, err)
 	}
-	return nil
 }

@@ -114,7 +114,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	case overtaken:
 		return refuseOvertaken(p.Task.Branch, current)
 	case current != nil && !madeByThisRun && current.hasSameChange(p):
-		err = to.publisher().adoptExisting(ctx, p, current, out)
+		out.adopt(current, p.Task.Branch)
 	default:
 		err = to.commitAndPush(ctx, p, current, out)
 	}

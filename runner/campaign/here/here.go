@@ -57,13 +57,13 @@ type Options struct {
 	Wait bool
 }
 
-// Run runs targets until no further one may start, and returns why the rest waits. When ctx ends, it stops
-// the runs and waits for them. Their claims stay open for the next Run.
-func Run(ctx context.Context, o Options) (campaign.Wait, error) {
+// Run runs targets until no further one may start. When ctx ends, it stops the runs and waits for them. Their
+// claims stay open for the next Run.
+func Run(ctx context.Context, o Options) error {
 	r := &localRuns{Options: o, ended: make(chan runEnd)}
 	if o.Refresh != nil {
 		if err := o.Refresh(ctx); err != nil {
-			return campaign.Wait{}, fmt.Errorf("ask for the states of pull requests: %w", err)
+			return fmt.Errorf("ask for the states of pull requests: %w", err)
 		}
 	}
 	for _, claimed := range o.Ledger.Of(o.Campaign.Name).Unsettled() {
@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 		}
 		done := ctx.Err() != nil || firstErr != nil || !o.Wait || wait.Until.IsZero()
 		if r.running == 0 && done {
-			return wait, errors.Join(firstErr, context.Cause(ctx))
+			return errors.Join(firstErr, context.Cause(ctx))
 		}
 		firstErr = errors.Join(firstErr, r.awaitEnd(ctx, wait, done))
 	}

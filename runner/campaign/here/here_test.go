@@ -67,7 +67,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 func TestHungProcessDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	o, ends := hanging(t, "hangs", "one", "two", "three")
-	if _, err := Run(t.Context(), o); err != nil {
+	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(ends.String()), "\n")
@@ -100,7 +100,7 @@ func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	}
 	defer func() { _ = left.Process.Kill(); _ = left.Wait() }()
 	o.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	if _, err := Run(t.Context(), o); err != nil {
+	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	r := o.Ledger.Of("bump").TargetState(claimed[0].Target.Key).Last

@@ -359,20 +359,12 @@ type CallRef struct {
 	Agent  string `json:"agent,omitempty"` // that made the call; empty for the run's own
 }
 
-// OfAgent returns the reference for a call of an event's agent.
-func (r CallRef) OfAgent(agent string) CallRef {
-	r.Agent = agent
-	if agent == MainAgent {
-		r.Agent = ""
-	}
-	return r
-}
-
 // String returns the number of a call. The name of its agent and the number of its script's call
 // come before, if there are any.
 func (r CallRef) String() string {
-	if r.Agent != "" {
-		return r.Agent + " " + r.OfAgent("").String()
+	if agent := r.Agent; agent != "" {
+		r.Agent = ""
+		return agent + " " + r.String()
 	}
 	if r.Caller > 0 {
 		return fmt.Sprintf("%d.%d", r.Caller, r.Number)

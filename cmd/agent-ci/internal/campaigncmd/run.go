@@ -45,7 +45,7 @@ func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status i
 		if err != nil {
 			return err
 		}
-		_, err = here.Run(ctx, o)
+		err = here.Run(ctx, o)
 		if stop, is := errors.AsType[*outcome.Stop](err); is {
 			status = stop.ExitCode()
 			fmt.Fprintln(p.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")

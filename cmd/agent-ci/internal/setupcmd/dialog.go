@@ -57,9 +57,9 @@ func (d *dialog) askChoice(question, usual string, known ...string) (string, err
 	}
 }
 
-// confirm asks a yes-or-no question. An empty answer means yes.
-func (d *dialog) confirm(question string) (bool, error) {
-	answer, err := d.ask(question+" [Y/n]", "")
+// confirm asks whether to go on. An empty answer means yes.
+func (d *dialog) confirm() (bool, error) {
+	answer, err := d.ask("Go on? [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
 }
 

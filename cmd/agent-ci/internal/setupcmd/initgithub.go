@@ -269,7 +269,7 @@ func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Set
 	}
 	fmt.Fprintf(person.screen, "In %s: set the secret %s, let workflows open pull requests, make the label %s, and open a pull request with %s and %s.\n",
 		hub.Name(), s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
-	yes, err := person.confirm("Go on?")
+	yes, err := person.confirm()
 	switch {
 	case err != nil:
 		return false, err
