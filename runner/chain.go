@@ -5,14 +5,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/setup/start"
 )
 
-// The types below form the chain of a run, after start.Opened: ready, work, verdict, publication. Each
-// stage takes one, and returns the next, which embeds it. Values are immutable.
+// The types below form the chain of a run, after start.Opened: ready, work, verdict. Each stage takes one,
+// and returns the next, which embeds it. Values are immutable. The last stage makes a publish.Publication.
 
 // ready is a place prepared for the agent.
 type ready struct {
@@ -57,11 +56,4 @@ func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
 type verdict struct {
 	work
 	proposal publish.Proposal
-}
-
-// publication is a verdict with its publication so far.
-type publication struct {
-	*verdict
-	published publish.Publication
-	posted    *feedback.Posted // findings posted on the run's subject; nil for none
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -20,7 +21,8 @@ type ending struct {
 	*start.Found
 	work       work
 	inspection transcript.Inspection // the signs found in the change
-	published  *publication          // nil until publishing begins
+	published  *publish.Publication  // nil until publishing begins
+	posted     *feedback.Posted      // findings posted on the run's subject; nil for none
 	closers    []func() error
 	bundle     bool // the run directory is a bundle, made by this run or an earlier one
 }
@@ -48,8 +50,8 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 	p := e.publication()
 	switch {
 	case e.work.stopped != nil:
-	case e.published != nil && e.published.posted != nil:
-		return e.published.posted.End()
+	case e.posted != nil:
+		return e.posted.End()
 	case p.Change.Empty():
 		return p.WithoutChange(&e.Assignment.Task, e.Assignment.Job(), e.work.droppedPaths, e.work.outputFile)
 	}
@@ -59,7 +61,7 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 // publication returns the publication so far. Without one it returns the unpublished change with its base.
 func (e *ending) publication() publish.Publication {
 	if e.published != nil {
-		return e.published.published
+		return *e.published
 	}
 	p := publish.Publication{Base: e.AbandonedBase, Change: e.work.change, Verification: e.work.verification}
 	if e.Workspace != nil {

@@ -78,21 +78,21 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		want string
 		says string
 	}{
-		"an error":                        {&ending{published: &publication{published: pushed}}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
-		"a stop":                          {&ending{published: &publication{published: pushed}}, budget, "budget_exceeded/turns", "10 turns are used up."},
+		"an error":                        {&ending{published: &pushed}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
+		"a stop":                          {&ending{published: &pushed}, budget, "budget_exceeded/turns", "10 turns are used up."},
 		"a budget, and nothing published": {&ending{work: work{stopped: budget, change: changed()}}, nil, "budget_exceeded/turns", "10 turns are used up."},
-		"a budget, and a draft":           {&ending{published: &publication{published: pushed}, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
+		"a budget, and a draft":           {&ending{published: &pushed, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
 		"no change":                       {&ending{work: work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
 		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
 		"an answer":                       {&ending{Found: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {&ending{work: work{droppedPaths: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
-		"nothing left, and one open":      {&ending{published: &publication{published: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
-		"in the base by now":              {&ending{published: &publication{published: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
+		"nothing left, and one open":      {&ending{published: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
+		"in the base by now":              {&ending{published: &inBase}, nil, "no_changes/already_in_base", "main already has this change"},
 		"red, and left":                   {&ending{work: work{change: changed("a"), verification: red}}, nil, "verify_failed/red", "test is red (was green, log "},
-		"red, and published":              {&ending{published: &publication{published: red2}}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
-		"a budget, and a red draft":       {&ending{published: &publication{published: red2}, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
-		"what an earlier run pushed":      {&ending{published: &publication{published: held}}, nil, "no_changes/already_published", "nothing was pushed"},
-		"pushed":                          {&ending{published: &publication{published: pushed}}, nil, "changed/pushed", "pushed to origin"},
+		"red, and published":              {&ending{published: &red2}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
+		"a budget, and a red draft":       {&ending{published: &red2, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
+		"what an earlier run pushed":      {&ending{published: &held}, nil, "no_changes/already_published", "nothing was pushed"},
+		"pushed":                          {&ending{published: &pushed}, nil, "changed/pushed", "pushed to origin"},
 		"left in the checkout":            {&ending{work: work{change: changed("a"), verification: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,11 +103,10 @@ func (r *runner) publishBundle(ctx context.Context, b bundle.Bundle) error {
 		return err
 	}
 	r.end.Hooks = p.Hooks
-	published, err := r.publish(ctx, &verdict{r.end.work, p})
-	if err != nil || !p.Change.Empty() {
+	if err := r.publish(ctx, &verdict{r.end.work, p}); err != nil || !p.Change.Empty() {
 		return err
 	}
 	stop := b.NothingToPublish()
-	stop.Message += published.published.OpenSentence()
+	stop.Message += r.end.published.OpenSentence()
 	return stop
 }

@@ -65,12 +65,12 @@ func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	if err != nil {
 		return outcome.ForError(ctx, err)
 	}
-	rd, added, err := r.open(ctx, p)
+	rd, err := r.open(ctx, p)
 	if err != nil {
 		return outcome.ForError(ctx, err)
 	}
 	return r.inTime(ctx, a.Job().Limits, func(limited context.Context) error {
-		rd, err := r.setUp(limited, rd, added)
+		rd, err := r.setUp(limited, rd)
 		if err != nil {
 			return err
 		}

@@ -88,26 +88,16 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 // makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the base,
 // and gives the agent its task.
 func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) {
-	rd, added, err := r.open(ctx, p)
+	rd, err := r.open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return r.setUp(ctx, rd, added)
-}
-
-// open opens a place, and registers it as the start of the work. hookText is text from hooks for the agent.
-func (r *runner) open(ctx context.Context, p *start.Place) (_ *ready, hookText string, err error) {
-	opened, hookText, err := r.Open(ctx, p)
-	if opened == nil {
-		return nil, "", err
-	}
-	return r.registerWork(work{ready: &ready{Opened: opened}}).ready, hookText, err
+	return r.setUp(ctx, rd)
 }
 
 // setUp runs the setup commands and the checks on the base, and gives the agent its task. If the agent
-// of a resumed run had already worked, the results come from the record. hookText is text from hooks for
-// the agent.
-func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
+// of a resumed run had already worked, the results come from the record.
+func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	next := *rd
 	if !rd.AlreadyWorked() {
 		checks := r.checks(ctx, work{ready: rd})
@@ -133,7 +123,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 		return nil, err
 	}
 	r.registerWork(work{ready: &next, verification: next.baseline})
-	if err := r.brief(ctx, &next, hookText); err != nil {
+	if err := r.brief(ctx, &next); err != nil {
 		return nil, err
 	}
 	if rd.ResumedRun != nil {
@@ -162,8 +152,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 		if err != nil {
 			return err
 		}
-		_, err = r.publish(ctx, v)
-		return err
+		return r.publish(ctx, v)
 	})
 }
 
@@ -187,8 +176,7 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 
 // workUntilVerified lets the agent work, takes its change and verifies it. It returns some problems to the
 // agent once each: an early end, a refused change, unsupported claims, and unproven tests. It returns red
-// checks up to verify_attempts times. Work stopped by a budget is verified and kept. limits.time stops the
-// agent, but not the checks, which have their own limits.
+// checks up to verify_attempts times. It verifies and keeps work that a budget stopped, limits.time included.
 func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempts int) (work, error) {
 	var err error
 	skipTurn := w.startingChange.cleanMerge // a clean merge needs the model only if checks fail
@@ -242,21 +230,21 @@ func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, er
 
 // publish commits, pushes and opens the pull request, or posts the agent's findings. It does less for
 // --publish local, and nothing for none.
-func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err error) {
-	p = &publication{verdict: v, published: r.end.publication()}
+func (r *runner) publish(ctx context.Context, v *verdict) (err error) {
 	if v.Project.Mode == publish.Nowhere {
-		return p, nil
+		return nil
 	}
-	r.end.published = p
+	done := r.end.publication()
+	r.end.published = &done
 	if v.Task.Subject != nil {
 		base := v.Workspace.Base()
 		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.Project.Mode, Title: v.Task.Title}
-		p.posted, err = r.Poster(v.Assignment).PostFromFile(ctx, v.outputFile, v.Hooks, d)
-		return p, err
+		r.end.posted, err = r.Poster(v.Assignment).PostFromFile(ctx, v.outputFile, v.Hooks, d)
+		return err
 	}
 	to := r.Publisher(v.Project, v.Workspace).Destination()
-	if err = publish.Publish(ctx, to, v.proposal, &p.published); err == nil {
-		v.Lessons.Publish(ctx, to, v.proposal, p.published)
+	if err = publish.Publish(ctx, to, v.proposal, &done); err == nil {
+		v.Lessons.Publish(ctx, to, v.proposal, done)
 	}
-	return p, err
+	return err
 }

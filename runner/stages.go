@@ -24,6 +24,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
+// open opens a place, and registers it as the start of the work.
+func (r *runner) open(ctx context.Context, p *start.Place) (*ready, error) {
+	opened, err := r.Open(ctx, p)
+	if opened == nil {
+		return nil, err
+	}
+	return r.registerWork(work{ready: &ready{Opened: opened}}).ready, err
+}
+
 // registerWork stores the state of the work for the run's end, and returns it.
 func (r *runner) registerWork(w work) work {
 	if w.ready != nil {
@@ -49,8 +58,8 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 
 // brief gives the agent its task, with guides, hook texts and images. A replay has no source: its images
 // are in the recorded conversation.
-func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
-	briefing := briefing.Briefing{Guides: rd.Guides, HookContext: hookText, Task: briefing.Task{Source: rd.Task.Name, Title: rd.Task.Title, Text: rd.Task.Text}}
+func (r *runner) brief(ctx context.Context, rd *ready) (err error) {
+	briefing := briefing.Briefing{Guides: rd.Guides, HookContext: rd.HookText, Task: briefing.Task{Source: rd.Task.Name, Title: rd.Task.Title, Text: rd.Task.Text}}
 	if !rd.Task.WorksOnHead() {
 		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.Workspace.Checkout(), rd.Job().Repository.Path); err != nil {
 			return err

@@ -26,18 +26,18 @@ import (
 )
 
 // Open prepares publishing, opens the sandboxes and finds the hooks. It writes the first events, or
-// run.resumed for a resumed run. Then it runs the hooks for the start and makes the agent. hookText is
-// text from hooks for the agent. Without an agent, the error is not nil, and Opened may be.
-func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, hookText string, err error) {
+// run.resumed for a resumed run. Then it runs the hooks for the start and makes the agent. If the place
+// is open and only the agent is missing, it returns both the place and an error.
+func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, err error) {
 	o := Opened{Place: p}
 	if o.Key, err = s.preparePublishing(ctx, p); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if o.Sandboxes, err = s.confine(ctx, p); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if o.Hooks, err = s.findHooks(ctx, p, o.Sandboxes); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	s.Hooks = o.Hooks
 	if p.ResumedRun != nil {
@@ -46,18 +46,18 @@ func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, hookText string,
 		err = s.begin(ctx, &o)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if o.Hooks != nil {
 		base, t := o.Workspace.Base(), o.Task
-		hookText, err = o.Hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
+		o.HookText, err = o.Hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
 		if err = cmp.Or(err, o.Hooks.StopReason()); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 	o.Agent, err = s.makeAgent(ctx, &o)
 	s.Agent = o.Agent
-	return &o, hookText, err
+	return &o, err
 }
 
 // makeAgent makes the agent, with its earlier agents in a resumed run. In a replay, the recording

@@ -107,6 +107,7 @@ type Opened struct {
 	Sandboxes *confine.Sandboxes
 	Hooks     *hooks.Hooks // nil for none
 	Key       *sshsig.Key  // signs the commit; nil for none
+	HookText  string       // text from hooks for the agent
 	Agent     *worker.Agent
 }
 
