@@ -15,17 +15,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// describers describes each event type except model.response, which is shown with its request.
-var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
-	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) Entry {
+// Describe returns the description of an event. For an unknown type, that is only the type's name. The event
+// model.response is shown with its request.
+func Describe(event transcript.Event) (e Entry, err error) {
+	switch event.Type {
+	case transcript.TypeRunStarted:
+		d := decode[transcript.RunStarted](event, &err)
 		scripted := withPrefix("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		return Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
-	}),
-	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) Entry {
-		e := detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
+		e = Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
+	case transcript.TypeRunResumed:
+		d := decode[transcript.RunResumed](event, &err)
+		e = detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
 		if d.TornBytes > 0 {
 			e.Line = append(e.Line, document.Span{Text: "; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off"})
 		}
@@ -35,99 +38,94 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		if d.RestoredElsewhere {
 			e.Line = append(e.Line, document.Span{Text: "; the work was put into the checkout again"})
 		}
-		return e
-	}),
-	transcript.TypeRunFinished: decodeAs(func(d transcript.RunFinished) Entry {
-		e := detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.FormatSeconds(d.Seconds))
+	case transcript.TypeRunFinished:
+		d := decode[transcript.RunFinished](event, &err)
+		e = detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.FormatSeconds(d.Seconds))
 		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
-		return e
-	}),
-	transcript.TypeTask: decodeAs(func(d transcript.Task) Entry {
-		e := detailEntry("task", withPrefix(": ", d.Title))
+	case transcript.TypeTask:
+		d := decode[transcript.Task](event, &err)
+		e = detailEntry("task", withPrefix(": ", d.Title))
 		e.Texts = []LongText{{"Text", d.Text}}
-		return e
-	}),
-	transcript.TypeWorkspace: decodeAs(func(d transcript.Workspace) Entry {
-		return Entry{Line: sentence("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
-	}),
-	transcript.TypePolicy: decodeAs(func(d transcript.Policy) Entry {
+	case transcript.TypeWorkspace:
+		d := decode[transcript.Workspace](event, &err)
+		e = Entry{Line: sentence("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
+	case transcript.TypePolicy:
+		d := decode[transcript.Policy](event, &err)
 		if len(d.Layers) == 0 {
-			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
+			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}, err
 		}
-		return Entry{Line: sentence("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
-	}),
-	transcript.TypeSetup: decodeAs(func(d transcript.Setup) Entry {
+		e = Entry{Line: sentence("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
+	case transcript.TypeSetup:
+		d := decode[transcript.Setup](event, &err)
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		return Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
-	}),
-	transcript.TypeNetwork: decodeAs(func(d transcript.HostRequest) Entry {
+		e = Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+	case transcript.TypeNetwork:
+		d := decode[transcript.HostRequest](event, &err)
 		if d.Allowed {
-			return detailEntry("allowed", " to reach ", d.Target)
+			return detailEntry("allowed", " to reach ", d.Target), err
 		}
-		e := Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
+		e = Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
 			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
 		}
 		if d.Remedy != "" {
 			e.Line = append(e.Line, document.Span{Text: " To let it through, " + d.Remedy + "."})
 		}
-		return e
-	}),
-	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) Entry {
-		e := Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.Sandbox), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
+	case transcript.TypeSecretUsed:
+		d := decode[transcript.SecretUsed](event, &err)
+		e = Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.Sandbox), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
 			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.Sandbox+" for ", d.Target), false
 		}
-		return e
-	}),
-	transcript.TypeService: decodeAs(func(d transcript.Service) Entry {
+	case transcript.TypeService:
+		d := decode[transcript.Service](event, &err)
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
+			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}, err
 		}
-		return Entry{Line: sentence("service "+d.Name, " for "+d.Sandbox+": ", d.Reason), PartOfNeighbours: true, Bad: true}
-	}),
-	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) Entry {
+		e = Entry{Line: sentence("service "+d.Name, " for "+d.Sandbox+": ", d.Reason), PartOfNeighbours: true, Bad: true}
+	case transcript.TypeMCPServer:
+		d := decode[transcript.MCPServer](event, &err)
 		if d.State == transcript.MCPReady && d.Reason == "" {
-			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
+			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}, err
 		}
-		return Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
-	}),
-	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) Entry {
-		return detailEntry("hooks", ": "+transcript.CountNoun(len(d.Hooks), "hook"))
-	}),
-	transcript.TypeHook: decodeAs(func(d transcript.HookAnswer) Entry {
-		e := Entry{Line: sentence("hook "+d.Name, " on "+d.Event+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
+		e = Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+	case transcript.TypeHooks:
+		d := decode[transcript.Hooks](event, &err)
+		e = detailEntry("hooks", ": "+transcript.CountNoun(len(d.Hooks), "hook"))
+	case transcript.TypeHook:
+		d := decode[transcript.HookAnswer](event, &err)
+		e = Entry{Line: sentence("hook "+d.Name, " on "+d.Event+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
 		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
-		return e
-	}),
-	transcript.TypeSkills: decodeAs(func(d transcript.Skills) Entry {
-		return detailEntry("skills", ": "+transcript.CountNoun(len(d.Skills), "skill")+" can be loaded")
-	}),
-	transcript.TypeMemory: decodeAs(func(d transcript.Memory) Entry {
-		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs)))
+	case transcript.TypeSkills:
+		d := decode[transcript.Skills](event, &err)
+		e = detailEntry("skills", ": "+transcript.CountNoun(len(d.Skills), "skill")+" can be loaded")
+	case transcript.TypeMemory:
+		d := decode[transcript.Memory](event, &err)
+		e = detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs)))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.ChosenIDs, "\n")}}
-		return e
-	}),
-	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: sentence("lesson proposed", ": "+d.Claim)} }),
-	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) Entry {
-		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File))
+	case transcript.TypeLesson:
+		d := decode[transcript.Lesson](event, &err)
+		e = Entry{Line: sentence("lesson proposed", ": "+d.Claim)}
+	case transcript.TypeLessons:
+		d := decode[transcript.Lessons](event, &err)
+		e = detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
-		return e
-	}),
-	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) Entry { return Entry{Line: sentence(fmt.Sprintf("turn %d", d.Turn))} }),
-	transcript.TypeModelRetry: decodeAs(func(d transcript.ModelRetry) Entry {
-		return Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
-	}),
-	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) Entry {
-		e := detailEntry("request failed", " after "+transcript.CountNoun(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
+	case transcript.TypeModelRequest:
+		d := decode[transcript.ModelRequest](event, &err)
+		e = Entry{Line: sentence(fmt.Sprintf("turn %d", d.Turn))}
+	case transcript.TypeModelRetry:
+		d := decode[transcript.ModelRetry](event, &err)
+		e = Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
+	case transcript.TypeModelFailure:
+		d := decode[transcript.ModelFailure](event, &err)
+		e = detailEntry("request failed", " after "+transcript.CountNoun(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
-		return e
-	}),
-	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) Entry {
-		return Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Message), Bad: true}
-	}),
-	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) Entry {
-		e := detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
+	case transcript.TypeModelFallback:
+		d := decode[transcript.ModelFallback](event, &err)
+		e = Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Message), Bad: true}
+	case transcript.TypeCompaction:
+		d := decode[transcript.Compaction](event, &err)
+		e = detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
 		if d.Reason == transcript.RefusedItems {
 			e = detailEntry("conversation repaired", ": the API refused a part of it")
 		}
@@ -141,37 +139,42 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 			}
 		}
 		e.Texts = []LongText{{"The conversation from here on", items.String()}}
-		return e
-	}),
-	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) Entry {
-		return Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.StartedBy)}
-	}),
-	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) Entry {
-		return Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
-	}),
-	transcript.TypeToolStarted: decodeAs(func(d transcript.ToolStarted) Entry {
-		return Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, withPrefix(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
-	}),
-	transcript.TypeToolFinished: decodeAs(func(d transcript.ToolFinished) Entry {
-		return Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, " failed after "+formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
-	}),
-	transcript.TypePlan: decodeAs(describePlan),
-	transcript.TypeChange: decodeAs(func(d transcript.Change) Entry {
-		e := detailEntry("change", ": "+d.DescribeSize())
+	case transcript.TypeAgentStarted:
+		d := decode[transcript.AgentStarted](event, &err)
+		e = Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.StartedBy)}
+	case transcript.TypeAgentFinished:
+		d := decode[transcript.AgentFinished](event, &err)
+		e = Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
+	case transcript.TypeToolStarted:
+		d := decode[transcript.ToolStarted](event, &err)
+		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, withPrefix(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
+	case transcript.TypeToolFinished:
+		d := decode[transcript.ToolFinished](event, &err)
+		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, " failed after "+formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
+	case transcript.TypePlan:
+		e = describePlan(decode[transcript.Plan](event, &err))
+	case transcript.TypeChange:
+		d := decode[transcript.Change](event, &err)
+		e = detailEntry("change", ": "+d.DescribeSize())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
 		}
 		e.Texts = []LongText{{"Files", files.String()}}
-		return e
-	}),
-	transcript.TypeVerify:     decodeAs(describeVerify),
-	transcript.TypeInspection: decodeAs(describeInspection),
-	transcript.TypePublish:    decodeAs(describePublish),
-	transcript.TypeWarning: decodeAs(func(d transcript.Warning) Entry {
+	case transcript.TypeVerify:
+		e = describeVerify(decode[transcript.Verify](event, &err))
+	case transcript.TypeInspection:
+		e = describeInspection(decode[transcript.Inspection](event, &err))
+	case transcript.TypePublish:
+		e = describePublish(decode[transcript.Publish](event, &err))
+	case transcript.TypeWarning:
+		d := decode[transcript.Warning](event, &err)
 		text := append(sentence("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
-		return Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
-	}),
+		e = Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
+	default:
+		e = detailEntry(string(event.Type))
+	}
+	return e, err
 }
 
 // hookVerbs describes the decisions of hooks that are worth a line.

@@ -34,26 +34,13 @@ type Output struct{ Name, result, Tail string }
 // Title returns a title for the output, with the command's name.
 func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.result + ")" }
 
-// Describe returns the description of an event. For an unknown type, that is only the type's name.
-func Describe(e transcript.Event) (Entry, error) {
-	if describe, known := describers[e.Type]; known {
-		return describe(e.Data)
-	}
-	return detailEntry(string(e.Type)), nil
-}
-
 // withoutTexts is for events that their line, or another part of a page, describes completely.
 var withoutTexts = []LongText{}
 
-// decodeAs returns a function that decodes an event's data and describes it.
-func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
-	return func(raw json.RawMessage) (Entry, error) {
-		var data T
-		if err := json.Unmarshal(raw, &data); err != nil {
-			return Entry{}, err
-		}
-		return describe(data), nil
-	}
+// decode returns an event's data. It sets err if it cannot decode the data.
+func decode[T any](e transcript.Event, err *error) (data T) {
+	*err = json.Unmarshal(e.Data, &data)
+	return data
 }
 
 // outputsOf returns the output of a command, or nil if tail is empty.
