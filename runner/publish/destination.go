@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -26,12 +25,6 @@ type Destination interface {
 
 	// tip returns the published branch's tip, or nil.
 	tip(ctx context.Context, branch string) (*tip, error)
-	// requirePermitted returns an error if a rule would refuse the push to branch. current is the branch's tip, or nil.
-	requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, current *tip) error
-	// followBase puts the change on the newest commit of its base branch.
-	followBase(ctx context.Context, p *Proposal) error
-	// requirePushable returns an error if the change may not be pushed.
-	requirePushable(ctx context.Context, p *Proposal) error
 	// commitAndPush commits the change and moves its branch. It fails if the branch is no longer at before.
 	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
 	// publishPull writes the pull request's body and opens or updates the pull request, if any.

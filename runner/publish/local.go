@@ -6,7 +6,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Local publishes on this machine. It commits to the task's branch, and pushes if the origin is on this machine.
@@ -41,15 +40,6 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	}
 	return tipOf(remoteTip, true), nil
 }
-
-// requirePermitted always returns nil: a local repository's rules are hooks, which the push runs.
-func (Local) requirePermitted(context.Context, string, gitops.Base, job.PullRequest, *tip) error {
-	return nil
-}
-
-func (Local) followBase(context.Context, *Proposal) error { return nil }
-
-func (Local) requirePushable(context.Context, *Proposal) error { return nil }
 
 func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)

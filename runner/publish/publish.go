@@ -44,8 +44,9 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 	if err == nil && current.isForeign(base) {
 		err = foreignCommit(branch, current)
 	}
-	if err == nil && j.Task.Expects != "answer" { // an answer needs no push
-		err = to.requirePermitted(ctx, branch, base, j.PullRequest, current)
+	f, onForge := to.(Forge)                                 // a local repository's rules are hooks, which the push runs
+	if err == nil && onForge && j.Task.Expects != "answer" { // an answer needs no push
+		err = f.requirePermitted(ctx, branch, base, j.PullRequest, current)
 	}
 	return key, err
 }
@@ -73,8 +74,11 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	if p.failsUnpublished() {
 		return nil
 	}
-	if err := to.followBase(ctx, &p); err != nil {
-		return err
+	f, onForge := to.(Forge)
+	if onForge {
+		if err := f.followBase(ctx, &p); err != nil {
+			return err
+		}
 	}
 	switch {
 	case p.Change.Empty(): // the base has the change by now
@@ -83,8 +87,10 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	case p.failsUnpublished(): // on the new base
 		return nil
 	}
-	if err := to.requirePushable(ctx, &p); err != nil {
-		return err
+	if onForge {
+		if err := f.requirePushable(ctx, &p); err != nil {
+			return err
+		}
 	}
 	return publishOverTip(ctx, to, &p, out)
 }
