@@ -110,7 +110,7 @@ func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) 
 		for i := range d.Output {
 			d.Output[i] = []byte(r.pathsInJSON.Replace(string(d.Output[i])))
 		}
-		answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
+		answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: d.Usage})
 	case transcript.TypeModelFallback:
 		var d transcript.ModelFallback
 		err = json.Unmarshal(e.Data, &d)
