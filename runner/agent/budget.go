@@ -80,9 +80,6 @@ func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, lim
 	}
 }
 
-// leavesOneTurn reports whether the next turn is the last one.
-func (b budget) leavesOneTurn() bool { return b.oneTurnLeft || b.used >= lastTurnShare*b.limit }
-
 // stop returns the stop of a run that exhausted the budget. happened begins its message, before the used
 // amount.
 func (b budget) stop(happened string) *outcome.Stop {
@@ -113,7 +110,7 @@ const lastTurnHead = "This is your last turn: "
 // lastBudget returns the budget making the next turn the last, or nil.
 func (c *Conversation) lastBudget() *budget {
 	for _, b := range c.budgets() {
-		if b.leavesOneTurn() {
+		if b.oneTurnLeft || b.used >= lastTurnShare*b.limit {
 			return &b
 		}
 	}

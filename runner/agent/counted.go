@@ -10,28 +10,24 @@ type callCounter struct {
 	scripts int // calls by scripts
 }
 
-// countScriptCall counts a script's call and returns true, or returns false at the limit. A limit of 0
-// means no limit.
-func (c *callCounter) countScriptCall(limit int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if limit > 0 && c.direct+c.scripts >= limit {
-		return false
-	}
-	c.scripts++
-	return true
-}
+// countScriptCall counts a script's call and returns true, or returns false at the limit.
+func (c *callCounter) countScriptCall(limit int) bool { return c.count(&c.scripts, limit) }
 
 // countCall counts the model's next call and returns true, or returns false at the limit. made is the
 // number of calls that the model made before.
 func (c *callCounter) countCall(made, limit int) bool {
+	c.setCalls(made)
+	return c.count(&c.direct, limit)
+}
+
+// count counts a call in one of the counter's numbers. A limit of 0 means no limit.
+func (c *callCounter) count(number *int, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.direct = made
 	if limit > 0 && c.direct+c.scripts >= limit {
 		return false
 	}
-	c.direct++
+	*number++
 	return true
 }
 
@@ -40,13 +36,6 @@ func (c *callCounter) setCalls(made int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.direct = made
-}
-
-// restore sets the counts of a resumed run.
-func (c *callCounter) restore(made, scripts int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.direct, c.scripts = made, scripts
 }
 
 func (c *callCounter) scriptCalls() int {

@@ -272,7 +272,7 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 	for _, use := range used {
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(use.Usage))
 	}
-	c.callCount.restore(c.spent.Calls, p.scriptCalls)
+	c.callCount.direct, c.callCount.scripts = c.spent.Calls, p.scriptCalls
 	if !p.openAnswer.NeedsReply() { // no call is open, so the last turn has not happened or may be repeated
 		c.lastTurnMessage = ""
 	}

@@ -49,10 +49,7 @@ func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArgumen
 		return tools.Refuse("spawn_agent: " + problem + "."), nil
 	}
 	id, _, err := l.spawn(ctx, a, fork)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return jsonResult(map[string]string{"task_name": id})
+	return jsonResult(map[string]string{"task_name": id}, err)
 }
 
 // letterArguments are the arguments of send_message and followup_task.
@@ -81,12 +78,8 @@ func (a letterArguments) send(call tools.Call, send func(text string) error) (to
 	return tools.Result{}, send(text)
 }
 
-type waitAnyArguments struct {
-	Timeout *float64 `json:"timeout_ms"`
-}
-
 // waitAny waits for news of any agent, and merges the changes of all that completed.
-func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArguments) (tools.Result, error) {
+func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	_, timedOut, err := l.Team.Wait(ctx, nil, waitTimeout(a.Timeout))
 	if err != nil {
 		return tools.Result{}, err
@@ -99,15 +92,12 @@ func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArgument
 		Message  string            `json:"message"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{message, timedOut, mergeMessages(l.mergeAll(ctx, nil))})
+	}{message, timedOut, mergeMessages(l.mergeAll(ctx, nil))}, nil)
 }
 
 func (l *leadTools) interrupt(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	previous, err := l.Team.Interrupt(ctx, a.Target)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return jsonResult(map[string]Status{"previous_status": previous.withTextUpTo(maxText)})
+	return jsonResult(map[string]Status{"previous_status": previous.withTextUpTo(maxText)}, err)
 }
 
 type listArguments struct {
@@ -121,7 +111,7 @@ func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tool
 		agent.LastTask = clip.Visible(agent.LastTask, maxListed)
 		all = append(all, agent)
 	}
-	return jsonResult(map[string][]Listed{"agents": all})
+	return jsonResult(map[string][]Listed{"agents": all}, nil)
 }
 
 // maxListed is how many bytes of an agent's task and last words a list shows.

@@ -34,20 +34,11 @@ func Direct(s Setup) []tools.Tool {
 
 func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	id, nickname, err := l.spawn(ctx, a, a.Fork)
-	if err != nil {
-		return tools.Result{}, err
+	answer := map[string]any{"agent_id": id, "nickname": nickname}
+	if nickname == "" {
+		answer["nickname"] = nil
 	}
-	return jsonResult(struct {
-		ID       string  `json:"agent_id"`
-		Nickname *string `json:"nickname"`
-	}{id, nilIfEmpty(nickname)})
-}
-
-func nilIfEmpty(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
+	return jsonResult(answer, err)
 }
 
 type sendInputArguments struct {
@@ -62,27 +53,22 @@ func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArgu
 		return tools.Refuse("send_input: " + problem + "."), nil
 	}
 	submission, err := l.Team.Send(ctx, a.Target, text, a.Interrupt)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return jsonResult(map[string]string{"submission_id": submission})
+	return jsonResult(map[string]string{"submission_id": submission}, err)
 }
 
 func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
 	status, err := l.Team.Resume(ctx, a.ID)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return jsonResult(map[string]Status{"status": status.withTextUpTo(maxText)})
+	return jsonResult(map[string]Status{"status": status.withTextUpTo(maxText)}, err)
 }
 
-type waitDirectArguments struct {
+// waitArguments are the arguments of wait_agent in either form.
+type waitArguments struct {
 	Targets []string `json:"targets"`
 	Timeout *float64 `json:"timeout_ms"`
 }
 
 // waitDirect waits until one of the named agents has ended, and merges the changes of those that completed.
-func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectArguments) (tools.Result, error) {
+func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	if len(a.Targets) == 0 {
 		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
 	}
@@ -98,7 +84,7 @@ func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectAr
 		Statuses map[string]Status `json:"status"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{shown, timedOut, mergeMessages(l.mergeAll(ctx, a.Targets))})
+	}{shown, timedOut, mergeMessages(l.mergeAll(ctx, a.Targets))}, nil)
 	result.Failed = noneExists(statuses)
 	return result, err
 }
@@ -121,11 +107,8 @@ func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target st
 		return tools.Refuse(words), nil
 	}
 	previous, err := l.Team.Close(ctx, a.Target)
-	if err != nil {
-		return tools.Result{}, err
-	}
 	return jsonResult(struct {
 		Previous Status            `json:"previous_status"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{previous.withTextUpTo(maxText), mergeMessages(merged)})
+	}{previous.withTextUpTo(maxText), mergeMessages(merged)}, err)
 }

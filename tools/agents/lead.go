@@ -159,8 +159,12 @@ func waitTimeout(milliseconds *float64) time.Duration {
 	return tools.Milliseconds(*milliseconds, minWait, maxWait)
 }
 
-// jsonResult returns a result with value as JSON. It does not escape angle brackets.
-func jsonResult(value any) (tools.Result, error) {
+// jsonResult returns a result with value as JSON, or the error of what gave the value. It does not escape angle
+// brackets.
+func jsonResult(value any, err error) (tools.Result, error) {
+	if err != nil {
+		return tools.Result{}, err
+	}
 	raw, err := tools.JSON(value)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("encode what came of it: %w", err)

@@ -80,7 +80,11 @@ func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Res
 	for _, request := range all {
 		ran, err := t.run(ctx, request)
 		if err != nil {
-			closePrinted(result.Commands)
+			for _, ran := range result.Commands {
+				if ran.Printed != nil {
+					_ = ran.Printed.Close()
+				}
+			}
 			return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
 		}
 		if refusal := ran.refusal + ran.problem; refusal != "" {
@@ -96,13 +100,4 @@ func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Res
 		result.Detail = map[string]any{"commands": details}
 	}
 	return result, nil
-}
-
-// closePrinted closes outputs that no Result uses.
-func closePrinted(commands []tools.Ran) {
-	for _, ran := range commands {
-		if ran.Printed != nil {
-			_ = ran.Printed.Close()
-		}
-	}
 }

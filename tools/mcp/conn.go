@@ -289,17 +289,13 @@ func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 			return answers, err
 		}
 		if wanted {
-			c.deliver(message)
+			select {
+			case c.incoming <- message:
+			case <-c.closed:
+			}
 		}
 	}
 	return answers, nil
-}
-
-func (c *lineConn) deliver(message jsonrpc.Message) {
-	select {
-	case c.incoming <- message:
-	case <-c.closed:
-	}
 }
 
 // decode parses a message. It refuses JSON that is nested too deeply for encoding/json.

@@ -127,7 +127,11 @@ func (o *resultParts) add(content sdk.Content) {
 		o.addPlaceholder("audio", "", c.MIMEType, len(c.Data), "it can't be heard here")
 	case *sdk.ResourceLink:
 		o.countKind("resource_link")
-		o.addLink(c)
+		size := -1
+		if c.Size != nil {
+			size = int(*c.Size)
+		}
+		o.addPlaceholder("resource", c.URI, c.MIMEType, size, shortLine(c.Name))
 	case *sdk.EmbeddedResource:
 		o.addResource(c.Resource)
 	default:
@@ -163,14 +167,6 @@ func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why 
 // shortLine returns a server's text in one line of up to maxName bytes.
 func shortLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
-}
-
-func (o *resultParts) addLink(c *sdk.ResourceLink) {
-	size := -1
-	if c.Size != nil {
-		size = int(*c.Size)
-	}
-	o.addPlaceholder("resource", c.URI, c.MIMEType, size, shortLine(c.Name))
 }
 
 // addImage adds an image, or a placeholder if data is no valid image.

@@ -148,7 +148,13 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 		}
 	case "properties", "$defs", "definitions":
 		if named, ok := value.(map[string]any); ok {
-			return f.fitNamed(named)
+			fitted := make(map[string]any, len(named))
+			for name, s := range named {
+				if clip.Visible(name, maxPropertyName) == name {
+					fitted[name] = f.fitSchema(s)
+				}
+			}
+			return fitted
 		}
 	case "items", "additionalProperties":
 		_, isBool := value.(bool)
@@ -170,17 +176,6 @@ func (f *fitting) fitList(schemas []any) []any {
 	fitted := make([]any, len(schemas))
 	for i, s := range schemas {
 		fitted[i] = f.fitSchema(s)
-	}
-	return fitted
-}
-
-// fitNamed leaves out names that a model could not write.
-func (f *fitting) fitNamed(schemas map[string]any) map[string]any {
-	fitted := make(map[string]any, len(schemas))
-	for name, s := range schemas {
-		if clip.Visible(name, maxPropertyName) == name {
-			fitted[name] = f.fitSchema(s)
-		}
 	}
 	return fitted
 }

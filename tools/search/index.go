@@ -37,24 +37,20 @@ func NewIndex(specs []tools.Spec) *Index {
 		words := wordsOf(spec)
 		x.lengthTerms[i] = float64(len(words))
 		total += x.lengthTerms[i]
-		x.add(i, words)
+		for _, word := range words {
+			postings := x.postings[word]
+			if last := len(postings) - 1; last >= 0 && postings[last].tool == i {
+				postings[last].times++
+				continue
+			}
+			x.postings[word] = append(postings, posting{i, 1})
+		}
 	}
 	mean := max(total/float64(max(len(specs), 1)), 1)
 	for i, length := range x.lengthTerms {
 		x.lengthTerms[i] = k1 * (1 - b + b*length/mean)
 	}
 	return x
-}
-
-func (x *Index) add(tool int, words []string) {
-	for _, word := range words {
-		postings := x.postings[word]
-		if last := len(postings) - 1; last >= 0 && postings[last].tool == tool {
-			postings[last].times++
-			continue
-		}
-		x.postings[word] = append(postings, posting{tool, 1})
-	}
 }
 
 // Find returns up to limit tools with any of the words, best first, and equal ones in given order.

@@ -4,9 +4,7 @@
 package callitem
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 
@@ -150,7 +148,7 @@ func outputContent(result tools.Result) any {
 
 // Image returns an image as part of a message or output.
 func Image(image tools.Image) inputImage {
-	return inputImage{"input_image", "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data), "auto"}
+	return inputImage{"input_image", image.URL(), "auto"}
 }
 
 // commandsOf returns the commands of a result. A result without commands, such as a refusal, becomes the
@@ -295,16 +293,6 @@ func searchOutputOf(call tools.Call, result tools.Result, define defineTools) (j
 			return nil, err
 		}
 	}
-	return rawitem.Encode(out)
-}
-
-// withoutTools removes the definitions from the output of a tool_search_call.
-func withoutTools(item json.RawMessage) (json.RawMessage, error) {
-	var out searchOutput
-	if err := json.Unmarshal(item, &out); err != nil {
-		return nil, fmt.Errorf("read output item: %w", err)
-	}
-	out.Tools = []json.RawMessage{}
 	return rawitem.Encode(out)
 }
 

@@ -2,6 +2,7 @@ package callitem
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
@@ -32,7 +33,12 @@ func EmptyOutputs(items []json.RawMessage, save int64) error {
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
-		return withoutTools(item)
+		var out searchOutput
+		if err := json.Unmarshal(item, &out); err != nil {
+			return nil, fmt.Errorf("read output item: %w", err)
+		}
+		out.Tools = []json.RawMessage{}
+		return rawitem.Encode(out)
 	case isWrittenOutput(item):
 		return rawitem.TextMessage("user", writtenResultsHead+removedOutput)
 	}

@@ -162,7 +162,7 @@ func (s *Servers) lists() (all []mcp.List) {
 func (s *Servers) Tools() (all []Tool) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {
-			all = append(all, s.withSource(offered, s.Recorded.tool(offered)))
+			all = append(all, s.withSource(offered, tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: s.Recorded.Run}))
 			continue
 		}
 		if srv := s.serverNamed(offered.Server); srv != nil {

@@ -23,11 +23,6 @@ func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, er
 	return list, err
 }
 
-// tool returns a tool that answers calls from the record.
-func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
-	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: r.Run}
-}
-
 // Run answers a call from the record. Without a recorded answer it refuses the call.
 func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	answer, is := r.Answer(ctx, call)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -29,9 +30,9 @@ type answer struct {
 
 // Decisions of a hook: to refuse, to ask a person (which counts as a refusal), or to demand more work.
 const (
-	decisionDeny = "deny"
+	decisionDeny = transcript.HookDeny
 	decisionAsk  = "ask"
-	decisionMore = "more"
+	decisionMore = transcript.HookMore
 )
 
 // exitRefuses is the exit status of a hook that refuses. Its reason is on standard error.

@@ -3,7 +3,6 @@ package hooks
 import (
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -77,16 +76,13 @@ func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcri
 
 // recordedReply returns the reply that d records.
 func (h Hook) recordedReply(d transcript.HookAnswer) reply {
-	r := reply{replacement: d.After, ignored: d.Continued, duration: time.Duration(d.Seconds * float64(time.Second))}
-	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
+	r := reply{
+		answer:      answer{decision: d.Decision, reason: d.Reason, context: d.Context, message: d.Message, stop: d.Stop},
+		replacement: d.After, ignored: d.Continued, seconds: d.Seconds,
+	}
 	switch d.Decision {
-	case transcript.HookFailed:
-		r.failure = d.Reason
-	case transcript.HookDeny:
-		r.decision = decisionDeny
+	case decisionDeny:
 		r.feedback = h.On == job.OnPostToolUse && !d.Stop
-	case transcript.HookMore:
-		r.decision = decisionMore
 	case transcript.HookReplace:
 		r.output = &r.replacement
 	case transcript.HookRewrite:

@@ -95,17 +95,17 @@ func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []
 // The reason of any other refusal is appended to the output.
 func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
-	case r.failure != "" && !r.ignored:
-		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.failure)+". The call itself was run.")
+	case r.failed() && !r.ignored:
+		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.reason)+". The call itself was run.")
 	case r.refuses() && !r.feedback:
-		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.reasonText())+" The call itself was run.")
+		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.reason)+" The call itself was run.")
 	case r.output != nil:
 		failed := result.Failed
 		result = withholdResult(result, *r.output)
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.reasonText()))
+		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.reason))
 	}
 	if r.context != "" {
 		result = appendText(result, h.addedContext(r))

@@ -35,7 +35,7 @@ type Hooks struct {
 	uses    []transcript.HookUse
 	// patchesByCall holds the patches of calls that have no result yet.
 	patchesByCall map[transcript.CallRef][]claudeCall
-	requestedStop *outcome.Stop // stop that a hook demanded, or nil
+	requestedStop error // the first stop that a hook demanded, or nil
 }
 
 // Facts describe the run to each hook.
@@ -61,24 +61,28 @@ type question struct {
 	checkText func(name, text string) error
 }
 
-// reply is a hook's answer, or why there is none.
+// reply is a hook's checked answer. Its decision is one of the transcript's. A hook that failed has the failure as
+// its reason.
 type reply struct {
 	answer
 	replacement string // replaces question.replaceable
-	failure     string // why there is no valid answer; "" if there is one
-	ignored     bool   // the run continued without an answer
-	duration    time.Duration
+	ignored     bool   // the hook failed, and the run continued
+	seconds     float64
 }
 
 // refuses reports whether the hook forbids the action.
-func (r reply) refuses() bool {
-	return r.failure != "" && !r.ignored || r.decision == decisionDeny || r.decision == decisionAsk
-}
+func (r reply) refuses() bool { return r.failed() && !r.ignored || r.decision == decisionDeny }
 
-// ask asks one hook, or takes its recorded answer, and records the reply. A hook that fails gives a reply with
-// a failure. Only the end of ctx and a failing record are errors.
+// failed reports whether the hook gave no valid answer.
+func (r reply) failed() bool { return r.decision == transcript.HookFailed }
+
+// ask asks one hook, or takes its recorded answer, and records the reply. Only the end of ctx and a failing record
+// are errors.
 func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
-	if past, ok := h.recordedAnswer(hook, q); ok {
+	h.mu.Lock()
+	past, isRecorded := h.Answers.takeAnswer(hook.Name, hook.On, q.call)
+	h.mu.Unlock()
+	if isRecorded {
 		r := hook.recordedReply(past)
 		if h.Answers.ReplaceQuestions {
 			return r, h.recordReply(hook, q, r)
@@ -92,19 +96,17 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 		return reply{}, ctx.Err()
 	}
 	if err != nil {
-		r = reply{failure: err.Error()}
+		r = failedReply(err.Error())
+		r.ignored = hook.OnError == "continue"
 	}
-	r.duration = time.Since(startedAt)
-	r.ignored = r.failure != "" && hook.OnError == "continue"
+	r.seconds = time.Since(startedAt).Seconds()
 	r = r.redacted(h.Record.Redact)
 	return r, h.recordReply(hook, q, r)
 }
 
-// recordedAnswer returns the recorded answer to a question, or false if the hook must be asked.
-func (h *Hooks) recordedAnswer(hook Hook, q question) (transcript.HookAnswer, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.Answers.takeAnswer(hook.Name, hook.On, q.call)
+// failedReply returns the reply of a hook that gave no valid answer.
+func failedReply(why string) reply {
+	return reply{answer: answer{decision: transcript.HookFailed, reason: why}}
 }
 
 // askClean runs a hook and returns its checked answer. The error says why there is no valid answer.
@@ -126,44 +128,33 @@ func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, e
 		}
 	}
 	switch {
-	case r.refuses(): // a refusal replaces nothing
+	case r.decision == decisionAsk:
+		r.decision, r.reason = decisionDeny, strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. "+r.reason)
+	case r.decision != "": // a refusal replaces nothing
 	case r.input != nil && q.rewrite == nil:
 		return r, errors.New("it gives another input, which a patch has no place for")
 	case r.input != nil:
+		r.decision = transcript.HookRewrite
 		r.replacement, err = q.rewrite(r.input)
 	case r.output != nil:
-		r.replacement = *r.output
+		r.decision, r.replacement = transcript.HookReplace, *r.output
 	case r.namedTexts != nil:
+		r.decision = transcript.HookRewrite
 		r.replacement, err = encodeJSON(r.namedTexts)
+	default:
+		r.decision = transcript.HookPass
 	}
 	return r, err
 }
 
 // redacted returns the reply without secrets. It leaves a new input unchanged, which the call needs as it is.
 func (r reply) redacted(redact func(string) string) reply {
-	r.reason, r.context, r.message, r.failure = redact(r.reason), redact(r.context), redact(r.message), redact(r.failure)
+	r.reason, r.context, r.message = redact(r.reason), redact(r.context), redact(r.message)
 	if r.output != nil {
 		text := redact(*r.output)
 		r.output, r.replacement = &text, text
 	}
 	return r
-}
-
-// decisionName returns the transcript's name of the decision.
-func (r reply) decisionName() string {
-	switch {
-	case r.failure != "":
-		return transcript.HookFailed
-	case r.decision == decisionDeny || r.decision == decisionAsk:
-		return transcript.HookDeny
-	case r.decision == decisionMore:
-		return transcript.HookMore
-	case r.output != nil:
-		return transcript.HookReplace
-	case r.input != nil || r.namedTexts != nil:
-		return transcript.HookRewrite
-	}
-	return transcript.HookPass
 }
 
 // maxRecordedText is the maximum size of a replaced text in the record, in bytes.
@@ -172,8 +163,8 @@ const maxRecordedText = 256 << 10
 // eventOf returns the event that records a reply.
 func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
 	event := transcript.HookAnswer{
-		Name: h.Name, Event: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decisionName(),
-		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), Continued: r.ignored,
+		Name: h.Name, Event: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decision,
+		Reason: r.reason, Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.seconds, Continued: r.ignored,
 	}
 	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
 	if replaces {
@@ -189,67 +180,36 @@ func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
 // recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
 func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := hook.eventOf(q, r)
-	h.countUse(event)
+	h.count(event, r)
 	if r.ignored {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.failure)
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.reason)
 	}
 	if r.message != "" {
 		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.message))
 	}
-	if r.stop {
-		h.requestStop(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.reason)))
-	}
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
-// reasonText returns the reason in a reply, or why there is no valid answer.
-func (r reply) reasonText() string {
-	switch {
-	case r.failure != "":
-		return r.failure
-	case r.decision == decisionAsk:
-		return strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. " + r.reason)
-	}
-	return r.reason
-}
-
-// countUse counts a recorded reply of a hook.
-func (h *Hooks) countUse(event transcript.HookAnswer) {
+// count counts a reply of a hook, and remembers the first stop that a hook demanded.
+func (h *Hooks) count(event transcript.HookAnswer, r reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.initUses()
-	for i := range h.uses {
+	for i := range h.usesSoFar() {
 		if h.uses[i].Name == event.Name {
 			h.uses[i].CountAnswer(event)
 		}
 	}
+	if r.stop && h.requestedStop == nil {
+		h.requestedStop = outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", event.Name, event.Event, sentence(r.reason))
+	}
 }
 
-// initUses prepares uses for the first count. The caller holds the lock.
-func (h *Hooks) initUses() {
+// usesSoFar returns how often each hook was asked and what it decided. The caller holds the lock.
+func (h *Hooks) usesSoFar() []transcript.HookUse {
 	if h.uses == nil {
 		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
 	}
-}
-
-// usesSoFar returns how often each hook was asked and what it decided.
-func (h *Hooks) usesSoFar() []transcript.HookUse {
-	if h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.initUses()
-	return append([]transcript.HookUse(nil), h.uses...)
-}
-
-// requestStop remembers the first stop that a hook demanded.
-func (h *Hooks) requestStop(stop *outcome.Stop) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.requestedStop == nil {
-		h.requestedStop = stop
-	}
+	return h.uses
 }
 
 // StopReason returns the stop that a hook demanded, or nil.
@@ -259,9 +219,6 @@ func (h *Hooks) StopReason() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.requestedStop == nil {
-		return nil
-	}
 	return h.requestedStop
 }
 
@@ -287,11 +244,11 @@ func sentence(text string) string {
 // stop returns the stop of a run because the hook refused. consequence is a phrase such as "nothing was
 // published".
 func (h Hook) stop(r reply, consequence string) *outcome.Stop {
-	if r.failure != "" {
+	if r.failed() {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.failure))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.reason))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.reasonText()))
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.reason))
 }
 
 // failureText tells the model that the hook could not be asked.
@@ -304,8 +261,8 @@ func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " add
 
 // refusal tells the model why a call does not run.
 func (h Hook) refusal(r reply) string {
-	if r.failure != "" {
-		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.failure))
+	if r.failed() {
+		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.reason))
 	}
-	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.reasonText()))
+	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.reason))
 }

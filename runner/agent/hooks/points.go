@@ -165,7 +165,9 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 // or "" if the agent may end. If mayGoOn is false the agent has no turn left, and demands are only warned about.
 func (h *Hooks) Stop(ctx context.Context, lastMessage string, mayGoOn bool) (more string, err error) {
 	for _, hook := range h.forEvent(job.OnStop) {
-		rounds := h.stopRounds()
+		h.mu.Lock()
+		rounds := h.Answers.StopRounds
+		h.mu.Unlock()
 		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": lastMessage}})
 		switch {
 		case err != nil:
@@ -184,20 +186,9 @@ func (h *Hooks) Stop(ctx context.Context, lastMessage string, mayGoOn bool) (mor
 		h.mu.Lock()
 		h.Answers.StopRounds++
 		h.mu.Unlock()
-		return hook.demandText(r.reason), nil
+		return fmt.Sprintf("The hook %s does not let you end yet: %s", hook.Name, sentence(r.reason)), nil
 	}
 	return "", nil
-}
-
-// demandText returns a stop hook's demand for more work, as a message to the agent.
-func (h Hook) demandText(reason string) string {
-	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
-}
-
-func (h *Hooks) stopRounds() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.Answers.StopRounds
 }
 
 // Draft describes a change to hooks, before it is published.
@@ -245,7 +236,7 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 		q := question{eventInput: map[string]any{"reason": "other", "end": e}}
 		r, err := h.ask(ctx, hook, q)
 		if err != nil && ctx.Err() != nil {
-			r = reply{failure: "the run was stopped before it answered"}
+			r = failedReply("the run was stopped before it answered")
 			err = h.recordReply(hook, q, r)
 		}
 		if err == nil && r.refuses() {
@@ -279,6 +270,11 @@ func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 // requireAnswered returns an error if a mandatory hook on event never gave a valid answer. The event "" means
 // all but publishing and the end of the run.
 func (h *Hooks) requireAnswered(event string) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, use := range h.usesSoFar() {
 		isDue := use.Event == event || event == "" && use.Event != job.OnPrePublish && use.Event != job.OnSessionEnd
 		neverAnswered := use.Calls <= use.Errors
@@ -296,10 +292,8 @@ func (h *Hooks) HasPatchHooks() bool {
 		return true
 	}
 	for _, hook := range slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)) {
-		for _, tool := range []string{"Edit", "Write", dialect.ApplyPatch} {
-			if hook.matchesPatch(claudeCall{tool: tool}) {
-				return true
-			}
+		if slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return hook.matchesPatch(claudeCall{tool: tool}) }) {
+			return true
 		}
 	}
 	return false

@@ -110,22 +110,14 @@ func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 		return err
 	}
 	if !strings.Contains(h.Run[0], "/") { // argv has found the program
-		return requireScript(h.expandedWords(provider), tree)
+		script := job.ScriptOf(h.expandedWords(provider)) // of an interpreter
+		if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(script))); script != "" && errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("its script %s: there is no such file in the base commit", script)
+		}
+		return nil
 	}
 	if err := executable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)
-	}
-	return nil
-}
-
-// requireScript returns an error if argv runs an interpreter whose script is missing in the base tree.
-func requireScript(argv []string, tree string) error {
-	name := job.ScriptOf(argv)
-	if name == "" {
-		return nil
-	}
-	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("its script %s: there is no such file in the base commit", name)
 	}
 	return nil
 }

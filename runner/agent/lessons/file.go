@@ -90,7 +90,7 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 		r.addProblemAt(version, "version", "must be 1")
 	}
 	list := keys["lessons"]
-	if list == nil || isNull(list) {
+	if list == nil || list.Kind == yaml.ScalarNode && list.Tag == "!!null" {
 		return nil
 	}
 	if list.Kind != yaml.SequenceNode {
@@ -198,8 +198,6 @@ func (r *reader) text(node *yaml.Node, key string, check func(string) error) str
 func usesYAMLFeatures(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
 }
-
-func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
 func checkID(s string) error {
 	if s == "" || len(s) > 64 || s[0] == '-' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {

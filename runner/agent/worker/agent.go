@@ -142,7 +142,9 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {
 		return nil, err
 	}
-	a.servers = a.newServers()
+	a.servers = extensions.New(extensions.Options{
+		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, ReservedNames: a.reservedNames(),
+	})
 	if o.Hooks != nil {
 		a.conversation.BeforeCompaction = o.Hooks.BeforeCompaction
 	}

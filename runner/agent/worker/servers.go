@@ -5,16 +5,8 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/tools/search"
 )
-
-// newServers returns the MCP servers of the job. None is started yet.
-func (a *Agent) newServers() *extensions.Servers {
-	return extensions.New(extensions.Options{
-		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, ReservedNames: a.reservedNames(),
-	})
-}
 
 // reservedNames returns the names that tools of servers must not have: those of the job's and the embedding program's
 // tools.

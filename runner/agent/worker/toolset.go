@@ -256,7 +256,10 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patcher {
 	options := patch.Options{
 		Dir: view.workDir, Offer: a.toolset.Patch, View: view.view, Protect: a.protectedRefusal,
-		Ignored: ignoredFile(checkout, view.workDir.Path), Ask: a.patchHook(),
+		Ignored: func(name string) bool {
+			ignored, err := checkout.Ignores(view.workDir.Path, name)
+			return err == nil && ignored
+		}, Ask: a.patchHook(),
 	}
 	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
 		options.Keep, options.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
@@ -265,14 +268,6 @@ func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patch
 		options.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
 	}
 	return patch.New(options)
-}
-
-// ignoredFile returns a function that reports whether git ignores a file below dir. On errors it returns false.
-func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
-	return func(name string) bool {
-		ignored, err := checkout.Ignores(dir, name)
-		return err == nil && ignored
-	}
 }
 
 // close ends the scripts, commands and kernels of the agent. It closes the sandbox and view unless they are borrowed.

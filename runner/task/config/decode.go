@@ -158,7 +158,11 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	case Either:
 		return d.replaceMultiNotation(k, path, node, into)
 	case Undecoded:
-		return d.keepUndecoded(k, path, node, into)
+		if node.Kind != yaml.MappingNode {
+			return d.reportWrongType(k, path, node)
+		}
+		into.Addr().Interface().(RawMapping).SetNode(d.currentName, node)
+		return true
 	}
 	return d.mergeText(k, path, node, into)
 }
@@ -181,14 +185,6 @@ func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, int
 		into.Addr().Interface().(MultiNotation).CheckValue(d, path, node)
 	}
 	return len(d.problems) == before
-}
-
-func (d *Decoder) keepUndecoded(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
-	if node.Kind != yaml.MappingNode {
-		return d.reportWrongType(k, path, node)
-	}
-	into.Addr().Interface().(RawMapping).SetNode(d.currentName, node)
-	return true
 }
 
 // forgetBelow removes the positions of values below path, which a later layer replaces.

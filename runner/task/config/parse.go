@@ -87,20 +87,15 @@ func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}
-	line, column := 1, 1
-	for rest := data; len(rest) > 0; {
-		r, size := utf8.DecodeRune(rest)
+	for offset := 0; offset < len(data); {
+		r, size := utf8.DecodeRune(data[offset:])
 		if r == utf8.RuneError && size == 1 {
-			return &Problem{Line: line, Column: column, Message: "is not UTF-8 from here on"}
+			return problemAt(data, offset, "is not UTF-8 from here on")
 		}
 		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
-			return &Problem{Line: line, Column: column, Message: fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r)}
+			return problemAt(data, offset, fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r))
 		}
-		column++
-		if r == '\n' {
-			line, column = line+1, 1
-		}
-		rest = rest[size:]
+		offset += size
 	}
 	return nil
 }

@@ -44,14 +44,9 @@ func WebAddress(example, secret string, query bool) func(string) error {
 		case address.RawQuery != "" && !query:
 			return errors.New("must not have a query (?…)")
 		}
-		return rejectPublicHTTP(address)
+		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
+			return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
+		}
+		return nil
 	}
-}
-
-// rejectPublicHTTP rejects http to a public host, because others could read and change the traffic.
-func rejectPublicHTTP(address *url.URL) error {
-	if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
-		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
-	}
-	return nil
 }

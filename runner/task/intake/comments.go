@@ -52,7 +52,7 @@ func partOfComment(kind string, c forge.Comment) clean.Part {
 
 // isRequestOrReport reports whether a comment requested this run, or is a run's own report.
 func (s *Source) isRequestOrReport(c forge.Comment) bool {
-	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || isFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
+	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || strings.HasPrefix(c.Body, feedbackStart) || s.Request != nil && c.ID == s.Request.WordsID
 }
 
 // isAfter reports whether any of the times is after askedAt, the time of the request.

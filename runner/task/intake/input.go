@@ -67,7 +67,7 @@ func withoutOwnMarks(parts []clean.Part) []clean.Part {
 	parts = slices.Clone(parts) // the digest covers the original text
 	for i, p := range parts {
 		if !p.Shown {
-			parts[i].Text = removeOwnMarks(p.Text)
+			parts[i].Text = ownMarks().ReplaceAllString(p.Text, "")
 		}
 	}
 	return parts

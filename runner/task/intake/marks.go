@@ -19,11 +19,6 @@ const BranchPrefix = "agent-ci/"
 // IsRunBranch reports whether a branch has the name of a run's branch.
 func IsRunBranch(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
 
-// issueKey returns the key of an issue task from an event.
-func issueKey(jobName string, number int) string {
-	return strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", jobName, number), "-")
-}
-
 var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
 // IssueOfKey returns the job name and the issue number in a key. The number is 0 for a key without
@@ -77,9 +72,6 @@ func FeedbackOf(text, key string) (input, run string, found bool) {
 	return fields[4], fields[5], true
 }
 
-// isFeedback reports whether text looks like a run's feedback, for any task.
-func isFeedback(text string) bool { return strings.HasPrefix(text, feedbackStart) }
-
 // FindingMark begins a finding on lines of a pull request's diff.
 const FindingMark = "<!-- agent-ci: finding -->\n"
 
@@ -118,9 +110,6 @@ var ownMarks = sync.OnceValue(func() *regexp.Regexp {
 		`requests [0-9A-Za-z+/]+={0,2}`, // base64
 	}, "|") + `)|-setup: [0-9A-Z_]+ ` + commit + `) -->`)
 })
-
-// removeOwnMarks removes agent-ci's own marks, so that no warning calls them hidden.
-func removeOwnMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
 
 // IsProgress reports whether a comment looks like a run's progress.
 func IsProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, ProgressMark) }

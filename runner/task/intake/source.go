@@ -3,6 +3,7 @@ package intake
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -92,7 +93,7 @@ func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	case t.Pull != nil:
 		return strings.TrimPrefix(t.Pull.Head, BranchPrefix), t.Pull.Head
 	case s.Request != nil && t.Issue != nil:
-		key = issueKey(s.Job.Name, t.Issue.Number)
+		key = strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", s.Job.Name, t.Issue.Number), "-")
 	default:
 		key = s.Job.Key(t.Text)
 	}

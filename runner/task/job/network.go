@@ -238,10 +238,3 @@ func (a *AllowedHost) CheckValue(d *config.Decoder, path string, _ *yaml.Node) {
 		d.Report(config.JoinPath(path, "host"), err.Error())
 	}
 }
-
-// checkProxies refuses a proxy to nothing.
-func (d *validator) checkProxies() {
-	for key, n := range d.job.Networks() {
-		d.ReportIf(n.UsesMachineProxy() && !n.HasList() && len(d.job.Policy.Secrets) == 0, key, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
-	}
-}

@@ -72,12 +72,17 @@ func (d *validator) checkRelations(needsTask bool) {
 	d.checkPublish()
 	d.nameCommands()
 	if needsTask {
-		d.requireTask()
+		given := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
+		if !given && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
+			d.ReportMissing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
+		}
 	}
 	d.checkModel()
 	d.checkServices()
 	d.checkSecrets()
-	d.checkProxies()
+	for key, n := range d.job.Networks() {
+		d.ReportIf(n.UsesMachineProxy() && !n.HasList() && len(d.job.Policy.Secrets) == 0, key, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
+	}
 	d.checkMCPServers()
 	d.checkHooks()
 	d.checkAgents()
@@ -107,13 +112,6 @@ func (d *validator) nameCommands() {
 	}
 	for i := range d.job.Verify {
 		nameAfter(&d.job.Verify[i].Name, d.job.Verify[i].Run)
-	}
-}
-
-func (d *validator) requireTask() {
-	given := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
-	if !given && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
-		d.ReportMissing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 	}
 }
 

@@ -262,22 +262,17 @@ func promptText(name string, raw []byte) (string, error) {
 // defaultsLayer returns the layer of the given defaults file, else of the repository's.
 func (s *Source) defaultsLayer(ctx context.Context, base Commit) ([]config.Layer, error) {
 	if s.Defaults == "" {
-		return base.defaultsLayer()
+		if base.Checkout == nil {
+			return nil, nil
+		}
+		raw, err := base.ReadBase(defaultsFile, MaxFileBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return []config.Layer{{Name: defaultsFile, Kind: config.DefaultsLayer, Data: raw}}, err
 	}
 	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFileBytes)
 	return []config.Layer{{Name: s.Defaults, Kind: config.DefaultsLayer, Data: raw}}, ReadFailure(s.Defaults, err)
-}
-
-// defaultsLayer are the repository's, in its base commit.
-func (c Commit) defaultsLayer() ([]config.Layer, error) {
-	if c.Checkout == nil {
-		return nil, nil
-	}
-	raw, err := c.ReadBase(defaultsFile, MaxFileBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return []config.Layer{{Name: defaultsFile, Kind: config.DefaultsLayer, Data: raw}}, err
 }
 
 // ReadFile reads a file named by the user, of up to limit bytes. In Actions, files inside the

@@ -52,11 +52,6 @@ func (w *typeWriter) typeOf(at any, indent, depth int) string {
 	case []any:
 		return w.unionOfKinds(kind, node, indent, depth)
 	}
-	return w.impliedType(node, indent, depth)
-}
-
-// impliedType returns the type implied by a schema's keywords.
-func (w *typeWriter) impliedType(node map[string]any, indent, depth int) string {
 	switch {
 	case node["properties"] != nil:
 		return w.objectType(node, indent, depth)

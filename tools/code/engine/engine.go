@@ -82,9 +82,11 @@ func (s *script) serve(settled <-chan []message.Settled) {
 		}
 		select {
 		case batch := <-settled:
-			s.settle(append(batch, takeAvailable(settled)...))
+			batch = append(batch, takeAvailable(settled)...)
+			s.pendingCalls -= len(batch)
+			s.resume("settle", batch)
 		case <-due:
-			s.fire()
+			s.resume("fire", s.timers.take(time.Now()))
 		}
 	}
 }

@@ -241,15 +241,6 @@ func unknownMethods(source string, names []string) []string {
 	return all
 }
 
-// settle continues with results of calls.
-func (s *script) settle(settled []message.Settled) {
-	s.pendingCalls -= len(settled)
-	s.resume("settle", settled)
-}
-
-// fire continues with due timers.
-func (s *script) fire() { s.resume("fire", s.timers.take(time.Now())) }
-
 // resume calls the prelude to start or resume the script. data is passed to it as JSON.
 func (s *script) resume(event string, data any) {
 	var text strings.Builder

@@ -51,7 +51,7 @@ func Do(
 		case onePiece || isJSONObject(response):
 			answer, err = readWhole(response.Body, read)
 		default:
-			answer, err = readStream(newEventStream(response.Body), read, alive)
+			answer, err = readStream(&eventStream{reader: bufio.NewReader(response.Body)}, read, alive)
 		}
 		return err
 	})

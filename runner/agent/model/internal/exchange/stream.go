@@ -21,8 +21,6 @@ type eventStream struct {
 // maxLineBytes is the maximum length of a line, in bytes.
 const maxLineBytes = 32 << 20
 
-func newEventStream(from io.Reader) *eventStream { return &eventStream{reader: bufio.NewReader(from)} }
-
 // next returns the next event's data. ok is false at the end. complete is false if the stream ends
 // before the event's blank line.
 func (s *eventStream) next() (data []byte, complete, ok bool) {
