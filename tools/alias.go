@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 
@@ -102,7 +103,8 @@ func toCommandLine(value any) any {
 	if !ok {
 		return value
 	}
-	if len(argv) == 3 && isShell(argv[0]) && (argv[1] == "-c" || argv[1] == "-lc") {
+	shells := []string{"bash", "sh", "zsh", "dash"}
+	if len(argv) == 3 && slices.Contains(shells, path.Base(argv[0])) && (argv[1] == "-c" || argv[1] == "-lc") {
 		return argv[2]
 	}
 	return Quoted(argv)
@@ -155,11 +157,6 @@ func wordList(value any) ([]string, bool) {
 		}
 	}
 	return words, true
-}
-
-func isShell(program string) bool {
-	name := program[strings.LastIndexByte(program, '/')+1:]
-	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, name)
 }
 
 // quote returns a text as one word of a shell script (POSIX 2.2.2).

@@ -159,10 +159,7 @@ func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMes
 // definesTool returns a function that reports whether an item defines the tool called name.
 func definesTool(name string) func(item json.RawMessage) bool {
 	return func(item json.RawMessage) bool {
-		var defined struct {
-			Type  string
-			Tools []struct{ Name string }
-		}
+		var defined struct{ Tools []struct{ Name string } }
 		kind := rawitem.FieldsOf(item).Type
 		if kind != rawitem.SearchOutputType && kind != rawitem.AdditionalToolsType || json.Unmarshal(item, &defined) != nil {
 			return false

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // answerIntake receives an answer and starts each call when its item is complete. If the answer breaks
@@ -204,10 +205,8 @@ func (a *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, err
 	if !isLocal || len(call.Input) <= tools.MaxInput {
 		return raw, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
 	var parts map[string]any
-	if err := decoder.Decode(&parts); err != nil {
+	if err := schema.Exactly(string(raw), &parts); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
 	shortened, err := rawitem.Encode(withoutInput(parts))

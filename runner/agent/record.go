@@ -73,8 +73,7 @@ func usageOf(f *model.Failure) *transcript.Usage {
 	if f.Usage.Total() == 0 {
 		return nil
 	}
-	usage := transcript.Usage(f.Usage)
-	return &usage
+	return new(transcript.Usage(f.Usage))
 }
 
 // Retried counts the usage of a failed request and records it, before the request is repeated after wait.

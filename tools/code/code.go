@@ -229,12 +229,7 @@ func (t *Tools) storeValues(values map[string]string) (refused []string) {
 	defer t.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		newBytes := t.storedBytes + len(value)
-		if old, exists := t.stored[key]; exists {
-			newBytes -= len(old)
-		} else {
-			newBytes += len(key)
-		}
+		newBytes := message.StoredBytes(t.stored, t.storedBytes, key, value)
 		if len(value) > message.LargestValue || newBytes > message.MaxStored {
 			refused = append(refused, key)
 			continue

@@ -12,15 +12,13 @@ import (
 type RequestedCommand struct {
 	Script string
 	Argv   []string
-	Patch  string // patch, if the command does nothing but apply one; then no command runs
-	Dir    string // folder for paths in Patch: absolute or relative to the working directory, or "" for that
 }
 
 // CommandsOf returns the commands that a call of a command tool would run. The error says why a call cannot be read.
 func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	t := &Tools{options: Options{limit: defaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]commandRequest, error){
-		execSpec.Name: t.execRequests, shellCommandSpec.Name: t.shellCommandRequests, shellFunction.Name: t.shellRequests, bashSpec.Name: t.bashRequests,
+		execSpec.Name: t.execRequests, shellCommandSpec.Name: t.shellLineRequests, shellFunction.Name: t.shellRequests, bashSpec.Name: t.shellLineRequests,
 	}[tool]
 	if !known {
 		return nil, fmt.Errorf("%s runs no commands", tool)
@@ -34,10 +32,9 @@ func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 		if len(request.argv) == 0 {
 			return nil, errors.New("it names no program")
 		}
-		patch, _ := patchOf(request.argv)
-		all[i] = RequestedCommand{Script: request.script, Argv: request.argv, Patch: patch.text, Dir: patch.from(request.workdir)}
-		if request.script != "" {
-			all[i].Argv = nil
+		all[i] = RequestedCommand{Script: request.script}
+		if request.script == "" {
+			all[i].Argv = request.argv
 		}
 	}
 	return all, nil

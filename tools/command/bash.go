@@ -22,21 +22,7 @@ var bashSpec = tools.Spec{
 }
 
 // Bash returns the command tool for models that know OpenCode.
-func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashRequests, t.runBash) }
-
-func (t *Tools) bashRequests(call tools.Call) ([]commandRequest, error) {
-	var a struct {
-		Command string  `json:"command"`
-		Timeout float64 `json:"timeout"`
-		Workdir string  `json:"workdir"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return nil, err
-	}
-	return []commandRequest{{
-		callID: call.ID, argv: t.shellArgv("", false, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.Timeout, defaultTimeout),
-	}}, nil
-}
+func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.shellLineRequests, t.runBash) }
 
 // runBash runs the single command of a call, and returns its output. If the exit code is not 0, it precedes the output
 // in a bash_metadata tag, with remarks on the failure.

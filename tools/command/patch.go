@@ -190,15 +190,10 @@ func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) 
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
-	result, err := t.options.Patch(ctx, p.from(dir), p.text)
+	if dir = filepath.Join(dir, p.dir); filepath.IsAbs(p.dir) {
+		dir = p.dir
+	}
+	result, err := t.options.Patch(ctx, dir, p.text)
 	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n"
 	return result, err
-}
-
-// from returns the folder for the patch's paths, if the command starts in dir.
-func (p patchCommand) from(dir string) string {
-	if filepath.IsAbs(p.dir) || dir == "" {
-		return p.dir
-	}
-	return filepath.Join(dir, p.dir)
 }

@@ -77,7 +77,7 @@ func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
 		t.tool(execSpec, t.execRequests, t.execCommand),
 		{Spec: stdinSpec, Run: tools.Decoded(t.writeStdin)},
-		t.tool(shellCommandSpec, t.shellCommandRequests, t.runShell),
+		t.tool(shellCommandSpec, t.shellLineRequests, t.runShell),
 		t.tool(shellSpec(t.options.Shell), t.shellRequests, t.runShell),
 	}
 }

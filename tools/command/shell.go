@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,24 +46,21 @@ func shellSpec(form tools.Form) tools.Spec {
 	return shellFunction
 }
 
-// commandPlace is a command's folder and time limit.
-type commandPlace struct {
-	Workdir   string  `json:"workdir"`
-	TimeoutMS float64 `json:"timeout_ms"`
-}
-
-// shellCommandRequests returns the single command of shell_command: a shell line.
-func (t *Tools) shellCommandRequests(call tools.Call) ([]commandRequest, error) {
+// shellLineRequests returns the single command of shell_command or bash: a shell line. The time limit is timeout_ms in
+// one and timeout in the other.
+func (t *Tools) shellLineRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
-		commandPlace
-		Command string `json:"command"`
-		Login   bool   `json:"login"`
+		Command   string  `json:"command"`
+		Workdir   string  `json:"workdir"`
+		TimeoutMS float64 `json:"timeout_ms"`
+		Timeout   float64 `json:"timeout"`
+		Login     bool    `json:"login"`
 	}
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
 	return []commandRequest{{
-		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout),
+		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(cmp.Or(a.TimeoutMS, a.Timeout), defaultTimeout),
 	}}, nil
 }
 
@@ -75,8 +73,9 @@ func (t *Tools) shellRequests(call tools.Call) ([]commandRequest, error) {
 		return t.localShellAction(call)
 	}
 	var a struct {
-		commandPlace
-		Command []string `json:"command"`
+		Command   []string `json:"command"`
+		Workdir   string   `json:"workdir"`
+		TimeoutMS float64  `json:"timeout_ms"`
 	}
 	if err := call.Arguments(&a); err != nil {
 		return nil, err

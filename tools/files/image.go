@@ -67,9 +67,6 @@ func (v viewImage) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > maxImage {
-		return nil, tooLarge(path)
-	}
 	data, err := io.ReadAll(io.LimitReader(file, maxImage+1))
 	switch {
 	case err != nil:
@@ -77,13 +74,9 @@ func (v viewImage) read(path string) ([]byte, error) {
 	case len(data) == 0:
 		return nil, refusal(path + " is empty")
 	case len(data) > maxImage:
-		return nil, tooLarge(path)
+		return nil, refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, maxImage>>20))
 	}
 	return data, nil
-}
-
-func tooLarge(path string) refusal {
-	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, maxImage>>20))
 }
 
 // imageResult returns a result with the image and a line that describes it. The transcript gets only the image's digest.

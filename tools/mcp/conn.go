@@ -143,27 +143,22 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	c.trackRequests(message)
 	out := outgoing{data: append(toServer(data), '\n'), done: make(chan error, 1)}
-	select {
-	case c.outgoing <- out:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.failed: // no answer would be read
-		return c.err
-	case <-c.closed:
-		return io.ErrClosedPipe
-	}
-	select {
-	case err := <-out.done:
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // the program has exited, and package attached has closed its input
-			return c.explainUnreadInput(ctx, err)
+	for unsent := c.outgoing; ; {
+		select {
+		case unsent <- out:
+			unsent = nil // wait for the result
+		case err := <-out.done:
+			if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // the program has exited, and package attached has closed its input
+				return c.explainUnreadInput(ctx, err)
+			}
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.failed: // no answer would be read
+			return c.err
+		case <-c.closed:
+			return io.ErrClosedPipe
 		}
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.failed: // no answer would be read
-		return c.err
-	case <-c.closed:
-		return io.ErrClosedPipe
 	}
 }
 

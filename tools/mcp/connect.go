@@ -178,12 +178,10 @@ func (s *Session) explainFailure(ctx context.Context, err error) *Error {
 	switch {
 	case isUnstarted && errors.Is(err, context.DeadlineExceeded):
 		e.Words = prefix + s.describeTimeout()
-	case isUnstarted && errors.Is(context.Cause(ctx), context.Canceled):
+	case (isUnstarted || isSilent) && errors.Is(context.Cause(ctx), context.Canceled):
 		e.Words = prefix + "was not waited for: the run was ended"
 	case isUnstarted:
 		e.Words = prefix + "could not be started: " + oneLine(err.Error())
-	case isSilent && errors.Is(context.Cause(ctx), context.Canceled):
-		e.Words = prefix + "was not waited for: the run was ended"
 	case isSilent && silent.invalidLine != "":
 		e.Reason = ReasonProtocol
 		e.Words = prefix + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), silent.invalidLine)

@@ -15,7 +15,6 @@ type Server struct {
 
 	StartTimeout time.Duration // for the start and all initial requests; 0 for a minute
 	CallTimeout  time.Duration // for one call; 0 for 2 minutes
-	Defer        bool          // a model gets the tools' descriptions only when it asks
 
 	// Start starts a new process that outlives ctx. It is called again if the first process does
 	// not know the newest revision.
@@ -42,10 +41,7 @@ type Process struct {
 }
 
 // Notice reports a change of a server that no call caused.
-type Notice struct {
-	Kind NoticeKind
-	Why  string // the reason of Ended
-}
+type Notice struct{ Kind NoticeKind }
 
 // NoticeKind is the kind of a notice.
 type NoticeKind string

@@ -89,7 +89,7 @@ func (s *Session) end(why error) {
 	s.endOnce.Do(func() {
 		s.endLifetime(why)
 		if !s.closing.Load() {
-			s.observe(Notice{Kind: Ended, Why: oneLine(why.Error())})
+			s.observe(Notice{Kind: Ended})
 		}
 	})
 }

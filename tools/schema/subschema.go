@@ -3,6 +3,7 @@ package schema
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -97,17 +98,8 @@ func ResolveReference(root any, reference string) (any, bool) {
 // parseIndex reads an index below n as RFC 6901 has it, without leading zeros, or gives -1: no place
 // has two names.
 func parseIndex(token string, n int) int {
-	i := 0
-	if token == "" || len(token) > 6 || token[0] == '0' && token != "0" {
-		return -1
-	}
-	for _, digit := range token {
-		if digit < '0' || digit > '9' {
-			return -1
-		}
-		i = i*10 + int(digit-'0')
-	}
-	if i >= n {
+	i, err := strconv.Atoi(token)
+	if err != nil || strconv.Itoa(i) != token || i >= n {
 		return -1
 	}
 	return i

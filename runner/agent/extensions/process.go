@@ -170,7 +170,7 @@ func (s *server) openLog() (log *os.File, err error) {
 // lastWords returns a sentence with the end of the server's standard error, or "". The user of DescribeAll
 // gets no log file.
 func (s *server) lastWords() string {
-	if lines := s.lastLines(); lines != "" {
+	if _, lines := s.lastLines(); lines != "" {
 		return " The last lines that it wrote are: " + lines + "."
 	}
 	return ""

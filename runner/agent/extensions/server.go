@@ -136,7 +136,7 @@ func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 func (srv *server) mcpServer() (mcp.Server, error) {
 	s := mcp.Server{
 		Name: srv.name, Tools: srv.Tools, Deny: srv.Deny, StartTimeout: time.Duration(srv.StartTimeout),
-		CallTimeout: time.Duration(srv.ToolTimeout), Defer: srv.Defer, Observe: srv.observe,
+		CallTimeout: time.Duration(srv.ToolTimeout), Observe: srv.observe,
 	}
 	if srv.URL == "" {
 		s.Start = srv.start
@@ -281,30 +281,28 @@ func (s *server) recordEnd() error {
 
 // seeLog returns a sentence that names the server's log file and quotes its last lines, or "".
 func (s *server) seeLog() string {
-	s.mu.Lock()
-	log := s.log
-	s.mu.Unlock()
-	if log == "" {
+	switch log, lines := s.lastLines(); {
+	case log == "":
 		return ""
-	}
-	if lines := s.lastLines(); lines != "" {
+	case lines == "":
+		return " See " + log + "."
+	default:
 		return " See " + log + ", whose last lines are: " + lines + "."
 	}
-	return " See " + log + "."
 }
 
-// lastLines returns the last lines of the server's log, joined and without a full stop, or "".
-func (s *server) lastLines() string {
+// lastLines returns the server's log, or "", and its last lines, joined and without a full stop.
+func (s *server) lastLines() (log, lines string) {
 	s.mu.Lock()
-	log := s.log
+	log = s.log
 	s.mu.Unlock()
-	lines, err := s.Record.LastLines(log)
-	if log == "" || err != nil || lines == "" {
-		return ""
+	text, err := s.Record.LastLines(log)
+	if log == "" || err != nil {
+		return log, ""
 	}
 	const most = 5
-	last := strings.Split(lines, "\n")
-	return strings.TrimSuffix(strings.Join(last[max(0, len(last)-most):], " / "), ".")
+	last := strings.Split(text, "\n")
+	return log, strings.TrimSuffix(strings.Join(last[max(0, len(last)-most):], " / "), ".")
 }
 
 // tool returns a tool of the server that can be called. A call may restart the server.

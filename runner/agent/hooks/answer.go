@@ -70,15 +70,12 @@ func (h Hook) applyRefusal(a *answer) {
 	}
 }
 
-// plainTextEvents lists the events at which plain text is context for the model.
-var plainTextEvents = []string{job.OnSessionStart, job.OnUserPrompt}
-
 // plainText returns the answer of a hook that did not print JSON. At a run's start the text is context for
 // the model. Elsewhere it is ignored, because Claude Code lets hooks print anything. Text that may hide a
 // decision, such as an object after a log line, is an error.
 func (h Hook) plainText(text string) (answer, error) {
 	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
-	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(plainTextEvents, h.On)
+	suspect, isContext := strings.Contains(text, "{") || begins(text), h.On == job.OnSessionStart || h.On == job.OnUserPrompt
 	if isContext { // context may quote code with braces, so only look at the beginnings of lines
 		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
 	}

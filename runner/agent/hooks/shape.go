@@ -1,11 +1,9 @@
 package hooks
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -18,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/dialect"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // document returns a hook's standard input, in Claude Code's format.
@@ -103,12 +102,7 @@ func objectOf(call tools.Call) map[string]any {
 // written.
 func parseObject(raw []byte) map[string]any {
 	var object map[string]any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&object) != nil {
-		return nil
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if !json.Valid(raw) || schema.Exactly(string(raw), &object) != nil {
 		return nil
 	}
 	return object

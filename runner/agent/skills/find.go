@@ -32,7 +32,7 @@ const (
 // Find returns the skills in folders of a base commit, which are relative to its root. If two skills have the
 // same name, the first one found wins. Find never follows links.
 func Find(base *gitops.Checkout, folders []string) (Found, error) {
-	s := search{base: base, folders: folders}
+	s := search{base: base}
 	for _, folder := range folders {
 		entry, err := base.BaseEntry(folder)
 		if err != nil {
@@ -52,7 +52,6 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 
 type search struct {
 	base          *gitops.Checkout
-	folders       []string
 	visited       int
 	found         Found
 	limitReported bool

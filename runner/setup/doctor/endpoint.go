@@ -355,7 +355,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 
 // userMessage returns a conversation with a user's message.
 func userMessage(text string) []json.RawMessage {
-	raw, err := rawitem.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
+	raw, err := rawitem.TextMessage("user", text)
 	if err != nil {
 		return nil
 	}

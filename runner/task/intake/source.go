@@ -76,12 +76,24 @@ func (s *Source) readTask(ctx context.Context, pull *forge.PullRequest) (Task, e
 	case s.Job.Task.Issue != "":
 		return s.readNamedIssue(ctx)
 	}
-	text, err := s.Prompt(ctx)
-	t := Task{Source: "prompt", Name: "prompt", Text: text}
-	if s.JobFile != "" {
+	t, text, err := s.promptTask(ctx)
+	t.Text = text
+	return t, err
+}
+
+// promptTask returns a task with its source, and the text of the job's own prompt.
+func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err error) {
+	t = Task{Source: "prompt", Name: "prompt"}
+	switch {
+	case s.Request != nil:
+		t = s.taskOfRequest()
+	case s.JobFile != "":
 		t.Source, t.Name = "job", "job "+s.JobFile
 	}
-	return t, err
+	if s.Job.Task.Prompt+s.Job.Task.PromptFile != "" {
+		prompt, err = s.Prompt(ctx)
+	}
+	return t, prompt, err
 }
 
 // keyAndBranch returns the task key and the branch. A job's own task has the job's key. A task from
@@ -123,18 +135,28 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 
 // readNamedIssue reads the issue that task.issue names. If the event is about the same issue, later texts do not count.
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
-	ref, err := form.ParseIssue(s.Job.Task.Issue)
+	ref, err := s.namedIssue(true)
 	if err != nil {
-		return Task{}, err // the job was checked
+		return Task{}, err
 	}
-	if s.Target.Name() == "" {
-		return Task{}, outcome.Stopf(outcome.InvalidInput, "no_repository",
-			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
-	}
-	ref.Repository = cmp.Or(ref.Repository, s.Target.Name())
 	t := Task{Source: "issue"}
 	if s.issueInEvent(ref) != nil {
 		t.AskedAt = s.Event.TimeOnIssue()
 	}
 	return s.readIssue(ctx, t, ref)
+}
+
+// namedIssue returns task.issue, in the target repository if it names none. needsTarget requires a target in any case.
+func (s *Source) namedIssue(needsTarget bool) (form.Issue, error) {
+	ref, err := form.ParseIssue(s.Job.Task.Issue)
+	if err != nil {
+		return ref, err // the job was checked
+	}
+	target := s.Target.Name()
+	ref.Repository = cmp.Or(ref.Repository, target)
+	if target == "" && (needsTarget || ref.Repository == "") {
+		return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
+	}
+	return ref, nil
 }

@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -73,7 +72,7 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	t, instructions, err := s.subjectTask(ctx)
+	t, instructions, err := s.promptTask(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -125,16 +124,7 @@ func (s *Source) subjectRef() (form.Issue, error) {
 	number := 0
 	switch e := s.Event; {
 	case s.Job.Task.Issue != "":
-		ref, err := form.ParseIssue(s.Job.Task.Issue)
-		if err != nil {
-			return ref, err // the job was checked
-		}
-		ref.Repository = cmp.Or(ref.Repository, s.Target.Name())
-		if ref.Repository == "" {
-			return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
-				"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
-		}
-		return ref, nil
+		return s.namedIssue(false)
 	case s.Request != nil:
 		number = s.Request.Number
 	case e.InActions && e.Event != nil:
@@ -148,21 +138,6 @@ func (s *Source) subjectRef() (form.Issue, error) {
 			"publish.as is %s, but no issue or pull request is named: start the job by an event of one, by workflow_dispatch with the input issue, or set task.issue.", s.Job.Publish.As)
 	}
 	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.requireRepository()
-}
-
-// subjectTask returns a task with its source, and the job's instructions.
-func (s *Source) subjectTask(ctx context.Context) (t Task, instructions string, err error) {
-	t = Task{Source: "prompt", Name: "prompt"}
-	switch {
-	case s.Request != nil:
-		t = s.taskOfRequest()
-	case s.JobFile != "":
-		t.Source, t.Name = "job", "job "+s.JobFile
-	}
-	if s.Job.Task.Prompt+s.Job.Task.PromptFile != "" {
-		instructions, err = s.Prompt(ctx)
-	}
-	return t, instructions, err
 }
 
 // subjectRequestTime returns the time of the request on the subject. The zero time means now.
@@ -227,7 +202,7 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", number), err)
 	}
-	own := byAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
+	own := IsByTokenAccount(ctx, s.Forge)
 	var parts []clean.Part
 	for _, c := range comments {
 		comment := forge.Comment{Author: c.Author}

@@ -168,12 +168,7 @@ func (s *script) loadStored(arguments []any) (any, error) {
 // storeValue stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
 func (s *script) storeValue(arguments []any) (any, error) {
 	key, value := argumentAs[string](arguments, 0), argumentAs[string](arguments, 1)
-	newBytes := s.storedBytes + len(value)
-	if old, exists := s.stored[key]; exists {
-		newBytes -= len(old)
-	} else {
-		newBytes += len(key)
-	}
+	newBytes := message.StoredBytes(s.stored, s.storedBytes, key, value)
 	switch {
 	case len(value) > message.LargestValue:
 		return fmt.Sprintf("the value has more than %d bytes as JSON", message.LargestValue), nil

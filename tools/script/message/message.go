@@ -27,6 +27,14 @@ const (
 	LargestValue = 64 << 10 // bytes of one of them
 )
 
+// StoredBytes returns the bytes of stored values after a value is set, given the bytes before.
+func StoredBytes(stored map[string]string, before int, key, value string) int {
+	if old, exists := stored[key]; exists {
+		return before - len(old) + len(value)
+	}
+	return before + len(key) + len(value)
+}
+
 // Order is a host's message to the engine: first the script, then results of calls.
 type Order struct {
 	Run     *Run      `json:"run,omitempty"`

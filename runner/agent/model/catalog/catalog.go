@@ -18,7 +18,7 @@ var catalogTSV string
 
 // entry is the table's row of a model at one provider. Unknown fields are zero.
 type entry struct {
-	provider, model        string
+	provider               string
 	context, input, output int64
 	price                  *price.List
 	reasoning, images      bool
@@ -57,7 +57,7 @@ func entryOf(columns, cells []string) (entry, error) {
 		row[name] = cells[i]
 	}
 	e := entry{
-		provider: row["provider"], model: row["model"],
+		provider:  row["provider"],
 		reasoning: row["reasoning"] == "yes", images: row["images"] == "yes", source: row["source"] + ", " + row["date"],
 	}
 	if row["efforts"] != "" {

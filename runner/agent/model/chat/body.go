@@ -108,7 +108,11 @@ func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	if s.Text != nil {
 		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
-	b.adaptTo(s.Quirks)
+	for _, q := range quirks {
+		if slices.Contains(s.Quirks, q.name) {
+			q.adapt(&b)
+		}
+	}
 	return rawitem.Encode(b)
 }
 

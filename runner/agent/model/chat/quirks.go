@@ -123,15 +123,6 @@ func quirkIn(message string, r model.Request) model.Quirk {
 	return ""
 }
 
-// adaptTo adapts a request to the quirks of an endpoint.
-func (b *chatBody) adaptTo(quirksOfEndpoint []model.Quirk) {
-	for _, q := range quirks {
-		if slices.Contains(quirksOfEndpoint, q.name) {
-			q.adapt(b)
-		}
-	}
-}
-
 func removeThoughts(b *chatBody) {
 	for i := range b.Messages {
 		b.Messages[i].Thought, b.Messages[i].Reasoning = "", ""

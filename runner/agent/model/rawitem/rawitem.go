@@ -69,10 +69,8 @@ func WithFields(item json.RawMessage, values map[string]any, without ...string) 
 		}
 		fields[name] = raw
 	}
-	for name := range fields {
-		if slices.Contains(without, name) {
-			delete(fields, name)
-		}
+	for _, name := range without {
+		delete(fields, name)
 	}
 	return Encode(fields)
 }
