@@ -202,11 +202,8 @@ func (o *Outputs) finishText(call Call, output string, printed *Printed, limit i
 
 // asPrinted converts a text to the form of a command's output, of which only the ends are held in memory.
 func (o *Outputs) asPrinted(call Call, text string) *Printed {
-	const piece = 64 << 10
 	c := o.Capture(call.ID)
-	for rest := text; rest != ""; rest = rest[min(piece, len(rest)):] {
-		_, _ = c.Write([]byte(rest[:min(piece, len(rest))])) // Capture.Write never fails
-	}
+	_, _ = io.Copy(c, struct{ io.Reader }{strings.NewReader(text)}) // in pieces; Capture.Write never fails
 	printed := c.Take()
 	printed.lines = strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	return printed

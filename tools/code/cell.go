@@ -162,16 +162,13 @@ func (c *scriptCell) redact(items []message.Item) {
 	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
 		return
 	}
-	const piece = 64 << 10
 	for i, item := range items {
 		if item.Kind != message.Text || c.calls.ctx.Err() != nil { // the output of a cancelled script is not needed
 			continue
 		}
 		var clean strings.Builder
 		stream := secrets.Stream{Redact: c.tools.options.Outputs.Redact, Put: func(text string) { clean.WriteString(text) }}
-		for rest := item.Value; rest != ""; rest = rest[min(piece, len(rest)):] {
-			_, _ = stream.Write([]byte(rest[:min(piece, len(rest))])) // it can't fail
-		}
+		_, _ = io.Copy(&stream, struct{ io.Reader }{strings.NewReader(item.Value)}) // in pieces; it can't fail
 		stream.Flush()
 		items[i].Value = clean.String()
 	}

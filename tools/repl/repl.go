@@ -88,8 +88,7 @@ func (r *Repl) Tools() []tools.Tool {
 func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop()
-	r.lost = false
+	r.stop(false)
 	return tools.Result{Output: "The kernel was ended. The next call of js_repl starts a new one, without bindings."}, nil
 }
 
@@ -106,8 +105,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.reset {
-		r.stop()
-		r.lost = false
+		r.stop(false)
 	}
 	remark, problem := r.ensureKernel()
 	if problem != "" {
@@ -119,8 +117,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.interruptedCalls.Go(tools.ScriptCallsOf(ctx).Wait)
 	result.Output = remark + result.Output
 	if unusable {
-		r.stop()
-		r.lost = false // this result tells the model
+		r.stop(false) // this result tells the model
 	}
 	return result, err
 }
@@ -130,8 +127,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 func (r *Repl) ensureKernel() (before, problem string) {
 	if r.kernel != nil && r.kernel.Exited() {
 		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.describeEnd())
-		r.stop()
-		r.lost = true
+		r.stop(true)
 	}
 	if r.kernel == nil {
 		if words := r.options.whyNoKernel(); words != "" {
@@ -150,12 +146,12 @@ func (r *Repl) ensureKernel() (before, problem string) {
 	return before, ""
 }
 
-// stop ends the kernel, if any, and waits.
-func (r *Repl) stop() {
+// stop ends the kernel, if any, and waits. lost means that the model does not know yet that its definitions are gone.
+func (r *Repl) stop(lost bool) {
 	if r.kernel != nil {
 		r.kernel.stop()
-		r.kernel = nil
 	}
+	r.kernel, r.lost = nil, lost
 }
 
 // Used reports whether the model has called this Repl or an earlier one.
@@ -173,5 +169,5 @@ func (r *Repl) Close() {
 	r.interruptedCalls.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop()
+	r.stop(false)
 }

@@ -136,11 +136,10 @@ func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, er
 		return "", false, nil
 	}
 	lastWords, ended = a.resumeFrom.State.Ended()
-	asked, more := a.Hooks.PendingStop()
-	hooksAccepted := asked && more == ""
-	if !ended || hooksAccepted {
+	if !ended {
 		return "", false, nil
 	}
+	asked, more := a.Hooks.PendingStop() // not accepted, or hadEnded would have returned
 	if !asked {
 		if more, err = a.askStop(ctx, lastWords); more == "" || err != nil {
 			return lastWords, true, err
