@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,9 +42,8 @@ func (s *Images) Add(ctx context.Context, file []byte) (words string, err error)
 
 // DescribeImage returns a description of an image for the model, and its digest for the transcript.
 func DescribeImage(p picture.Picture) (words string, digest map[string]any) {
-	sum := sha256.Sum256(p.Data)
 	words = fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
-	return words, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:])}
+	return words, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": fmt.Sprintf("%x", sha256.Sum256(p.Data))}
 }
 
 // AddURL adds the image in a data URL.

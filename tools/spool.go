@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -54,8 +53,7 @@ func (o *Outputs) fileName(callID string) string {
 		return '_'
 	}, callID)
 	if safe != callID || safe == "" || len(safe) > longest {
-		sum := sha256.Sum256([]byte(callID))
-		safe = safe[:min(len(safe), longest)] + "-" + hex.EncodeToString(sum[:4])
+		safe = fmt.Sprintf("%s-%.4x", safe[:min(len(safe), longest)], sha256.Sum256([]byte(callID)))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,9 +21,8 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	if r.Encoded, err = c.bodies.Encode(c.Model, *r); err != nil {
 		return err
 	}
-	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
-		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
+		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: fmt.Sprintf("%x", sha256.Sum256(r.Encoded)), Bytes: len(r.Encoded),
 		Input: rawitem.WithImageDigests(r.History[c.loggedItems:]), Internal: r.Settings.WordsOnly,
 	}
 	c.loggedItems = len(r.History)

@@ -292,11 +292,8 @@ func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 
 // WriteJSON writes a value as indented JSON.
 func (d *Directory) WriteJSON(name string, value any) error {
-	raw, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return d.Write(name, append(raw, '\n'))
+	_, err := d.WriteRecorded(name, value)
+	return err
 }
 
 // ReadJSON reads a file of WriteJSON into value. exists is false for a missing file.

@@ -28,6 +28,16 @@ func (d *Directory) ReadRecorded(name, sha256Sum, content string, value any) err
 	return nil
 }
 
+// WriteRecorded writes a value as WriteJSON does. It returns the digest for the transcript.
+func (d *Directory) WriteRecorded(name string, value any) (sha256Sum string, err error) {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
+	}
+	raw = append(raw, '\n')
+	return DigestOf(raw), d.Write(name, raw)
+}
+
 // DigestOf returns the SHA-256 of raw, in hex.
 func DigestOf(raw []byte) string {
 	digest := sha256.Sum256(raw)

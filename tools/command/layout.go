@@ -2,7 +2,6 @@ package command
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -94,8 +93,7 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 // chunkID returns an ID for the output. It is derived from the call's ID, not random, so that replays give equal
 // transcripts.
 func (p report) chunkID() string {
-	sum := sha256.Sum256([]byte(p.callID))
-	return hex.EncodeToString(sum[:3])
+	return fmt.Sprintf("%.3x", sha256.Sum256([]byte(p.callID)))
 }
 
 // awaitResult waits for the end of the command and returns its result. Output holds an explanation of a failure, if

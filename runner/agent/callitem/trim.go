@@ -3,6 +3,7 @@ package callitem
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
@@ -85,21 +86,10 @@ func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
 			answered[fields.CallID] = true
 		}
 	}
-	paired := make([]json.RawMessage, 0, len(items))
-	calledBefore := map[string]bool{}
-	for _, item := range items {
+	clear(called)
+	return slices.DeleteFunc(slices.Clone(items), func(item json.RawMessage) bool {
 		fields := rawitem.FieldsOf(item)
-		isPaired := true
-		if fields.IsCall() {
-			calledBefore[fields.CallID] = true
-			isPaired = answered[fields.CallID]
-		}
-		if fields.IsOutput() {
-			isPaired = answered[fields.CallID] && calledBefore[fields.CallID]
-		}
-		if isPaired {
-			paired = append(paired, item)
-		}
-	}
-	return paired
+		called[fields.CallID] = called[fields.CallID] || fields.IsCall()
+		return (fields.IsCall() || fields.IsOutput()) && !(called[fields.CallID] && answered[fields.CallID])
+	})
 }

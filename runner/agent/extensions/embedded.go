@@ -54,9 +54,6 @@ func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	if resumed {
 		return nil
 	}
-	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
-		return err
-	}
 	return rec.WriteJSON(embeddedFile, records)
 }
 

@@ -151,9 +151,6 @@ func (s *server) environment(base string) []string {
 
 // openLog creates the next unused log file for the server's standard error.
 func (s *server) openLog() (log *os.File, err error) {
-	if _, err := s.Record.MakeFolder(extensionsFolder); err != nil {
-		return nil, err
-	}
 	name := ""
 	for n := 1; name == "" || s.Record.Has(name); n++ {
 		name = fmt.Sprintf("%s/%s-%d.log", extensionsFolder, s.name, n)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -208,18 +207,11 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 	if s.liveSession() == nil {
 		return nil
 	}
-	raw, err := json.MarshalIndent(s.firstList, "", "  ")
+	digest, err := s.Record.WriteRecorded(s.listFile(), s.firstList)
 	if err != nil {
-		return fmt.Errorf("encode the tools of the server %s: %w", s.name, err)
-	}
-	raw = append(raw, '\n')
-	if _, err := s.Record.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
-	if err := s.Record.Write(s.listFile(), raw); err != nil {
-		return err
-	}
-	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: record.DigestOf(raw)}
+	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: digest}
 	for _, tool := range offered {
 		if tool.Server == s.name {
 			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, ServerName: tool.Tool, SHA256: tool.SHA256, UncheckedSchema: tool.Unchecked})

@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,11 +74,10 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 			return "", err
 		}
 		if content != nil {
-			fileSum := sha256.Sum256(content)
-			fmt.Fprintf(sum, "\n%d %x", i, fileSum)
+			fmt.Fprintf(sum, "\n%d %x", i, sha256.Sum256(content))
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }
 
 // fileOf returns the content of the file that a word of a hook's command line names, or nil if it names none.

@@ -3,7 +3,6 @@ package lessons
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -19,8 +18,7 @@ import (
 
 // LessonID returns the ID of a proposed lesson. It depends on the claim alone, so that a claim is stored only once.
 func LessonID(claim string) string {
-	sum := sha256.Sum256([]byte(claim))
-	return "l-" + hex.EncodeToString(sum[:4])
+	return fmt.Sprintf("l-%.4x", sha256.Sum256([]byte(claim)))
 }
 
 const fileHead = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"

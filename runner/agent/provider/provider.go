@@ -168,7 +168,7 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	if err := setCredentials(&endpoint, m, env, rec.AddSecret); err != nil {
 		return Model{}, err
 	}
-	api, err := newClient(m.Wire, endpoint)
+	api, err := NewClient(m.Wire, endpoint)
 	if err != nil {
 		return Model{}, err
 	}
@@ -222,7 +222,7 @@ func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
 		all = append(all, err)
 	}
-	if _, err := newClient(j.Model.Wire, endpoint); err != nil {
+	if _, err := NewClient(j.Model.Wire, endpoint); err != nil {
 		all = append(all, err)
 	}
 	return all
@@ -245,8 +245,8 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 	return nil
 }
 
-// newClient returns a client for the API that wire names: "chat" or Responses.
-func newClient(wire string, e model.Endpoint) (api model.Responder, err error) {
+// NewClient returns a client for the API that wire names: "chat" or Responses.
+func NewClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
 		api, err = chat.New(e)
 	} else {

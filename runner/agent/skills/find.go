@@ -1,8 +1,6 @@
 package skills
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // fileName is the name of a skill's file. Its case matters.
@@ -71,18 +70,19 @@ func (s *search) skip(path, format string, args ...any) {
 
 // atLimit reports whether the search has reached a limit. The first time it adds a problem about path.
 func (s *search) atLimit(path string) bool {
-	message := ""
+	limit := ""
 	switch {
 	case s.visited >= maxFolders:
-		message = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", maxFolders)
+		limit = fmt.Sprintf("%d folders", maxFolders)
 	case len(s.found.Skills) >= maxSkills:
-		message = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", maxSkills)
+		limit = fmt.Sprintf("%d skills", maxSkills)
 	}
-	if message != "" && !s.limitReported {
+	if limit != "" && !s.limitReported {
 		s.limitReported = true
+		message := "and what comes after it is not looked at: there are more than " + limit
 		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(path, 1_000), Message: message, Skipped: true}) // even beyond maxProblems
 	}
-	return message != ""
+	return limit != ""
 }
 
 // addFolder adds the skill in a folder. If the folder has none, it searches the folders below.
@@ -143,8 +143,7 @@ func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	for _, remark := range remarks {
 		s.addProblem(Problem{Path: name, Message: remark})
 	}
-	digest := sha256.Sum256(raw)
-	skill.Path, skill.SHA256, skill.Bytes = name, hex.EncodeToString(digest[:]), len(raw)
+	skill.Path, skill.SHA256, skill.Bytes = name, record.DigestOf(raw), len(raw)
 	if err := s.listFiles(&skill, dir, "", 0); err != nil {
 		return err
 	}

@@ -1,9 +1,6 @@
 package skills
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -37,15 +34,11 @@ func (o Offer) Write(rec *record.Record) error {
 	if len(o.Skills) == 0 {
 		return nil
 	}
-	raw, err := json.MarshalIndent(o, "", "  ")
+	digest, err := rec.WriteRecorded(skillsFile, o)
 	if err != nil {
-		return fmt.Errorf("encode the skills: %w", err)
-	}
-	raw = append(raw, '\n')
-	if err := rec.Write(skillsFile, raw); err != nil {
 		return err
 	}
-	event := transcript.Skills{File: skillsFile, SHA256: record.DigestOf(raw)}
+	event := transcript.Skills{File: skillsFile, SHA256: digest}
 	for _, s := range o.Skills {
 		event.Skills = append(event.Skills, transcript.Skill{Name: s.Name, Path: s.Path, SHA256: s.SHA256, Bytes: s.Bytes})
 	}

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"crypto/sha1" // by which git names files
-	"encoding/hex"
 	"fmt"
 	"io"
 
@@ -68,5 +67,5 @@ func (v *treeView) fileID(path string) (string, error) {
 	if _, err := io.Copy(sum, io.LimitReader(f, maxHashedBytes)); err != nil {
 		return "", fmt.Errorf("read %q: %w", path, err)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }

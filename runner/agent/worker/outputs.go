@@ -2,7 +2,7 @@ package worker
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"io"
 	"path"
 
@@ -19,8 +19,7 @@ const maxHookOutputBytes = 1 << 20
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
-		sum := sha256.Sum256([]byte(a.Child.ID))
-		o.NamePrefix = hex.EncodeToString(sum[:4]) + "-"
+		o.NamePrefix = fmt.Sprintf("%.4x-", sha256.Sum256([]byte(a.Child.ID)))
 	}
 	place := func(name string) string { return name }
 	if a.Hooks.HasOutputHooks() {

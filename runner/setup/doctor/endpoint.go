@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
-	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 )
 
@@ -113,11 +113,7 @@ func (t *trials) proposeSettings(p *sandboxcommand.Prepared, configuredQuirks in
 // useWire makes the client of a wire.
 func (t *trials) useWire(wire string) (err error) {
 	t.wire = wire
-	if wire == "chat" {
-		t.api, err = chat.New(t.at)
-		return err
-	}
-	t.api, err = responses.New(t.at)
+	t.api, err = provider.NewClient(wire, t.at)
 	return err
 }
 
@@ -299,14 +295,13 @@ func withOutputs(answer []json.RawMessage) ([]json.RawMessage, error) {
 	var ids rawitem.CallIDs
 	items := slices.Clone(answer)
 	for i, raw := range items {
-		if len(callsOf(&model.Response{Output: items[i : i+1]})) == 0 {
+		if rawitem.FieldsOf(raw).Type != "function_call" {
 			continue
 		}
-		call, err := ids.MakeUnique(raw, 0, i)
-		if err != nil {
+		var err error
+		if items[i], err = ids.MakeUnique(raw, 0, i); err != nil {
 			return nil, err
 		}
-		items[i] = call
 	}
 	for _, id := range callsOf(&model.Response{Output: items}) {
 		output, err := rawitem.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
@@ -324,12 +319,8 @@ func callsOf(answer *model.Response) (ids []string) {
 		return nil
 	}
 	for _, raw := range answer.Output {
-		var item struct {
-			Type string `json:"type"`
-			ID   string `json:"call_id"`
-		}
-		if json.Unmarshal(raw, &item) == nil && item.Type == "function_call" {
-			ids = append(ids, item.ID)
+		if item := rawitem.FieldsOf(raw); item.Type == "function_call" {
+			ids = append(ids, item.CallID)
 		}
 	}
 	return ids

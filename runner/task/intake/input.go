@@ -3,7 +3,6 @@ package intake
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -36,8 +35,7 @@ func (i *taskInput) digest() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode the task's input: %w", err)
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:]), nil
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
 // addInput returns the task with the cleaned texts of an input. It warns about removed hidden

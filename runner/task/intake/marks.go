@@ -2,7 +2,6 @@ package intake
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -57,8 +56,7 @@ const feedbackStart = "<!-- agent-ci: feedback "
 // FeedbackMark returns the first line of a run's feedback on an issue or pull request, in a review
 // or a comment. input identifies the text it was given on.
 func FeedbackMark(key, input, run string) string {
-	sum := sha256.Sum256([]byte(key)) // a key may contain the end of an HTML comment
-	return feedbackStart + hex.EncodeToString(sum[:4]) + " " + input + " " + run + " -->\n"
+	return fmt.Sprintf("%s%.4x %s %s -->\n", feedbackStart, sha256.Sum256([]byte(key)), input, run) // a key may contain the end of an HTML comment
 }
 
 // FeedbackOf reports whether text is feedback of the task, and returns the marked input and run.

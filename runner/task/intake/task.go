@@ -2,7 +2,7 @@ package intake
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
@@ -84,9 +84,8 @@ func ModeOf(pull *forge.PullRequest) Mode {
 
 // TranscriptEvent is the task for the transcript, as the model gets it.
 func (t Task) TranscriptEvent() transcript.Task {
-	sum := sha256.Sum256([]byte(t.Text))
 	event := transcript.Task{
-		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
+		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text))),
 		InputDigest: t.InputDigest, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.transcriptEvent(), Repair: t.Repair.transcriptEvent(),
 	}
 	if t.Issue != nil {

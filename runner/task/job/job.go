@@ -2,7 +2,6 @@ package job
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -290,8 +289,7 @@ func (j *Job) Key(prompt string) string {
 	if issue, err := form.ParseIssue(j.Task.Issue); err == nil {
 		return fmt.Sprintf("issue-%d", issue.Number)
 	}
-	sum := sha256.Sum256([]byte(prompt))
-	return "prompt-" + hex.EncodeToString(sum[:4])
+	return fmt.Sprintf("prompt-%.4x", sha256.Sum256([]byte(prompt)))
 }
 
 // Duration is a length of time, written as text: "90s", "10m", "1h30m".

@@ -175,9 +175,6 @@ type chatAnswer struct {
 	tier          exchange.Tier
 }
 
-// Event takes a chunk of the stream.
-func (a *chatAnswer) Event(data []byte) (*model.Response, error) { return nil, a.addChunk(data) }
-
 // CompletedBy reports whether a chunk can be the last one of the answer.
 func (a *chatAnswer) CompletedBy(data []byte) bool {
 	var chunk chatChunk
@@ -205,7 +202,7 @@ func (a *chatAnswer) truncated() bool {
 
 // Whole returns the answer that came in one piece.
 func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
-	if err := a.addChunk(raw); err != nil {
+	if _, err := a.Event(raw); err != nil {
 		return nil, err
 	}
 	if a.finishReason == "" {
@@ -214,27 +211,26 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	return a.response()
 }
 
-// addChunk adds a chunk of the stream.
-func (a *chatAnswer) addChunk(data []byte) error {
+// Event takes a chunk of the stream.
+func (a *chatAnswer) Event(data []byte) (*model.Response, error) {
 	if a.bytes += len(data); a.bytes > exchange.MaxAnswerBytes {
-		return exchange.Malformed("the answer is too long", nil, data)
+		return nil, exchange.Malformed("the answer is too long", nil, data)
 	}
 	var chunk chatChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return exchange.Malformed("a chunk is not what the API describes", err, data)
+		return nil, exchange.Malformed("a chunk is not what the API describes", err, data)
 	}
 	if chunk.Error != nil {
-		return chunk.Error.Failure(0)
+		return nil, chunk.Error.Failure(0)
 	}
 	a.id, a.usage, a.tier = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage), cmp.Or(chunk.ServiceTier, a.tier)
-	if len(chunk.Choices) == 0 {
-		return nil
+	if len(chunk.Choices) > 0 {
+		choice := chunk.Choices[0]
+		a.finishReason = cmp.Or(choice.Finish, a.finishReason)
+		a.addDelta(choice.Delta)
+		a.addDelta(a.withoutReceived(choice.Message))
 	}
-	choice := chunk.Choices[0]
-	a.finishReason = cmp.Or(choice.Finish, a.finishReason)
-	a.addDelta(choice.Delta)
-	a.addDelta(a.withoutReceived(choice.Message))
-	return nil
+	return nil, nil
 }
 
 // withoutReceived returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the

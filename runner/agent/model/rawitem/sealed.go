@@ -3,6 +3,7 @@ package rawitem
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // IsBareReasoning reports whether an item is only the id of reasoning that the provider did not keep.
@@ -17,19 +18,7 @@ func IsBareReasoning(raw json.RawMessage) bool {
 // WithoutBareReasoning returns the items sent to an endpoint: without reasoning given by its id only, since the
 // endpoint stores nothing.
 func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
-	for i, raw := range items {
-		if !IsBareReasoning(raw) {
-			continue
-		}
-		others := append(make([]json.RawMessage, 0, len(items)), items[:i]...)
-		for _, raw := range items[i+1:] {
-			if !IsBareReasoning(raw) {
-				others = append(others, raw)
-			}
-		}
-		return others
-	}
-	return items
+	return slices.DeleteFunc(slices.Clone(items), IsBareReasoning)
 }
 
 // mayLinkReasoning reports whether the provider may link an item to reasoning by the item's id.

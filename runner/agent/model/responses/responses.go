@@ -30,14 +30,6 @@ type Client struct {
 
 // New makes a client. It does not connect.
 func New(e model.Endpoint) (*Client, error) {
-	options, err := options(e)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{service: responses.NewResponseService(options...), idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit), usesKeyExchange: e.Workload != nil}, nil
-}
-
-func options(e model.Endpoint) ([]option.RequestOption, error) {
 	base, err := e.Base()
 	if err != nil {
 		return nil, err
@@ -60,7 +52,7 @@ func options(e model.Endpoint) ([]option.RequestOption, error) {
 	for name, value := range e.Headers {
 		options = append(options, option.WithHeader(name, value))
 	}
-	return options, nil
+	return &Client{service: responses.NewResponseService(options...), idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit), usesKeyExchange: e.Workload != nil}, nil
 }
 
 // rewriteRefusals rewrites refusals worded in a way openai-go can't read.
@@ -97,13 +89,10 @@ func (c *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err
 // have expired early, and the next exchange gives another.
 func (c *Client) sendWithFreshKey(send func() error) error {
 	err := send()
-	if err == nil {
-		return nil
+	if err != nil && c.usesKeyExchange && exchange.FailureOf(err).Kind == model.Unauthorized {
+		err = send()
 	}
-	if failure := exchange.FailureOf(err); !c.usesKeyExchange || failure.Kind != model.Unauthorized {
-		return failure
-	}
-	if err = send(); err != nil {
+	if err != nil {
 		return exchange.FailureOf(err)
 	}
 	return nil

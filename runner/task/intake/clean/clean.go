@@ -3,7 +3,6 @@ package clean
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode"
@@ -235,8 +234,7 @@ var partMark = lazyregexp.New(`(?i)</?(?:task|issue|pull_request|question|commen
 func wrapParts(parts []Part) string {
 	var all []string
 	for _, p := range parts {
-		sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Author + "\x00" + p.Text))
-		id := hex.EncodeToString(sum[:8])
+		id := fmt.Sprintf("%.8x", sha256.Sum256([]byte(p.Kind+"\x00"+p.Author+"\x00"+p.Text)))
 		all = append(all, fmt.Sprintf("<%s id=%q by=%q>\n%s\n</%s id=%q>", p.Kind, id, p.Author, p.Text, p.Kind, id))
 	}
 	return strings.Join(all, "\n\n")
