@@ -41,14 +41,16 @@ type syscallInfo struct {
 // Of ptrace(2) and wait(2), which the package unix does not have.
 const (
 	getSyscallInfo = 0x420e
-	onEntry        = 1
+	atFilter       = 3
 	ofThisThread   = 0x20000000 // __WNOTHREAD: other tests wait for their own programs
 )
 
-// run starts a program and waits until it and all that it has started are gone. It reports whether the
-// program ended by itself.
+// run starts a program by stepper and waits until it and all that it has started are gone. It reports whether
+// the program ended by itself.
 func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 	t.Helper()
+	cmd.Path = must(programs.stepper())(t)
+	cmd.Args = append([]string{"stepper"}, cmd.Args...)
 	runtime.LockOSThread() // the only one that may trace
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
@@ -76,9 +78,9 @@ func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 		signal := status.StopSignal()
 		switch {
 		case pid == program && !known[pid]:
-			err = syscall.PtraceSetOptions(pid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_TRACEFORK|unix.PTRACE_O_TRACEVFORK|unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_EXITKILL)
+			err = syscall.PtraceSetOptions(pid, unix.PTRACE_O_TRACESECCOMP|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_TRACEFORK|unix.PTRACE_O_TRACEVFORK|unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_EXITKILL)
 			signal = 0
-		case signal == syscall.SIGTRAP|0x80:
+		case status.TrapCause() == unix.PTRACE_EVENT_SECCOMP:
 			s.syscall(pid, program)
 			signal = 0
 		case status.TrapCause() > 0, signal == syscall.SIGSTOP && !known[pid]:
@@ -86,7 +88,7 @@ func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 		}
 		known[pid] = true
 		if err == nil {
-			err = syscall.PtraceSyscall(pid, int(signal))
+			err = syscall.PtraceCont(pid, int(signal))
 		}
 		if err != nil && !errors.Is(err, syscall.ESRCH) { // it was killed meanwhile
 			t.Fatal(err)
@@ -98,7 +100,7 @@ func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 func (s *steps) syscall(pid, program int) {
 	var info syscallInfo
 	_, _, failed := syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(pid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
-	if failed != 0 || info.Op != onEntry || s.killed {
+	if failed != 0 || info.Op != atFilter || s.killed {
 		return
 	}
 	name, path := s.changes(pid, info)
@@ -184,6 +186,7 @@ func textOf(pid int, at uint64) string {
 // which is on another branch than the run's base: nothing of the user's is lost, and the run goes on to the
 // end that an undisturbed one has. It is some steps, spread over all, without AGENT_CI_KILLS=100.
 func TestKilledWhileLandingOnMovedBase(t *testing.T) {
+	t.Parallel()
 	for mode, branch := range map[string]string{"local": "agent-ci/task", "none": "HEAD"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newKillWorld(t)
@@ -235,8 +238,9 @@ turns:
 
 // TestKilledWhileOnlyTheBranchMoves kills a run at each step in which it moves its branch in a checkout that
 // another run uses. Resuming it and a new run both end as if nothing had happened, and no lock stays. Without
-// AGENT_CI_KILLS=100 it is every third step.
+// AGENT_CI_KILLS=100 it is every third step, and one of both in turn.
 func TestKilledWhileOnlyTheBranchMoves(t *testing.T) {
+	t.Parallel()
 	w := newKillWorld(t)
 	w.write("change.yml", `version: 1
 turns:
@@ -256,8 +260,12 @@ turns:
 		t.Fatalf("the undisturbed run ended in %s", text)
 	}
 	t.Logf("%d steps:\n%s", len(whole.made), strings.Join(whole.made, "\n"))
-	for n := 0; n < len(whole.made); n += every(3) {
+	each := every(3)
+	for n := 0; n < len(whole.made); n += each {
 		for _, again := range []bool{false, true} {
+			if each > 1 && again != (n%2 == 1) {
+				continue
+			}
 			repo, out := w.onAnotherBranch(fmt.Sprintf("repo%d-%t", n, again)), fmt.Sprintf("run%d-%t", n, again)
 			s, text, ended := runAside(n, repo, out)
 			if ended || !s.killed {

@@ -14,12 +14,13 @@ import (
 
 // programs are the programs of this module that tests start, built once each.
 var programs = struct {
-	keeper, client, toolserver, intruder func() (string, error)
+	keeper, client, toolserver, intruder, stepper func() (string, error)
 }{
 	keeper:     once("keeper", "./testdata/keeper"),
 	client:     once("client", "./testdata/client"),
 	toolserver: once("toolserver", "./testdata/toolserver"),
 	intruder:   once("intruder", "../../policy/sandbox/sandboxtest/intruder"),
+	stepper:    once("stepper", "./testdata/stepper"),
 }
 
 func once(name, source string) func() (string, error) {
