@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// ciCheck is a check as projects have it. Where git alone is asked, it has the commands of git that the
-// tool runs.
+// ciCheck is what a check of projects asks. Those whose names begin with "red" fail in the CI of the change.
 type ciCheck struct{ name, run string }
 
-// ciQuestions are what such checks ask without changing the tree. One check asks all of them. Those whose
-// names begin with "red" fail in the CI of the change.
+// ciQuestions are those that do not change the tree. Where git alone is asked, they have the commands of git
+// that the tool runs.
 var ciQuestions = []ciCheck{
 	{"fresh checkout by diff-index", `git diff-index --quiet HEAD --`},
 	{"version by describe", `git describe --tags | grep -E '^v1\.0-[0-9]+-g[0-9a-f]+$'`},
@@ -30,7 +29,7 @@ var ciQuestions = []ciCheck{
 	{"red: commitlint of another type", `git log --format=%s origin/main..HEAD | grep -E '^docs: '`},
 	{"changelog since the release", `git log --format=%s v1.0..HEAD | grep 'feat: '`},
 	{"licence headers", `for f in $(git ls-files '*.txt'); do grep -q SPDX $f || exit 1; done`},
-	{"red: licence headers of scripts", `for f in $(git ls-files '*.sh'); do grep -q SPDX $f || exit 1; done`},
+	{"licence headers of scripts", `for f in $(git ls-files '*.sh'); do grep -q SPDX $f || exit 1; done`},
 	{"branch name", `git rev-parse --abbrev-ref HEAD | grep -x agent-ci/ci`},
 	{"archive", `git archive HEAD | tar -tf - | grep -x made.txt`},
 	{"old version of a file", `git show origin/main:src.txt | grep base`},
@@ -40,7 +39,7 @@ var ciQuestions = []ciCheck{
 	{"no credential", `! git config --list | grep hunter22`},
 }
 
-// ciChecks are checks that change their tree. Those whose names begin with "red" are red in the CI of the change.
+// ciChecks are those that change the tree.
 var ciChecks = []ciCheck{
 	{"generated code by status", `sh gen.sh && test -z "$(git status --porcelain)"`},
 	{"generated code by the index", `sh gen.sh && git add -A && git diff --cached --exit-code`},
@@ -70,7 +69,7 @@ func TestChecksAgreeWithCI(t *testing.T) {
 		more    []ciCheck
 	}{
 		{
-			name: "plain with hooks", overlay: true, setup: "git config core.hooksPath .husky",
+			name: "plain with hooks", clone: []string{"--recurse-submodules"}, overlay: true, setup: "git config core.hooksPath .husky",
 			more: []ciCheck{
 				{"husky", `test "$(git config core.hooksPath)" = .husky && git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && test -e hook-ran.log`},
 			},
@@ -121,8 +120,8 @@ func TestChecksAgreeWithCI(t *testing.T) {
 			if kind.make != nil {
 				checkout = kind.make(&w, checkout, filepath.Join(w.dir, "linked"))
 			}
-			checks := append([]ciCheck{{"questions", inOneCheck(ciQuestions)}}, append(slices.Clone(ciChecks), kind.more...)...)
-			got := w.runChecks(checkout, kind.setup, checks)
+			checks := slices.Concat(ciQuestions, kind.more, ciChecks)
+			log := w.runCheck(checkout, kind.setup, inOneCheck(checks))
 
 			ci := filepath.Join(w.dir, "ci")
 			w.git(w.dir, append(append([]string{"-c", "protocol.file.allow=always", "clone", "--quiet", "--branch", "agent-ci/ci"}, kind.clone...), "file://"+origin, ci)...)
@@ -133,42 +132,30 @@ func TestChecksAgreeWithCI(t *testing.T) {
 			if kind.inCI != nil {
 				kind.inCI(&w, ci)
 			}
-			plain := kind.setup == "" && kind.clone == nil
-			for i, check := range checks {
-				want, output := w.inCI(ci, fmt.Sprintf("%s-%d", ci, i), kind.setup, check.run)
-				log, err := os.ReadFile(filepath.Join(w.dir, "run", got[check.name].Log))
-				if err != nil {
-					t.Error(err)
+			output := w.inCI(ci, kind.setup+"\n"+inOneCheck(checks))
+			here, there := answersIn(log), answersIn(output)
+			for _, check := range checks {
+				if here[check.name] == "" || here[check.name] != there[check.name] {
+					t.Errorf("%s is %q, in CI %q\n%s\nin CI:\n%s", check.name, here[check.name], there[check.name], log, output)
 				}
-				if got[check.name].After != want {
-					t.Errorf("%s is %s, in CI %s\n%s\nin CI:\n%s", check.name, got[check.name].After, want, log, output)
-				}
-				if plain && strings.HasPrefix(check.name, "red") != (want == "red") {
-					t.Errorf("%s is %s in CI: the test is wrong\n%s", check.name, want, output)
-				}
-				if i > 0 {
-					continue
-				}
-				here, there := answersIn(string(log)), answersIn(output)
-				for _, q := range ciQuestions {
-					if here[q.name] == "" || here[q.name] != there[q.name] {
-						t.Errorf("%s is %q, in CI %q\n%s\nin CI:\n%s", q.name, here[q.name], there[q.name], log, output)
-					}
-					if plain && strings.HasPrefix(q.name, "red") != (there[q.name] == "red") {
-						t.Errorf("%s is %s in CI: the test is wrong\n%s", q.name, there[q.name], output)
-					}
+				if kind.overlay && strings.HasPrefix(check.name, "red") != (there[check.name] == "red") {
+					t.Errorf("%s is %s in CI: the test is wrong\n%s", check.name, there[check.name], output)
 				}
 			}
 		})
 	}
 }
 
-// inOneCheck is a command that asks all questions, each as a check of its own would.
-func inOneCheck(questions []ciCheck) string {
+// inOneCheck is a command that asks all, each as a check of its own would: what one changes is put back before
+// the next one, but for what setup made. The base is asked nothing.
+func inOneCheck(checks []ciCheck) string {
 	var all strings.Builder
-	all.WriteString("set +e\n")
-	for _, q := range questions {
-		fmt.Fprintf(&all, "(set -e\n%s\n)\ntest $? = 0 && echo '= green: %s' || echo '= red: %s'\n", q.run, q.name, q.name)
+	all.WriteString("test -e made.txt || exit 0\nset -e\nbegin=$(git rev-parse HEAD)\n")
+	for _, check := range checks {
+		fmt.Fprintf(&all, "set +e\n(set -e\n%s\n)\ntest $? = 0 && echo '= green: %[2]s' || echo '= red: %[2]s'\nset -e\n", check.run, check.name)
+		if !slices.Contains(ciQuestions, check) {
+			all.WriteString("git reset --quiet --hard $begin\ngit clean --quiet -fd --exclude=of-setup.txt\n")
+		}
 	}
 	return all.String()
 }
@@ -256,56 +243,40 @@ func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	return origin
 }
 
-// ciRow is what result.json tells of a check.
-type ciRow struct{ Name, Before, After, Log string }
-
-// runChecks runs checks on a change of src.txt, made.txt and what is generated of them, and publishes that.
-func (w *workshop) runChecks(checkout, setup string, checks []ciCheck) map[string]ciRow {
+// runCheck runs a check on a change of src.txt, made.txt and what is generated of them, publishes that, and
+// returns what the check printed.
+func (w *workshop) runCheck(checkout, setup, check string) string {
 	w.t.Helper()
 	job := map[string]any{
 		"version": 1, "name": "ci", "task": map[string]any{"prompt": "Change it."}, "on_verify_failed": "draft", "verify_attempts": 0,
-		"pull_request": map[string]any{"title": "feat: greet"},
+		"pull_request": map[string]any{"title": "feat: greet"}, "verify": []any{map[string]any{"name": "all", "run": check, "rerun": 0}},
 	}
-	var verify []map[string]any
-	for _, c := range checks {
-		verify = append(verify, map[string]any{"name": c.name, "run": c.run, "rerun": 0})
-	}
-	job["verify"] = verify
 	if setup != "" {
 		job["setup"] = []map[string]any{{"run": setup}}
 	}
 	w.write("job.yml", asJSON(w.t, job))
 	w.write("session.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo changed >> src.txt; echo SPDX > made.txt; sh gen.sh; test ! -e big.bin || echo changed >> big.bin'}}]\n  - output: [{say: Done.}]\n")
-	out := filepath.Join(w.dir, "run")
-	cmd := exec.Command(binary, "run", filepath.Join(w.dir, "job.yml"), "--repo", checkout, "--replay", filepath.Join(w.dir, "session.yml"), "--out", out, "--publish", "local")
-	cmd.Env = w.env
-	said, err := cmd.CombinedOutput()
-	var result struct{ Verify []ciRow }
-	readJSON(w.t, filepath.Join(out, "result.json"), &result)
-	rows := map[string]ciRow{}
-	for _, row := range result.Verify {
-		rows[row.Name] = row
-	}
-	if len(rows) != len(checks) {
+	said, err := w.agent("run", "job.yml", "--repo", checkout, "--replay", "session.yml", "--out", "run", "--publish", "local")
+	var result struct{ Verify []struct{ After, Log string } }
+	readJSON(w.t, filepath.Join(w.dir, "run", "result.json"), &result)
+	if len(result.Verify) != 1 {
 		w.t.Fatalf("%v\n%s", err, said)
 	}
-	return rows
+	log := read(w.t, filepath.Join(w.dir, "run", result.Verify[0].Log))
+	if result.Verify[0].After != "green" {
+		w.t.Errorf("the check is %s: %v\n%s\n%s", result.Verify[0].After, err, said, log)
+	}
+	return log
 }
 
-// inCI runs a check in a copy of a clone, after setup.
-func (w *workshop) inCI(clone, copied, setup, run string) (state, output string) {
+// inCI runs a script in a clone as a step of CI does.
+func (w *workshop) inCI(clone, script string) string {
 	w.t.Helper()
-	if out, err := exec.Command("cp", "-a", clone, copied).CombinedOutput(); err != nil {
-		w.t.Fatalf("%v: %s", err, out)
+	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = clone, w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Errorf("in CI: %v\n%s", err, out)
 	}
-	w.git(copied, "update-index", "-q", "--refresh") // its files are newer than the index says
-	for _, script := range []string{setup, run} {
-		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
-		cmd.Dir, cmd.Env = copied, w.env
-		out, err := cmd.CombinedOutput()
-		if output += string(out); err != nil {
-			return "red", output
-		}
-	}
-	return "green", output
+	return string(out)
 }
