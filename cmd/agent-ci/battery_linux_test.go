@@ -111,7 +111,9 @@ func TestCachesStayUnpoisoned(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		for name, user := range sandboxtest.Users(t) {
 			for _, runs := range []string{"run", "home"} {
-				if there := tier + "/" + name; !everything() && there != "full/nobody" && there != "full/user" && runs == "run" {
+				switch there := tier + "/" + name + "/" + runs; {
+				case everything(), there == "full/nobody/run", there == "full/user/run", there == "full/root/home", there == "namespaces/nobody/home", there == "namespaces/user/home":
+				default:
 					continue
 				}
 				t.Run(tier+"/"+name+"/"+runs, func(t *testing.T) {

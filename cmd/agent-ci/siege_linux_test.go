@@ -95,7 +95,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	world := must(attempts.NewWorld(base))(t)
 	s := &siege{tier: tier, user: user, world: world, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey, lazyGC,
 		"GIT_AUTHOR_NAME=Script", "GIT_AUTHOR_EMAIL=script@example.invalid", "GIT_COMMITTER_NAME=Script", "GIT_COMMITTER_EMAIL=script@example.invalid",
 	}}}
 	s.checkout()
