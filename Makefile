@@ -13,7 +13,7 @@ BATTERY  = ^TestNothingGetsOutOfARun$$|^TestCachesStayUnpoisoned$$|^TestLandlock
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun)?$$|^TestOverlayChanges|^TestSoak$$
-SLOW   := $(SLOW)|^TestLayerChangesMatchCopy$$|^TestRebaseAsGit$$|^TestRunsOrdinaryTools$$|^TestToolchains
+SLOW   := $(SLOW)|^TestLayerChangesMatchCopy$$|^TestListCoversStartedPrograms$$|^TestRebaseAsGit$$|^TestRunsOrdinaryTools$$|^TestToolchains
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
