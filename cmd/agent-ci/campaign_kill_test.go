@@ -121,6 +121,7 @@ func (w *campaigning) disturbed(t *testing.T) {
 // TestKilledCampaignsResume disturbs a campaign until all is done: each target is published once. What
 // was killed so often within one start that it was given up a person has run again.
 func TestKilledCampaignsResume(t *testing.T) {
+	t.Parallel()
 	w := newCampaigning(t, campaignTargets(), cheap, campaignFile)
 	w.disturbed(t)
 	w.onlyGivenUp()
@@ -163,6 +164,7 @@ func (w *campaigning) onlyGivenUp() {
 // TestKilledCampaignsStayWithinTheirBudget does so with a budget for half of the targets, and answers
 // that cost half of what a run may: the last one of a run costs more than what is left.
 func TestKilledCampaignsStayWithinTheirBudget(t *testing.T) {
+	t.Parallel()
 	budget := 0.16 * float64(campaignTargets()) / 2
 	w := newCampaigning(t, campaignTargets(), campaign.Claim{USD: 0.16, Tokens: 130000}, campaignFile+fmt.Sprintf("budget: {usd: %g}\n", budget))
 	w.tokens.Store(20000)

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -96,7 +97,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	t.Cleanup(model.Close)
 	w.tokens.Store(4000)
 	w.workshop = newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token,
-		"OPENAI_BASE_URL="+model.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
+		"OPENAI_BASE_URL="+model.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", openly)
 	w.write("seed/log.txt", "step 0\n")
 	seed := filepath.Join(w.dir, "seed")
 	w.repository(seed)
@@ -211,6 +212,7 @@ func TestCampaignRunsAreIsolated(t *testing.T) {
 	}
 	alone := `git show HEAD:log.txt && for dir in ledger ledger/bump ledger/bump/runs; do test "$(ls "$HOME/$dir" 2>/dev/null | grep -cvx -e bump -e runs)" -le 2 || exit 1; done`
 	w := newCampaigning(t, 4, cheap, campaignFile+"  setup: [{run: "+strconv.Quote(alone)+"}]\n")
+	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX="+string(grants.WorkspaceWrite))
 	w.run()
 	w.allOpened()
 }

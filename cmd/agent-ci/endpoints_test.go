@@ -531,7 +531,7 @@ func TestDoctorFindsEndpointQuirks(t *testing.T) {
 func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned []string) {
 	t.Helper()
 	s := e.serve(t)
-	w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_CHAT="+settings)
+	w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_CHAT="+settings, openly)
 	w.write("job.yml", endpointJob)
 	w.write("schema.json", `{"type": "object", "required": ["ok"], "additionalProperties": false, "properties": {"ok": {"const": true}}}`)
 	w.write("repo/log.txt", "begin\n")
@@ -555,6 +555,9 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 		if warning.Code == "endpoint_quirk" {
 			warned = append(warned, warning.Message)
 		}
+	}
+	if !fits { // what is replayed is the same
+		return warned
 	}
 	if out, err := w.agent("replay", "out", "--frozen", "--quiet"); err != nil || !strings.Contains(out, ", 0 differences") {
 		t.Errorf("the replay: %v\n%s", err, out)

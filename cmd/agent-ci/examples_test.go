@@ -20,6 +20,7 @@ const examples = "../../examples/"
 
 // TestExampleCronAndDemoRun runs the line of the crontab as cron does, and the demo.
 func TestExampleCronAndDemoRun(t *testing.T) {
+	t.Parallel()
 	root := must(filepath.Abs(examples))(t)
 	// The demo's session waits half a minute for go test, which an empty cache may
 	// take longer than.

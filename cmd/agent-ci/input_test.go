@@ -56,7 +56,7 @@ func awaitFile(path string, size int64) {
 // else until a signal comes.
 func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
+	w := newWorkshop(t, openly)
 	w.repository(w.dir)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	noError(t, syscall.Mkfifo(pipe, 0o600))

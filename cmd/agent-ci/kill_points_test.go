@@ -226,8 +226,9 @@ func (w *killWorld) awaitEnd(out string) {
 // TestKilledByOwnCommands kills a run in each of the commands that it runs: setup,
 // the checks on the base and on the change, and the agent's.
 func TestKilledByOwnCommands(t *testing.T) {
+	t.Parallel()
 	w := newKillWorld(t)
-	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
+	w.env = append(w.env, openly)
 	repo := w.checkout("repo")
 	kill := func(name string) string {
 		return fmt.Sprintf("[ -e %[1]s/%[2]s ] || { touch %[1]s/%[2]s; kill -KILL $PPID; exec tail -f /dev/null; }", w.dir, name)
@@ -254,7 +255,7 @@ func TestKilledByOwnCommands(t *testing.T) {
 // checked: what goes on with it has no time either, and still publishes the work.
 func TestKilledAfterTimeLimit(t *testing.T) {
 	w := newKillWorld(t)
-	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
+	w.env = append(w.env, openly)
 	var asked atomic.Int32
 	w.gate.answer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) <= 2 {
@@ -342,6 +343,7 @@ func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Point
 // request, and leaves it as a kill does that comes after its result is written and before its working
 // files are removed: these are put back as they were when it was stopped.
 func TestKilledAfterRecordedEnd(t *testing.T) {
+	t.Parallel()
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
 	var program atomic.Pointer[os.Process]

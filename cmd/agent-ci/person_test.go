@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // person works in a checkout beside a run. What they write is text that is found again: it has to be in the file
@@ -107,6 +105,7 @@ func (p *person) lost() (lost []string) {
 // while a run works there, and is killed and resumed, in both backings of the work tree. AGENT_CI_SEQUENCES=200
 // makes that many sequences in each, AGENT_CI_SEED=N repeats one.
 func TestKilledBesideUserEdits(t *testing.T) {
+	t.Parallel()
 	sequences := 5
 	if n, err := strconv.Atoi(os.Getenv("AGENT_CI_SEQUENCES")); err == nil {
 		sequences = n
@@ -123,7 +122,7 @@ func TestKilledBesideUserEdits(t *testing.T) {
 			w := newKillWorld(t)
 			w.gate.answer(stepwise(4))
 			if backing == "private" {
-				w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
+				w.env = append(w.env, openly)
 			}
 			took, _ := w.undisturbed(func(repo, out string) []string {
 				return []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet"}

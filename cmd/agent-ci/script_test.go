@@ -80,9 +80,21 @@ func heedSignals() {
 	}
 }
 
+// waiting matches scripts that wait for seconds to pass. They begin first: others run meanwhile.
+var waiting = regexp.MustCompile(`(timeout|limits\.time)(: |=)[12]0s|timeout_ms=10000`)
+
 func TestScripts(t *testing.T) {
+	t.Parallel()
+	var first, later []string
+	for _, script := range must(filepath.Glob(filepath.Join("testdata", "script", "*.txtar")))(t) {
+		if waiting.MatchString(read(t, script)) {
+			first = append(first, script)
+		} else {
+			later = append(later, script)
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:       filepath.Join("testdata", "script"),
+		Files:     append(first, later...),
 		Setup:     func(env *testscript.Env) error { return setUp(t, env) },
 		Cmds:      scriptCommands(),
 		Condition: condition,

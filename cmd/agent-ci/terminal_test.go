@@ -10,7 +10,6 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // A person's terminal reaches a sandboxed command as one of its own: keys, size,
@@ -21,7 +20,7 @@ func TestSandboxOnATerminal(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 	if confines() == sandbox.LevelNone {
-		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
+		cmd.Env = append(cmd.Env, openly)
 	}
 	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101}))(t)
 	defer terminal.Close()

@@ -53,6 +53,7 @@ func firstRequest(t *testing.T, modelName string, tools []string) string {
 	job := filepath.Join(t.TempDir(), "job.yml")
 	write(t, job, "version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n")
 	cmd := scriptedRun(t, server.BaseURL(), widgets(t), filepath.Join(t.TempDir(), "out"), job, "--model", modelName)
+	cmd.Env = append(cmd.Env, openly)
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}

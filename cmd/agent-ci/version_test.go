@@ -28,7 +28,7 @@ func TestBuildVersionIsCommit(t *testing.T) {
 		want += "-dirty"
 	}
 	program := filepath.Join(t.TempDir(), "agent-ci")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=true", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=true", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput()
