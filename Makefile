@@ -81,7 +81,7 @@ campaign: ## campaigns of 200 targets that are killed, restarted and started twi
 soak: ## files that change at random beside random calls of tools, for SOAK=10m; AGENT_CI_SEED repeats
 	AGENT_CI_SOAK=$(SOAK) $(GO) test -count=1 -timeout 60m -v -run '^TestSoak$$' ./cmd/agent-ci
 
-bench: build ## figures, with the machine they were measured on; FILES=50000 makes its largest repository smaller than 500,000 files, IGNORED=10000 the copied ignored files fewer than 100,000
+bench: build ## figures, with the machine they were measured on; CODEX=PATH is the program of Codex, which npm installs otherwise; FILES=50000 makes its largest repository smaller than 500,000 files, IGNORED=10000 the copied ignored files fewer than 100,000
 	@.ci/bench
 
 models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/reference/model.md)

@@ -33,33 +33,40 @@ const runs = 7
 const mostMemory = 40e6
 
 func BenchmarkRunWithoutToolCalls(b *testing.B) {
-	repository := smallRepository(b)
-	var seen []sighting
+	p := program{dir: smallRepository(b), session: sayOnly, args: answerOnly}
+	var seen, byCodex []sighting
 	for b.Loop() {
-		seen = seen[:0]
-		for range runs {
-			seen = append(seen, program{dir: repository, session: sayOnly, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b))
-		}
+		seen = p.times(b, runs)
+		byCodex = p.measureCodex(b)
 	}
-	results.time("a run without tool calls, start to exit", median(seen, sighting.total), 50*time.Millisecond)
+	total := median(seen, sighting.total)
+	results.time("a run without tool calls, start to exit", total, 50*time.Millisecond)
 	results.served(median(seen, sighting.served))
 	results.memory(seen)
+	results.besideCodex("  start to the first request", duration(median(seen, sighting.began)), duration(median(byCodex, sighting.began)), 0)
+	results.besideCodex("  start to exit", duration(total), duration(median(byCodex, sighting.total)), 0)
+	results.besideCodex("  peak memory", bytesOf(highestPeak(seen)), bytesOf(highestPeak(byCodex)), mostOfCodex)
 }
+
+// mostOfCodex is how much memory a run may take, as a part of Codex's.
+const mostOfCodex = 0.2
 
 func BenchmarkTurnWithEcho(b *testing.B) {
 	const turns = 100
-	repository, session := smallRepository(b), echoSession(turns)
-	var seen []sighting
+	p := program{dir: smallRepository(b), session: echoSession(turns), args: answerOnly}
+	var seen, byCodex, sandboxed []sighting
 	var bare, requests, commands []time.Duration
 	for b.Loop() {
-		seen, bare, requests, commands = seen[:0], bare[:0], requests[:0], commands[:0]
+		seen, bare, requests, commands = nil, nil, nil, nil
 		for range runs {
-			seen = append(seen, program{dir: repository, session: session, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b))
-			took := bareLoop(b, session, seen[len(seen)-1].requests)
+			seen = append(seen, p.run(b))
+			took := bareLoop(b, p.session, seen[len(seen)-1].requests)
 			bare, requests, commands = append(bare, took.All), append(requests, took.Request), append(commands, took.Command)
 		}
+		byCodex, sandboxed = p.measureCodex(b), p.measureCodex(b, "--sandbox", "workspace-write")
 	}
-	results.against(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), median(seen, sighting.total), "bare loop", medianOf(bare), 2)
+	total := median(seen, sighting.total)
+	results.against(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), total, "bare loop", medianOf(bare), 2)
 	results.served(median(seen, sighting.served))
 	results.against("  of that from the first request to the last answer", median(seen, sighting.askedFor), "bare loop", medianOf(bare), 2)
 	results.against("  one request until its answer is recorded", median(seen, sighting.requestOfTurn), "request of the bare loop", medianOf(requests), 0)
@@ -67,7 +74,14 @@ func BenchmarkTurnWithEcho(b *testing.B) {
 	results.against("  from there until its result is recorded", median(seen, sighting.commandOfTurn), "bash of the bare loop", medianOf(commands), 0)
 	results.time("  from there to the next request", median(seen, sighting.preparation), 0)
 	results.memory(seen)
+	results.besideCodex(fmt.Sprintf("the %d turns, start to exit", turns), duration(total), duration(median(byCodex, sighting.total)), 0)
+	results.besideCodex("  processor time", duration(median(seen, sighting.cpu)), duration(median(byCodex, sighting.cpu)), 0)
+	results.besideCodex("  peak memory", bytesOf(highestPeak(seen)), bytesOf(highestPeak(byCodex)), mostOfCodex)
+	results.besideCodex("  start to exit, Codex in its sandbox", duration(total), duration(median(sandboxed, sighting.total)), 0)
 }
+
+// answerOnly are the arguments of a run that changes nothing.
+var answerOnly = []string{"--publish", "none", "--set", "task.expects=answer"}
 
 // sayOnly is a session whose one answer ends the run.
 const sayOnly = "version: 1\nturns:\n  - output: [{say: There is nothing to do.}]\n"

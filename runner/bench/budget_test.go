@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,40 +43,37 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkApplyPatchProgram applies a patch by the program that commands find as apply_patch.
-func BenchmarkApplyPatchProgram(b *testing.B) {
-	const lines, hunks = 200_000, 1000
-	var old, patch strings.Builder
-	patch.WriteString("*** Begin Patch\n*** Update File: file\n")
-	for i := range lines {
-		fmt.Fprintf(&old, "line %d\n", i)
-		if i%(lines/hunks) == 0 {
-			fmt.Fprintf(&patch, "@@\n-line %d\n+changed %d\n line %d\n", i, i, i+1)
-		}
-	}
-	patch.WriteString("*** End Patch\n")
+// BenchmarkStartUp has the programs print their versions.
+func BenchmarkStartUp(b *testing.B) {
 	dir := b.TempDir()
-	name := filepath.Join(dir, "apply_patch")
-	program, err := filepath.Abs(*binary)
-	noError(b, err)
-	noError(b, os.Symlink(program, name))
-	file := filepath.Join(dir, "file")
-	var took []time.Duration
+	var ours, byCodex, packages []time.Duration
 	for b.Loop() {
-		took = nil
-		for range runs {
-			noError(b, os.WriteFile(file, []byte(old.String()), 0o600))
-			cmd := exec.CommandContext(b.Context(), name)
-			cmd.Dir, cmd.Stdin = dir, strings.NewReader(patch.String())
-			began := time.Now()
-			if out, err := cmd.CombinedOutput(); err != nil {
-				b.Fatalf("%v\n%s", err, out)
+		ours, byCodex, packages = nil, nil, nil
+		for range trues / 4 {
+			ours = append(ours, timeOfProgram(b, *binary, dir, dir, "version"))
+			packages = append(packages, initialisation(b))
+			if codexIsThere() {
+				byCodex = append(byCodex, timeOfProgram(b, *codex, dir, dir, "--version"))
 			}
-			took = append(took, time.Since(began))
 		}
 	}
-	if now, err := os.ReadFile(file); err != nil || strings.Count(string(now), "changed ") != hunks {
-		b.Fatalf("%d of %d hunks are applied (%v)", strings.Count(string(now), "changed "), hunks, err)
+	results.besideCodex("agent-ci version", duration(medianOf(ours)), duration(medianOf(byCodex)), 0)
+	results.time("  of that in the initialisation of packages", medianOf(packages), 0)
+}
+
+// initialisation is how long a start takes to initialise all packages: GODEBUG, inittrace.
+func initialisation(b *testing.B) (all time.Duration) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), *binary, "version")
+	cmd.Env = []string{"GODEBUG=inittrace=1"}
+	out, err := cmd.CombinedOutput()
+	noError(b, err)
+	for line := range strings.Lines(string(out)) {
+		var name string
+		var at, took float64
+		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &took); err == nil {
+			all += time.Duration(took * 1e6)
+		}
 	}
-	results.without(fmt.Sprintf("apply_patch as a program: %d hunks in %d lines", hunks, lines), medianOf(took), "Codex's applier", 0.5)
+	return all
 }

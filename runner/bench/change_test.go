@@ -27,7 +27,7 @@ func BenchmarkChangeInLargeRepository(b *testing.B) {
 	}
 	byGit := medianOf(git)
 	results.against(fmt.Sprintf("find and commit a change in %d files", files), median(seen, sighting.committedIn), "git add and commit", byGit, 2)
-	results.withCheck(seen, checked, 1.2)
+	results.withCheck("  the whole run", seen, checked, 1.2)
 	results.memory(append(seen, checked...))
 }
 
@@ -45,8 +45,7 @@ func BenchmarkCheckBesideIgnoredFiles(b *testing.B) {
 			checked = append(checked, commitWithProgram(b, repository, i, "--set", oneCheck))
 		}
 	}
-	results.heading(fmt.Sprintf("a change in %d files beside %d ignored ones", tracked, ignored))
-	results.withCheck(seen, checked, 1.5)
+	results.withCheck(fmt.Sprintf("a change in %d files beside %d ignored ones", tracked, ignored), seen, checked, 1.5)
 	results.memory(append(seen, checked...))
 }
 
@@ -73,9 +72,9 @@ func BenchmarkChangeInHugeRepository(b *testing.B) {
 }
 
 // withCheck compares runs without and with one check.
-func (t *table) withCheck(without, with []sighting, goal float64) {
+func (t *table) withCheck(figure string, without, with []sighting, goal float64) {
 	bare := median(without, sighting.total)
-	t.time("  the whole run, start to exit", bare, 0)
+	t.time(figure+", start to exit", bare, 0)
 	t.against("  the same with one check, before and after", median(with, sighting.total), "without", bare, goal)
 }
 

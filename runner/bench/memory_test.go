@@ -9,18 +9,20 @@ import (
 	"testing"
 )
 
-// memoryBelow is what all processes below one take: the sum of their proportional set sizes (PSS), in
+// memoryBelow is what all processes below others take: the sum of their proportional set sizes (PSS), in
 // which a page that several of them share counts once: proc_pid_smaps(5). Those that end meanwhile
 // are missed.
-func memoryBelow(b *testing.B, pid int) (bytes int64) {
+func memoryBelow(b *testing.B, parents ...int) (bytes int64) {
 	b.Helper()
 	if _, err := os.Stat("/proc/self/smaps_rollup"); err != nil {
 		b.Skipf("the system does not tell of memory that processes share: %v", err)
 	}
 	children := childrenOfAll()
-	for below := children[pid]; len(below) > 0; below = below[1:] {
-		bytes += proportionalSize(below[0])
-		below = append(below, children[below[0]]...)
+	for ; len(parents) > 0; parents = parents[1:] {
+		for _, child := range children[parents[0]] {
+			bytes += proportionalSize(child)
+			parents = append(parents, child)
+		}
 	}
 	return bytes
 }

@@ -140,7 +140,7 @@ func BenchmarkRunsAtOnce(b *testing.B) {
 	}
 	index := diskUsed(filepath.Join(repository, ".git", "index"))
 	results.bytes(fmt.Sprintf("%d runs at once in a checkout of %s (index: %s), with a check: disk beside it at most",
-		atOnce, megabytes(diskUsed(repository)), megabytes(index)), most, atOnce*(record+index))
+		atOnce, bytesOf(diskUsed(repository)), bytesOf(index)), most, atOnce*(record+index))
 }
 
 // diskOfRunsAtOnce is the most that run directories and git's folder took besides what

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,6 +28,8 @@ type program struct {
 	args    []string
 	out     string // the run directory; empty for one that is made
 	env     []string
+	codex   string          // its home where Codex runs the session instead, in dir and with args
+	held    <-chan struct{} // holds answers back until it is closed; nil for none
 }
 
 // sighting is what was seen of a run.
@@ -62,7 +65,8 @@ func (s sighting) preparation() time.Duration   { return s.between["tool.finishe
 type underway struct {
 	server *modeltest.Server
 	began  time.Time
-	first  atomic.Int64 // nanoseconds from then to the first request
+	first  time.Duration // from then to the first request, once asked is closed
+	asked  chan struct{}
 	spent  atomic.Int64 // nanoseconds in the server
 	out    string
 	watch  *exec.Cmd
@@ -75,28 +79,43 @@ func (p program) run(b *testing.B) sighting {
 	return p.start(b).end(b)
 }
 
+func (p program) times(b *testing.B, n int) (seen []sighting) {
+	b.Helper()
+	for range n {
+		seen = append(seen, p.run(b))
+	}
+	return seen
+}
+
 func (p program) start(b *testing.B) *underway {
 	b.Helper()
 	if _, err := os.Stat(*binary); err != nil {
 		b.Skipf("there is no program to measure (%v); make bench builds it", err)
 	}
-	u := &underway{server: startServer(b, p.session), out: p.out}
+	u := &underway{server: startServer(b, p.session), out: p.out, asked: make(chan struct{})}
 	b.Cleanup(u.server.Close)
-	u.server.Config.Handler = u.noted(timed(u.server.Config.Handler, &u.spent))
-	if u.out == "" {
+	u.server.Config.Handler = u.noted(p.held, timed(u.server.Config.Handler, &u.spent))
+	if u.out == "" && p.codex == "" {
 		u.out = filepath.Join(b.TempDir(), "run")
 	}
-	u.watch = p.watched(b, u.server.BaseURL(), u.out)
+	u.watch = p.watched(b, u)
 	u.watch.Stdout, u.watch.Stderr = &u.answer, &u.said
 	u.began = time.Now()
 	noError(b, u.watch.Start())
 	return u
 }
 
-// noted notes when the first request came.
-func (u *underway) noted(next http.Handler) http.Handler {
+// noted notes when the first request came, and holds requests back.
+func (u *underway) noted(held <-chan struct{}, next http.Handler) http.Handler {
+	var once sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u.first.CompareAndSwap(0, int64(time.Since(u.began)))
+		once.Do(func() {
+			u.first = time.Since(u.began)
+			close(u.asked)
+		})
+		if held != nil {
+			<-held
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -116,8 +135,10 @@ func (u *underway) end(b *testing.B) sighting {
 	if faults := u.server.Faults(); len(faults) > 0 {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}
-	seen.start, seen.server = time.Duration(u.first.Load()), time.Duration(u.spent.Load())
-	seen.addTimes(b, filepath.Join(u.out, "transcript.jsonl"))
+	seen.start, seen.server = u.first, time.Duration(u.spent.Load())
+	if u.out != "" {
+		seen.addTimes(b, filepath.Join(u.out, "transcript.jsonl"))
+	}
 	seen.requests = u.server.Requests()
 	return seen
 }
@@ -144,7 +165,18 @@ const watchVariable = "BENCH_WATCH"
 // watched runs the program below a process of its own. Linux counts to a
 // process's peak what the one that started it held at that moment, and this one
 // holds the server and its descriptions.
-func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
+func (p program) watched(b *testing.B, u *underway) *exec.Cmd {
+	b.Helper()
+	args, env := p.command(b, u.server.BaseURL(), u.out)
+	if p.codex != "" {
+		args, env = p.codexCommand(u.server.URL, u.server.BaseURL())
+	}
+	cmd := exec.CommandContext(b.Context(), os.Args[0], args...)
+	cmd.Env = slices.Concat(gitEnvironment(), []string{watchVariable + "=1"}, env, p.env)
+	return cmd
+}
+
+func (p program) command(b *testing.B, baseURL, out string) (args, env []string) {
 	b.Helper()
 	path, err := filepath.Abs(*binary)
 	noError(b, err)
@@ -152,12 +184,8 @@ func (p program) watched(b *testing.B, baseURL, out string) *exec.Cmd {
 	if p.job != "" {
 		task = []string{p.job}
 	}
-	args := slices.Concat([]string{path, "run", "--quiet"}, task, []string{"--repo", p.dir, "--out", out}, p.args)
-	cmd := exec.CommandContext(b.Context(), os.Args[0], args...)
-	cmd.Env = append(gitEnvironment(), watchVariable+"=1", "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"),
-		"OPENAI_BASE_URL="+baseURL, "OPENAI_API_KEY=a-key-for-the-scripted-server")
-	cmd.Env = append(cmd.Env, p.env...)
-	return cmd
+	return slices.Concat([]string{path, "run", "--quiet"}, task, []string{"--repo", p.dir, "--out", out}, p.args),
+		[]string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_BASE_URL=" + baseURL, "OPENAI_API_KEY=a-key-for-the-scripted-server"}
 }
 
 // watch runs args and writes what it saw to standard output.

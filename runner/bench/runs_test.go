@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 )
@@ -10,54 +9,114 @@ import (
 // BenchmarkTurnsAtOnce starts many runs at the same moment, each in a repository of its own.
 func BenchmarkTurnsAtOnce(b *testing.B) {
 	const atOnce, turns = 16, 20
-	var repositories []string
-	for range atOnce {
-		repositories = append(repositories, smallRepository(b))
-	}
-	var took []time.Duration
-	var most int64
+	all := programs(b, atOnce, echoSession(turns))
+	var ours, byCodex []time.Duration
+	var most, mostByCodex int64
 	for b.Loop() {
-		took, most = nil, 0
-		for range runs {
-			wall, memory := runAtOnce(b, repositories, echoSession(turns))
-			took, most = append(took, wall), max(most, memory)
+		ours, most = runAtOnce(b, all, runs)
+		if codexIsThere() {
+			for i, p := range all {
+				all[i] = p.byCodex(b)
+			}
+			byCodex, mostByCodex = runAtOnce(b, all, 1)
 		}
 	}
-	all := medianOf(took)
-	results.without(fmt.Sprintf("%d runs with %d turns each at once, start to the last exit", atOnce, turns), all, "Codex", 1.0/15)
-	results.rows = append(results.rows, row{
-		figure: "  jobs a minute", ours: fmt.Sprintf("%.0f", atOnce*time.Minute.Seconds()/all.Seconds()), other: "Codex: not on this machine",
-	}, row{
-		figure: "  the memory of all processes (sum of PSS) at most", ours: megabytes(most), other: "Codex: not on this machine", goal: "0.15",
-	})
+	jobs := func(took []time.Duration) quantity { return rate(atOnce, medianOf(took), time.Minute, "a minute") }
+	results.besideCodex(fmt.Sprintf("%d runs with %d turns each at once, jobs", atOnce, turns), jobs(ours), jobs(byCodex), 15)
+	results.besideCodex("  memory of all (sum of PSS) at most", bytesOf(most), bytesOf(mostByCodex), 0.15)
 }
 
-// runAtOnce returns how long runs in all repositories take together, and their most memory at one of
-// the moments that it looks.
-func runAtOnce(b *testing.B, repositories []string, session string) (took time.Duration, most int64) {
-	b.Helper()
-	var all []*underway
-	began := time.Now()
-	for _, dir := range repositories {
-		all = append(all, program{dir: dir, session: session, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.start(b))
-	}
-	ended, last := make(chan struct{}), make(chan int64)
-	go func() {
-		var seen int64
-		for {
-			select {
-			case <-ended:
-				last <- seen
-				return
-			case <-time.After(50 * time.Millisecond):
-				seen = max(seen, memoryBelow(b, os.Getpid()))
+// BenchmarkRunsThatWait has the model answer no run before all have asked it.
+func BenchmarkRunsThatWait(b *testing.B) {
+	const atOnce = 64
+	var ours, byCodex int64
+	for b.Loop() {
+		all := programs(b, atOnce, sayOnly)
+		ours = memoryOfWaiting(b, all)
+		if codexIsThere() {
+			for i := range all {
+				all[i].codex, all[i].args = codexHome(b), nil
 			}
+			byCodex = memoryOfWaiting(b, all)
 		}
-	}()
+	}
+	results.besideCodex(fmt.Sprintf("%d runs that wait for the model, memory of all (sum of PSS)", atOnce), bytesOf(ours), bytesOf(byCodex), 0)
+}
+
+// programs are runs of a session in repositories of their own.
+func programs(b *testing.B, n int, session string) (all []program) {
+	b.Helper()
+	for range n {
+		all = append(all, program{dir: smallRepository(b), session: session, args: answerOnly})
+	}
+	return all
+}
+
+func startAll(b *testing.B, programs []program) (all []*underway) {
+	b.Helper()
+	for _, p := range programs {
+		all = append(all, p.start(b))
+	}
+	return all
+}
+
+func endAll(b *testing.B, all []*underway) {
+	b.Helper()
 	for _, u := range all {
 		u.end(b)
 	}
-	took = time.Since(began)
-	close(ended)
-	return took, <-last
+}
+
+// memoryOf is what the processes of all runs take, without those that watch them.
+func memoryOf(b *testing.B, all []*underway) (bytes int64) {
+	b.Helper()
+	var watches []int
+	for _, u := range all {
+		watches = append(watches, u.watch.Process.Pid)
+	}
+	return memoryBelow(b, watches...)
+}
+
+// runAtOnce returns how long all runs take together each time, and their most memory at one of the moments
+// that it looks.
+func runAtOnce(b *testing.B, programs []program, times int) (took []time.Duration, most int64) {
+	b.Helper()
+	for range times {
+		began := time.Now()
+		all := startAll(b, programs)
+		ended, last := make(chan struct{}), make(chan int64)
+		go func() {
+			var seen int64
+			for {
+				select {
+				case <-ended:
+					last <- seen
+					return
+				case <-time.After(50 * time.Millisecond):
+					seen = max(seen, memoryOf(b, all))
+				}
+			}
+		}()
+		endAll(b, all)
+		took = append(took, time.Since(began))
+		close(ended)
+		most = max(most, <-last)
+	}
+	return took, most
+}
+
+func memoryOfWaiting(b *testing.B, programs []program) (bytes int64) {
+	b.Helper()
+	answer := make(chan struct{})
+	for i := range programs {
+		programs[i].held = answer
+	}
+	all := startAll(b, programs)
+	for _, u := range all {
+		<-u.asked
+	}
+	bytes = memoryOf(b, all)
+	close(answer)
+	endAll(b, all)
+	return bytes
 }

@@ -15,8 +15,8 @@ import (
 // sandbox in turns.
 const trues = 200
 
-// BenchmarkTrueInSandbox is what a command of a run costs more than a plain one.
-func BenchmarkTrueInSandbox(b *testing.B) {
+// BenchmarkTurnCommand is what a command of a run costs more than a plain one, and what its shell does.
+func BenchmarkTurnCommand(b *testing.B) {
 	base := b.TempDir()
 	box, err := sandbox.Open(b.Context(), sandbox.Options{
 		Network: sandbox.NetworkLoopback, Require: sandbox.LevelFull,
@@ -30,21 +30,24 @@ func BenchmarkTrueInSandbox(b *testing.B) {
 	defer box.Close()
 	var bare sandbox.Sandbox
 	defer bare.Close()
-	var confined, plain []time.Duration
+	var confined, plain, shell []time.Duration
 	for b.Loop() {
-		confined, plain = nil, nil
+		confined, plain, shell = nil, nil, nil
 		for range trues {
-			confined = append(confined, timeOfTrue(b, box, base))
-			plain = append(plain, timeOfTrue(b, &bare, base))
+			confined = append(confined, timeInSandbox(b, box, base, "/bin/true"))
+			plain = append(plain, timeInSandbox(b, &bare, base, "/bin/true"))
+			shell = append(shell, timeInSandbox(b, box, base, "bash", "-c", "echo 1"))
 		}
 	}
 	results.time("a sandboxed true inside a run, over a plain one, all layers on", medianOf(confined)-medianOf(plain), 3*time.Millisecond)
+	results.time("  the plain one: fork, exec and wait", medianOf(plain), 0)
+	results.time("  a sandboxed bash -c echo, over the sandboxed true", medianOf(shell)-medianOf(confined), 0)
 }
 
-func timeOfTrue(b *testing.B, box *sandbox.Sandbox, dir string) time.Duration {
+func timeInSandbox(b *testing.B, box *sandbox.Sandbox, dir string, argv ...string) time.Duration {
 	b.Helper()
 	began := time.Now()
-	if status, err := box.Run(b.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Dir: dir}); err != nil || status.ExitCode != 0 {
+	if status, err := box.Run(b.Context(), sandbox.Command{Argv: argv, Dir: dir}); err != nil || status.ExitCode != 0 {
 		b.Fatal(status, err)
 	}
 	return time.Since(began)
@@ -61,20 +64,20 @@ func BenchmarkSandboxCommand(b *testing.B) {
 	for b.Loop() {
 		confined, version = nil, nil
 		for range trues {
-			confined = append(confined, timeOfProgram(b, dir, home, "sandbox", "--", "true"))
-			version = append(version, timeOfProgram(b, dir, home, "version"))
+			confined = append(confined, timeOfProgram(b, *binary, dir, home, "sandbox", "--", "true"))
+			version = append(version, timeOfProgram(b, *binary, dir, home, "version"))
 		}
 	}
 	results.time("agent-ci sandbox -- true, over agent-ci version", medianOf(confined)-medianOf(version), 6*time.Millisecond)
 }
 
-func timeOfProgram(b *testing.B, dir, home string, args ...string) time.Duration {
+func timeOfProgram(b *testing.B, program, dir, home string, args ...string) time.Duration {
 	b.Helper()
-	cmd := exec.CommandContext(b.Context(), *binary, args...)
+	cmd := exec.CommandContext(b.Context(), program, args...)
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Skipf("agent-ci %v: %v\n%s", args, err, out)
+		b.Skipf("%s %v: %v\n%s", program, args, err, out)
 	}
 	return time.Since(began)
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -46,12 +45,12 @@ func BenchmarkSearch(b *testing.B) {
 					}
 				}
 			}
-			beside, limit := "rg is not installed", time.Duration(0)
-			if rg != "" {
-				byRg := medianOf(theirs)
-				beside, limit = "rg: "+milliseconds(byRg), time.Duration(search.most*float64(byRg))
+			figure := "search Go's sources for " + search.figure
+			if rg == "" {
+				results.add(figure, duration(medianOf(ours)), "rg", quantity{reason: "which is not installed"}, search.most)
+				return
 			}
-			results.time(fmt.Sprintf("search Go's sources for %s (%s)", search.figure, beside), medianOf(ours), limit)
+			results.against(figure, medianOf(ours), "rg", medianOf(theirs), search.most)
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -17,49 +16,90 @@ var results table
 
 type table struct{ rows []row }
 
-// row is a figure beside a limit, or beside what another program takes for the same.
-type row struct{ figure, ours, other, ratio, goal, verdict string }
+// row is a figure beside a limit or a peer's figure.
+type row struct {
+	figure      string
+	ours, other quantity
+	peer        string
+	goal        float64 // highest ratio, or lowest where more is better; 0 for any
+}
+
+// quantity is a measured value, or the reason why there is none.
+type quantity struct {
+	value  float64
+	unit   string
+	better bool // if it is higher
+	reason string
+}
+
+func duration(d time.Duration) quantity { return quantity{value: float64(d) / 1e6, unit: "ms"} }
+
+func bytesOf(n int64) quantity { return quantity{value: float64(n) / 1e6, unit: "MB"} }
+
+// rate is how many of n go into a time unit per.
+func rate(n int, took, per time.Duration, unit string) quantity {
+	return quantity{value: float64(n) * float64(per) / float64(took), unit: unit, better: true}
+}
+
+func (q quantity) String() string {
+	switch {
+	case q.unit == "":
+		return q.reason
+	case q.value < 9.95:
+		return fmt.Sprintf("%.2f %s", q.value, q.unit)
+	case q.value < 99.5:
+		return fmt.Sprintf("%.1f %s", q.value, q.unit)
+	}
+	return fmt.Sprintf("%.0f %s", q.value, q.unit)
+}
+
+func (t *table) add(figure string, ours quantity, peer string, other quantity, goal float64) {
+	t.rows = append(t.rows, row{figure, ours, other, peer, goal})
+}
 
 // time adds a duration; a limit of 0 is none.
 func (t *table) time(figure string, ours, limit time.Duration) {
-	r := row{figure: figure, ours: milliseconds(ours)}
-	if limit > 0 {
-		r = r.beside("limit", milliseconds(limit), float64(ours)/float64(limit), 1)
+	if limit == 0 {
+		t.add(figure, duration(ours), "", quantity{}, 0)
+		return
 	}
-	t.rows = append(t.rows, r)
+	t.add(figure, duration(ours), "limit", duration(limit), 1)
 }
 
-// against adds a duration beside that of a peer; goal is the highest ratio, 0 for any.
+// against adds a duration beside that of a peer.
 func (t *table) against(figure string, ours time.Duration, peer string, theirs time.Duration, goal float64) {
-	r := row{figure: figure, ours: milliseconds(ours)}
-	t.rows = append(t.rows, r.beside(peer, milliseconds(theirs), float64(ours)/float64(theirs), goal))
-}
-
-// without adds a duration whose peer is not on this machine.
-func (t *table) without(figure string, ours time.Duration, peer string, goal float64) {
-	t.rows = append(t.rows, row{figure: figure, ours: milliseconds(ours), other: peer + ": not on this machine", goal: fmt.Sprintf("%.2f", goal)})
+	t.add(figure, duration(ours), peer, duration(theirs), goal)
 }
 
 // bytes adds bytes of memory or of a disk.
 func (t *table) bytes(figure string, ours, limit int64) {
-	r := row{figure: figure, ours: megabytes(ours)}
-	t.rows = append(t.rows, r.beside("limit", megabytes(limit), float64(ours)/float64(limit), 1))
+	t.add(figure, bytesOf(ours), "limit", bytesOf(limit), 1)
 }
 
-func (r row) beside(other, value string, ratio, goal float64) row {
-	r.other, r.ratio = other+" "+value, fmt.Sprintf("%.2f", ratio)
-	if goal == 0 {
-		return r
+// markdown is a row of a table. A ratio that misses its goal is bold.
+func (r row) markdown() string {
+	figure, ratio, goal, other := r.figure, "", "", r.other.String()
+	if part, ok := strings.CutPrefix(figure, "  "); ok {
+		figure = "… " + part
 	}
-	r.goal, r.verdict = fmt.Sprintf("%.2f", goal), "ok"
-	if ratio > goal {
-		r.verdict = "over"
+	if r.peer != "" {
+		other = r.peer + ", " + other
 	}
-	return r
+	if r.other.value > 0 {
+		of := r.ours.value / r.other.value
+		ratio = fmt.Sprintf("%.2f", of)
+		if r.goal > 0 && (of < r.goal) == r.ours.better {
+			ratio = "**" + ratio + "**"
+		}
+	}
+	if r.goal > 0 {
+		goal = fmt.Sprintf("%.2f", r.goal)
+		if r.ours.better {
+			goal = "≥ " + goal
+		}
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |", figure, r.ours, other, ratio, goal)
 }
-
-// heading says what the rows that follow are about.
-func (t *table) heading(text string) { t.rows = append(t.rows, row{figure: text}) }
 
 // served adds the part of the last duration that the scripted server took.
 func (t *table) served(measured time.Duration) {
@@ -70,7 +110,7 @@ func (t *table) memory(seen []sighting) { t.bytes("  peak memory", highestPeak(s
 
 // memoryAsItIs adds what has no limit, since it grows with the repository.
 func (t *table) memoryAsItIs(seen []sighting) {
-	t.rows = append(t.rows, row{figure: "  peak memory", ours: megabytes(highestPeak(seen))})
+	t.add("  peak memory", bytesOf(highestPeak(seen)), "", quantity{}, 0)
 }
 
 func highestPeak(seen []sighting) (highest int64) {
@@ -84,13 +124,10 @@ func (t *table) print(to io.Writer) {
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprintf(to, "machine: %s\n", machine())
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tours\tpeer or limit\tratio\tgoal\t")
+	fmt.Fprintf(to, "Machine: %s.\n\n| what | ours | peer or limit | ratio | goal |\n|---|--:|---|--:|--:|\n", machine())
 	for _, r := range t.rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.figure, r.ours, r.other, r.ratio, r.goal, r.verdict)
+		fmt.Fprintln(to, r.markdown())
 	}
-	w.Flush()
 }
 
 func machine() string {
@@ -114,10 +151,6 @@ func processor() string {
 	}
 	return runtime.GOARCH
 }
-
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
-
-func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
 
 func median(seen []sighting, of func(sighting) time.Duration) time.Duration {
 	values := make([]time.Duration, 0, len(seen))
