@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ func codexIsThere() bool { return filepath.IsAbs(*codex) }
 func (t *table) besideCodex(figure string, ours, theirs quantity, goal float64) {
 	if !codexIsThere() {
 		theirs = quantity{reason: *codex}
+	} else if theirs.value == 0 {
+		theirs = quantity{reason: "its commands fail here"}
 	}
 	t.add(figure, ours, "Codex", theirs, goal)
 }
@@ -70,13 +73,20 @@ func (p program) codexCommand(address, baseURL string) (args, env []string) {
 	}
 }
 
-// measureCodex runs the session with Codex; nil without its program.
-func (p program) measureCodex(b *testing.B, args ...string) []sighting {
+// measureCodex runs the session with Codex; nil without its program, and if a command fails.
+func (p program) measureCodex(b *testing.B, times int, args ...string) []sighting {
 	b.Helper()
 	if !codexIsThere() {
 		return nil
 	}
 	p = p.byCodex(b)
 	p.args = args
-	return p.times(b, runsOfCodex)
+	seen := p.times(b, times)
+	for _, s := range seen {
+		commands := len(s.requests) - 1
+		if bytes.Count(s.requests[commands].Body, []byte("Process exited with code 0")) != commands {
+			return nil
+		}
+	}
+	return seen
 }

@@ -36,7 +36,7 @@ func BenchmarkTurnCommand(b *testing.B) {
 		for range trues {
 			confined = append(confined, timeInSandbox(b, box, base, "/bin/true"))
 			plain = append(plain, timeInSandbox(b, &bare, base, "/bin/true"))
-			shell = append(shell, timeInSandbox(b, box, base, "bash", "-c", "echo 1"))
+			shell = append(shell, timeInSandbox(b, box, base, "/bin/bash", "-c", "echo 1"))
 		}
 	}
 	results.time("a sandboxed true inside a run, over a plain one, all layers on", medianOf(confined)-medianOf(plain), 3*time.Millisecond)
