@@ -19,17 +19,16 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-// drifted is a repository with a base, a change on it and a base that moved.
-func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, after string, rebased *gitops.ChangeSet, err error) {
+// drifted is a repository with a base, a change on it and a base that moved. Where they conflict,
+// rebased has marks.
+func drifted(t testing.TB, base, change, moved func(repo)) (r repo, after string, rebased *gitops.ChangeSet, err error) {
 	t.Helper()
 	r = newRepo(t)
 	base(r)
 	r.Commit("base")
-	before = r.Git("rev-parse", "HEAD")
 	r.Git("checkout", "-q", "-b", "moved")
 	moved(r)
-	r.Git("add", "-A")
-	r.Git("commit", "-q", "--allow-empty", "-m", "moved")
+	r.Commit("moved")
 	after = r.Git("rev-parse", "HEAD")
 	r.Git("checkout", "-q", "main")
 	c := r.open()
@@ -42,19 +41,18 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, before, afte
 	}
 	rebased, err = c.Rebase(t.Context(), cs, onto)
 	if errors.As(err, new(*gitops.MergeError)) {
-		checkMarked(t, r, c, cs, onto)
+		rebased = checkMarked(t, c, cs, onto)
 	}
-	return r, before, after, rebased, err
+	return r, after, rebased, err
 }
 
 // checkMarked looks at what is made of a change that conflicts: each file that is told of
 // has both sides between marks as git puts them, or is as on the new base.
-func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet, onto gitops.Base) {
+func checkMarked(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet, onto gitops.Base) *gitops.ChangeSet {
 	t.Helper()
 	moved, conflicts, err := c.RebaseMarked(t.Context(), cs, onto, gitops.Labels{Ours: "ours", Base: "base", Theirs: "theirs"})
 	if err != nil || len(conflicts) == 0 {
-		t.Errorf("marked: %d conflicts, %v", len(conflicts), err)
-		return
+		t.Fatalf("marked: %d conflicts, %v", len(conflicts), err)
 	}
 	fileOf := func(of *gitops.ChangeSet, path string) (f changeset.File) {
 		if i := slices.IndexFunc(of.Files, func(f changeset.File) bool { return f.Path == path }); i >= 0 {
@@ -84,6 +82,7 @@ func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet,
 		want, _ := git.Output() // which exits with the number of conflicts
 		gittest.Same(t, conflict.Path, strings.ReplaceAll(string(want), "=======\n", "======= theirs (agent-ci)\n"), string(blobOf(t, c, is.NewID)))
 	}
+	return moved
 }
 
 // blobOf is the content of a file; nothing for one that is not there.
@@ -150,9 +149,9 @@ func TestRebase(t *testing.T) {
 		{"odd names", three, func(r repo) { r.Write("a b\t\"ü\\\n", "x\n") }, func(r repo) { r.Write("ä/\x01", "y\n") }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, before, after, rebased, err := drifted(t, c.base, c.change, c.moved)
+			r, after, rebased, err := drifted(t, c.base, c.change, c.moved)
 			if c.conflict != "" {
-				gittest.Same(t, "git's tree", "", mergedByGit(t, r, before, after))
+				gittest.Same(t, "git's tree", "", mergedByGit(r, after))
 				var conflict *gitops.MergeError
 				if !errors.As(err, &conflict) || !strings.Contains(err.Error(), c.conflict) {
 					t.Fatalf("err = %v, want a conflict with %q", err, c.conflict)
@@ -162,7 +161,7 @@ func TestRebase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gittest.Same(t, "tree", mergedByGit(t, r, before, after), string(rebased.Tree))
+			gittest.Same(t, "tree", mergedByGit(r, after), string(rebased.Tree))
 			gittest.Same(t, "base", after, rebased.Base.SHA)
 		})
 	}
@@ -213,18 +212,18 @@ func TestRebaseAsGit(t *testing.T) {
 				r.Write(name, lines(12))
 			}
 		}
-		r, before, after, rebased, err := drifted(t, base, edit("ours"), edit("theirs"))
+		r, after, rebased, err := drifted(t, base, edit("ours"), edit("theirs"))
 		if err != nil {
 			if !errors.As(err, new(*gitops.MergeError)) {
 				rt.Fatal(err)
 			}
-			if tree := mergedByGit(t, r, before, after); tree != "" {
+			if tree := mergedByGit(r, after); tree != "" {
 				rt.Fatalf("git merges to %s: %v", tree, err)
 			}
 			return
 		}
 		merged++
-		if want := mergedByGit(t, r, before, after); want != string(rebased.Tree) {
+		if want := mergedByGit(r, after); want != string(rebased.Tree) {
 			rt.Fatalf("tree %s, git makes %q:\n%s", rebased.Tree, want, r.Git("diff", want, string(rebased.Tree)))
 		}
 	})
@@ -233,71 +232,89 @@ func TestRebaseAsGit(t *testing.T) {
 	}
 }
 
-// attributed is a merge of files by attributes: of lines that both sides change apart, of the same
-// line, of files that both add, and of one that only one side changes.
-type attributed struct{ rules, file string }
-
-// TestMergesAsGitByAttributes compares with `git merge` of a branch with the change into the new base.
+// TestMergesAsGitByAttributes merges a file in a folder of its own for each case: lines that both
+// sides change apart, the same line, files that both add, and a file that only one side changes.
+// It compares with `git merge` of a branch with the change into the new base.
 func TestMergesAsGitByAttributes(t *testing.T) {
 	t.Parallel()
-	cases := map[string]attributed{
-		"none":                  {"", "f"},
-		"set":                   {"* merge\n", "f"},
-		"unset":                 {"f -merge\n", "f"},
-		"unspecified":           {"* -merge\nf !merge\n", "f"},
-		"text":                  {"* merge=text\n", "f"},
-		"binary":                {"*.lock merge=binary\n", "a.lock"},
-		"the macro":             {"*.lock binary\n", "d/a.lock"},
-		"the macro, undone":     {"* binary\nd/* merge\n", "d/f"},
-		"a macro of one's own":  {"[attr]whole -merge\nd/** whole\n", "d/e/f"},
-		"union":                 {"CHANGES merge=union\n", "CHANGES"},
-		"union in a folder":     {"/d/*.md merge=union\n", "d/a.md"},
-		"not in that folder":    {"/d/*.md merge=union\n", "e/a.md"},
-		"line ends":             {"* text eol=crlf\n", "f"},
-		"the length of marks":   {"* conflict-marker-size=9\n", "f"},
-		"the last line counts":  {"* merge=union\n* -merge\n", "f"},
-		"quoted":                {"\"a b\" merge=union\n", "a b"},
-		"another case":          {"F merge=union\n", "f"},
-		"another driver":        {"* merge=ours\n", "f"},
-		"another, in a folder":  {"d/** merge=npm-lock\n", "d/package-lock.json"},
-		"another, and then not": {"* merge=ours\nf merge=text\n", "f"},
+	cases := map[string]struct{ rules, file string }{
+		"none":                 {"", "f"},
+		"set":                  {"* merge\n", "f"},
+		"unset":                {"f -merge\n", "f"},
+		"unspecified":          {"* -merge\nf !merge\n", "f"},
+		"text":                 {"* merge=text\n", "f"},
+		"binary":               {"*.lock merge=binary\n", "a.lock"},
+		"the macro":            {"*.lock binary\n", "d/a.lock"},
+		"the macro, undone":    {"* binary\nd/* merge\n", "d/f"},
+		"a macro of one's own": {"d/** whole\n", "d/e/f"},
+		"union":                {"CHANGES merge=union\n", "CHANGES"},
+		"union in a folder":    {"/d/*.md merge=union\n", "d/a.md"},
+		"not in that folder":   {"/d/*.md merge=union\n", "e/a.md"},
+		"line ends":            {"* text eol=crlf\n", "f"},
+		"the length of marks":  {"* conflict-marker-size=9\n", "f"},
+		"the last line counts": {"* merge=union\n* -merge\n", "f"},
+		"quoted":               {"\"a b\" merge=union\n", "a b"},
+		"another case":         {"F merge=union\n", "f"},
+		"driver":               {"* merge=ours\n", "f"},
+		"driver in a folder":   {"d/** merge=npm-lock\n", "d/package-lock.json"},
+		"no driver after all":  {"* merge=ours\nf merge=text\n", "f"},
 	}
 	lines := "1\n2\n3\n4\n5\n6\n7\n"
-	for name, c := range cases {
-		other := strings.HasPrefix(name, "another") && name != "another case" && name != "another, and then not"
-		for kind, both := range map[string][3]string{
-			"apart":       {lines, "one\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nseven\n"},
-			"together":    {lines, "one\n2\n3\n4\n5\n6\n7\n", "eins\n2\n3\n4\n5\n6\n7\n"},
-			"both added":  {"", "one\n", "eins\n"},
-			"on one side": {lines, "one\n2\n3\n4\n5\n6\n7\n", lines},
-		} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				t.Parallel()
-				write := func(text string) func(repo) {
-					return func(r repo) {
+	for kind, both := range map[string][3]string{
+		"apart":       {lines, "one\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\n4\n5\n6\nseven\n"},
+		"together":    {lines, "one\n2\n3\n4\n5\n6\n7\n", "eins\n2\n3\n4\n5\n6\n7\n"},
+		"both added":  {"", "one\n", "eins\n"},
+		"on one side": {lines, "one\n2\n3\n4\n5\n6\n7\n", lines},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			write := func(text string) func(repo) {
+				return func(r repo) {
+					for name, c := range cases {
 						if text != "" {
-							r.Write(c.file, text)
+							r.Write(name+"/"+c.file, text)
 						}
-						r.Write("mark", "m\n") // so that each side has a commit
 					}
 				}
-				base := func(r repo) { r.Write(".gitattributes", c.rules); write(both[0])(r) }
-				r, before, after, rebased, err := drifted(t, base, write(both[1]), write(both[2]))
-				if other && kind != "on one side" {
-					if err == nil || !strings.Contains(err.Error(), "does not run its merge driver") {
-						t.Errorf("got %v", err)
+			}
+			r, after, rebased, err := drifted(t, func(r repo) {
+				r.Write(".gitattributes", "[attr]whole -merge\n")
+				for name, c := range cases {
+					r.Write(name+"/.gitattributes", c.rules)
+				}
+				write(both[0])(r)
+			}, write(both[1]), write(both[2]))
+			got, why := map[string]string{}, map[string]string{}
+			for _, f := range rebased.Files {
+				got[f.Path] = f.NewID
+			}
+			if conflict, is := errors.AsType[*gitops.MergeError](err); is {
+				for _, c := range conflict.Conflicts {
+					why[c.Path] = c.Why
+					delete(got, c.Path)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			_ = r.merge(after)
+			merged := map[string]string{}
+			for _, entry := range zeroSeparated(r.Git("ls-files", "--stage", "-z")) {
+				stat, path, _ := strings.Cut(entry, "\t")
+				if fields := strings.Fields(stat); fields[2] == "0" {
+					merged[path] = fields[1]
+				}
+			}
+			for name, c := range cases {
+				path := name + "/" + c.file
+				if strings.HasPrefix(name, "driver") && kind != "on one side" {
+					if !strings.Contains(why[path], "does not run its merge driver") {
+						t.Errorf("%s: conflict %q", name, why[path])
 					}
-					return
+					continue
 				}
-				got := ""
-				if err == nil {
-					got = string(rebased.Tree)
-				} else if !errors.As(err, new(*gitops.MergeError)) {
-					t.Fatal(err)
-				}
-				gittest.Same(t, "tree", mergedByGit(t, r, before, after), got)
-			})
-		}
+				gittest.Same(t, name, merged[path], got[path])
+			}
+		})
 	}
 }
 
@@ -317,25 +334,26 @@ func TestMergesByAttributesOfNewBase(t *testing.T) {
 		"of the change":   {"f merge=union\n", "", ""},
 		"of the new base": {"", "f merge=union\n", "y\nx\n"},
 	} {
-		r, before, after, rebased, err := drifted(t, one("a\n", ""), one("x\n", c.change), one("y\n", c.moved))
-		want := mergedByGit(t, r, before, after)
+		r, after, rebased, err := drifted(t, one("a\n", ""), one("x\n", c.change), one("y\n", c.moved))
+		want := mergedByGit(r, after)
 		if (err == nil) != (c.want != "") || err == nil && want != string(rebased.Tree) || want != "" && r.Git("show", want+":f")+"\n" != c.want {
 			t.Errorf("%s: %v, and git makes %q", name, err, want)
 		}
 	}
 }
 
-// mergedByGit is the tree that `git merge` makes in a work tree of after of a branch with the work
-// tree's change; empty for a conflict.
-func mergedByGit(t testing.TB, r repo, before, after string) string {
-	t.Helper()
-	r.Git("add", "-A")
-	r.Git("commit", "-q", "--allow-empty", "-m", "change")
-	change := r.Git("rev-parse", "HEAD")
+// merge has git merge a branch with the work tree's change in a work tree of after.
+func (r repo) merge(after string) error {
+	r.T.Helper()
+	r.Commit("change")
 	r.Git("checkout", "-q", "-f", "--detach", after)
-	defer r.Git("checkout", "-q", "-f", "main")
-	if r.TryGit("merge", "-q", "--no-edit", change) != nil {
-		r.Git("merge", "--abort")
+	return r.TryGit("merge", "-q", "--no-edit", "main")
+}
+
+// mergedByGit is the tree that merge makes; empty for a conflict.
+func mergedByGit(r repo, after string) string {
+	r.T.Helper()
+	if r.merge(after) != nil {
 		return ""
 	}
 	return r.Git("rev-parse", "HEAD^{tree}")
