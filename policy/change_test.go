@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestJudge(t *testing.T) {
@@ -44,10 +46,7 @@ func TestJudge(t *testing.T) {
 		{"nothing said", nil, file("x.sh", "", "100755"), Verdict{Fail: []Finding{{"x.sh", ConcernExecutable}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Changes{Protect: []string{"ci/**"}, Treat: test.treat}.Judge([]ChangedFile{test.file})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Changes{Protect: []string{"ci/**"}, Treat: test.treat}.Judge([]ChangedFile{test.file}))(t)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -57,10 +56,7 @@ func TestJudge(t *testing.T) {
 
 func TestDropLeavesProtectedPathsOut(t *testing.T) {
 	files := []ChangedFile{{Path: "ci/x", NewMode: "100755"}, {Path: "a", NewMode: "100644"}, {Path: "sub", NewMode: "160000"}}
-	got, err := Changes{Protect: []string{"ci/**"}, Treat: map[Concern]Treatment{ConcernProtected: Drop}}.Judge(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Changes{Protect: []string{"ci/**"}, Treat: map[Concern]Treatment{ConcernProtected: Drop}}.Judge(files))(t)
 	if diff := cmp.Diff(Verdict{Drop: []string{"ci/x"}, Fail: []Finding{{"sub", ConcernSubmodule}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

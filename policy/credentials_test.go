@@ -6,26 +6,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
 func TestCredentialsAllowTheirHosts(t *testing.T) {
-	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny")`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := reach.ParseList([]string{"listed.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny")`)}))(t)
+	list := must.Get(reach.ParseList([]string{"listed.example.org"}))(t)
 	scoped := func(name string, withheld bool, texts ...string) credential.Credential {
 		c := credential.Credential{Name: name, Denied: withheld}
 		for _, text := range texts {
-			scope, err := credential.ParseScope(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			scope := must.Get(credential.ParseScope(text))(t)
 			c.Scopes = append(c.Scopes, scope)
 		}
 		return c
@@ -56,10 +48,7 @@ func TestCredentialsAllowTheirHosts(t *testing.T) {
 		{reach.HTTPS, "other.example.org:443", decision{}},
 	} {
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
-			target, err := reach.ParseTarget(test.protocol, test.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 			d := hosts.Decide(target)
 			if diff := cmp.Diff(test.want, decision{d.Allowed, d.OnlyCredentials, d.Private, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
@@ -163,10 +164,7 @@ func TestRefusalExplainsItself(t *testing.T) {
 	if d.Words() != words {
 		t.Errorf("Words:\n%s\nwant:\n%s", d.Words(), words)
 	}
-	got, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(d))(t)
 	const want = `{"action":"refuse","command":"git push origin main","rule":"t.rules:2","reason":"The rules forbid commands that begin with ` + "`git push`" +
 		`: The runner publishes.","remedy":"` + otherWayRemedy + `.","allowed_by_rule":false,` +
 		`"matched_rules":[{"rule":"t.rules:2","decision":"forbidden","prefix":["git","push"],"command":"git push origin main","via":["sudo"],"justification":"The runner publishes."}]}`
@@ -244,10 +242,7 @@ func FuzzDecide(f *testing.F) {
 	for _, seed := range []string{"rm -rf ~/x $HOME", "sudo rm -f -- /", "git push\n)", "xargs rm -rf", "bash -c 'rm -rf /'", "rm -rf \"\" ."} {
 		f.Add(seed)
 	}
-	set, err := rules.Load(rules.File{Name: "f.rules", Data: []byte(`prefix_rule(pattern=["git", "push"], decision="forbidden")`)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	set := must.Get(rules.Load(rules.File{Name: "f.rules", Data: []byte(`prefix_rule(pattern=["git", "push"], decision="forbidden")`)}))(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, mode := range []Commands{withRules(confined, set), withRules(full, set)} {
 			for _, q := range []Request{script(text), bash(text), argv(strings.Fields(text)...)} {

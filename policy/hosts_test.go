@@ -7,25 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
 func TestDecidesOnHosts(t *testing.T) {
-	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "www.example.org", protocol = "https", decision = "deny", justification = "use api.example.com")
+	set := must.Get(rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "www.example.org", protocol = "https", decision = "deny", justification = "use api.example.com")
 network_rule(host = "ask.example.org", protocol = "https", decision = "prompt")
 network_rule(host = "ask.example.org", protocol = "https", decision = "allow")
 network_rule(host = "bad.example.org", protocol = "https", decision = "prompt")
 network_rule(host = "bad.example.org", protocol = "https", decision = "deny")
 network_rule(host = "more.example.net", protocol = "https", decision = "allow")
-network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := reach.ParseList([]string{"api.example.com", "*.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)}))(t)
+	list := must.Get(reach.ParseList([]string{"api.example.com", "*.example.org"}))(t)
 	type decision struct {
 		allowed      bool
 		rule, reason string
@@ -45,10 +40,7 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 		{reach.HTTPS, "api.example.com:22", decision{false, "", "No rule allows it but the one at r.rules:7, which adds nothing to the list: policy.network in the job has api.example.com, *.example.org."}},
 	} {
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
-			target, err := reach.ParseTarget(test.protocol, test.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 			d := Hosts{List: list, Key: "policy.network", Rules: set}.Decide(target)
 			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Rule, d.Reason}, cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -65,14 +57,8 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 
 // A refusal names what to write, and for what nothing opens nothing.
 func TestExplainsHowToAllowHost(t *testing.T) {
-	plain, err := reach.ParseList([]string{"*.corp.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := reach.ParsePrivate("10.0.0.5:8443")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(reach.ParseList([]string{"*.corp.example"}))(t)
+	private := must.Get(reach.ParsePrivate("10.0.0.5:8443"))(t)
 	hosts := Hosts{List: append(plain, private), Key: "policy.network"}
 	for _, test := range []struct {
 		target, opens string
@@ -91,10 +77,7 @@ func TestExplainsHowToAllowHost(t *testing.T) {
 		{"metadata.google.internal:443", "", false},
 		{"localhost:443", "", false},
 	} {
-		target, err := reach.ParseTarget(reach.HTTPS, test.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(reach.ParseTarget(reach.HTTPS, test.target))(t)
 		d := hosts.Decide(target)
 		if d.JobChange != test.opens || d.Private != test.private {
 			t.Errorf("%s: opened by %q, private %t", test.target, d.JobChange, d.Private)
@@ -124,10 +107,7 @@ func TestEntryAllowsPrivateAddressOfName(t *testing.T) {
 
 // The host of a secret is opened by that secret, and not by a list.
 func TestExplainsHowToAllowSecretHost(t *testing.T) {
-	scope, err := credential.ParseScope("npm.example.org/team")
-	if err != nil {
-		t.Fatal(err)
-	}
+	scope := must.Get(credential.ParseScope("npm.example.org/team"))(t)
 	target := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 443}
 	hosts := Hosts{Key: "policy.network", Credentials: credential.Set{{Name: "A", Scopes: []credential.Scope{scope}}, {Name: "B", Scopes: []credential.Scope{scope}}}}
 	if d := LocalAddress(target, hosts.Decide(target), "a private address", true); d.JobChange != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.JobChange) {
@@ -153,10 +133,7 @@ func TestShortensLongHostList(t *testing.T) {
 	for range 100 {
 		texts = append(texts, "api.example.com")
 	}
-	list, err := reach.ParseList(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(reach.ParseList(texts))(t)
 	d := Hosts{List: list, Key: "policy.network"}.Decide(reach.Target{Protocol: reach.HTTPS, Name: "a.example.org", Port: 443})
 	if len(d.Reason) > 500 || !strings.Contains(d.Reason, "api.example.com, …") {
 		t.Errorf("the reason is %q", d.Reason)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestProtected(t *testing.T) {
@@ -14,10 +16,7 @@ func TestProtected(t *testing.T) {
 	}
 	var got []string
 	for _, path := range paths {
-		protected, err := Protected(patterns, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		protected := must.Get(Protected(patterns, path))(t)
 		if protected {
 			got = append(got, path)
 		}

@@ -17,14 +17,13 @@ import (
 	"time"
 
 	"software.sslmate.com/src/go-pkcs12"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func newAuthority(t *testing.T, hosts ...string) *Authority {
 	t.Helper()
-	a, err := New(hosts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(New(hosts))(t)
 	return a
 }
 
@@ -33,10 +32,7 @@ func TestLeafIsTrusted(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.Certificate())
 	for _, host := range []string{"npm.example.org", "10.1.2.3", "2606:2800:220:1::36"} {
-		leaf, err := a.Leaf(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		leaf := must.Get(a.Leaf(host))(t)
 		if _, err := leaf.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -76,19 +72,10 @@ func TestAuthorityCoversOnlyItsHosts(t *testing.T) {
 		{"a name, of an address", address, x509.Certificate{DNSNames: []string{"github.com"}}, "github.com", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			key, err := newPrivateKey()
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := must.Get(newPrivateKey())(t)
 			test.leaf.SerialNumber, test.leaf.NotBefore, test.leaf.NotAfter = big.NewInt(1), time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-			der, err := x509.CreateCertificate(rand.Reader, &test.leaf, test.of.parsed, key.Public(), test.of.key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			leaf, err := x509.ParseCertificate(der)
-			if err != nil {
-				t.Fatal(err)
-			}
+			der := must.Get(x509.CreateCertificate(rand.Reader, &test.leaf, test.of.parsed, key.Public(), test.of.key))(t)
+			leaf := must.Get(x509.ParseCertificate(der))(t)
 			roots := x509.NewCertPool()
 			roots.AddCert(test.of.parsed)
 			if _, err := leaf.Verify(x509.VerifyOptions{DNSName: test.host, Roots: roots}); (err == nil) != test.fits {
@@ -112,9 +99,7 @@ func openssl(t *testing.T, of *Authority, leaf []byte, fits bool) {
 	dir := t.TempDir()
 	root, file := filepath.Join(dir, "root.pem"), filepath.Join(dir, "leaf.pem")
 	for name, data := range map[string][]byte{root: of.Certificate(), file: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf})} {
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, data, 0o600))
 	}
 	said, err := exec.CommandContext(t.Context(), program, "verify", "-x509_strict", "-purpose", "any", "-CAfile", root, file).CombinedOutput()
 	if (err == nil) != fits {
@@ -126,9 +111,7 @@ func TestSystemBundle(t *testing.T) {
 	a := newAuthority(t, "example.org")
 	file := filepath.Join(t.TempDir(), "roots.pem")
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})
-	if err := os.WriteFile(file, slices.Concat([]byte("# roots\n"), key, a.Certificate()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, slices.Concat([]byte("# roots\n"), key, a.Certificate()), 0o600))
 	named := func(value string) func(string) string {
 		return func(name string) string {
 			if name != "SSL_CERT_FILE" {
@@ -152,10 +135,7 @@ func TestJavaStore(t *testing.T) {
 	first, second := newAuthority(t, "a.example.org"), newAuthority(t, "b.example.org")
 	bundle := append(append([]byte("# roots\n"), first.Certificate()...), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"...)
 	bundle = append(bundle, second.Certificate()...)
-	store, err := JavaStore(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(JavaStore(bundle))(t)
 	if certificates, err := pkcs12.DecodeTrustStore(store, "changeit"); err != nil || len(certificates) != 2 {
 		t.Errorf("it has %d certificates, %v", len(certificates), err)
 	}
@@ -164,9 +144,7 @@ func TestJavaStore(t *testing.T) {
 		t.Skip("keytool is not on this machine")
 	}
 	file := filepath.Join(t.TempDir(), "trust.p12")
-	if err := os.WriteFile(file, store, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, store, 0o600))
 	said, err := exec.CommandContext(t.Context(), keytool, "-J-Duser.language=en", "-list", "-keystore", file, "-storepass", "changeit").CombinedOutput()
 	if err != nil || strings.Count(string(said), "trustedCertEntry") != 2 {
 		t.Errorf("keytool says %v:\n%s", err, said)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestNamedBundleHasOnlyCertificates(t *testing.T) {
@@ -19,17 +21,13 @@ func TestNamedBundleHasOnlyCertificates(t *testing.T) {
 		"key":    key,
 		"empty":  nil,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	got, err := NamedBundle(filepath.Join(dir, "bundle"))
 	if want := slices.Concat(a.Certificate(), a.Certificate()); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the bundle is %q, %v", got, err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	for _, name := range []string{"key", "empty", "none", "pipe", "."} {
 		if got, err := NamedBundle(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is a bundle: %q", name, got)

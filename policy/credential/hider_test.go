@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestHidesTextsInAnswers(t *testing.T) {
@@ -19,9 +21,7 @@ func TestHidesTextsInAnswers(t *testing.T) {
 		text := strings.Repeat("before ", 20000) + shown + " behind"
 		for name, from := range map[string]io.Reader{"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)), "with its end": iotest.DataErrReader(strings.NewReader(text))} {
 			var to bytes.Buffer
-			if err := h.Copy(&to, from); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.Copy(&to, from))
 			if got := to.String(); len(got) != len(text) || strings.Contains(got, shown) || !strings.Contains(got, "*") && !strings.Contains(got, "Kio") && !strings.Contains(got, "2a2a") || !strings.HasSuffix(got, " behind") {
 				t.Errorf("%s, %s: it ends with %q", shown, name, got[len(got)-100:])
 			}

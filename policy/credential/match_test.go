@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A replacer that has the whole text is the measure of the one that has it in pieces.
@@ -103,10 +105,7 @@ func scopes(t testing.TB, texts ...string) []Scope {
 	t.Helper()
 	var all []Scope
 	for _, text := range texts {
-		s, err := ParseScope(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(ParseScope(text))(t)
 		all = append(all, s)
 	}
 	return all
@@ -120,9 +119,7 @@ func TestFindsEachEncodingAnywhere(t *testing.T) {
 			before, after := "x"+strings.Repeat("-", at), " and more"
 			from := io.MultiReader(strings.NewReader(before+spelt[:at]), strings.NewReader(spelt[at:]+after))
 			var got strings.Builder
-			if err := g.Copy(&got, from); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Copy(&got, from))
 			if want := len(before + spelt + after); got.Len() != want {
 				t.Errorf("%q, cut at %d, gives %d bytes instead of %d", spelt, at, got.Len(), want)
 			}
@@ -138,9 +135,7 @@ func TestFindsEachEncodingAnywhere(t *testing.T) {
 
 func replaced(t *testing.T, g *Guard, from io.Reader) io.Reader {
 	var got bytes.Buffer
-	if err := g.Copy(&got, iotest.OneByteReader(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Copy(&got, iotest.OneByteReader(from)))
 	return &got
 }
 
@@ -176,9 +171,7 @@ func TestForwardsHeldBytesAfterDelay(t *testing.T) {
 		{"ly\nv4", "ly\nv4"},
 		{value[2:] + "!", placeholder[2:] + "!"}, // and here they did
 	} {
-		if _, err := io.WriteString(send, step.send); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(send, step.send))(t)
 		part := make([]byte, len(step.get))
 		if _, err := io.ReadFull(get, part); err != nil || string(part) != step.get {
 			t.Fatalf("%q gives %q, %v", step.send, part, err)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Spellings of a value that servers in use write are found in answers, with all of what
@@ -31,9 +33,7 @@ func TestAnswersHaveNoEncodedValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			if err := g.Copy(&out, strings.NewReader("before "+spelt+" after")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Copy(&out, strings.NewReader("before "+spelt+" after")))
 			got := out.String()
 			if len(got) != len("before "+spelt+" after") || strings.Contains(got, "gH") || !strings.HasSuffix(got, " after") {
 				t.Errorf("%s gives %s", spelt, got)

@@ -8,14 +8,13 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -47,10 +46,7 @@ func serve(t *testing.T, l net.Listener, answer func(net.Conn)) {
 
 func connect(t *testing.T, to net.Listener) *net.TCPConn {
 	t.Helper()
-	conn, err := net.Dial("tcp", to.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", to.Addr().String()))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn.(*net.TCPConn)
 }
@@ -156,9 +152,7 @@ func TestBoundsConnections(t *testing.T) {
 	if n := len(f.slots); n != maxConnections {
 		t.Errorf("%d are carried", n)
 	}
-	if err := conns[0].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conns[0].Close())
 	echo(t, late)
 }
 
@@ -176,17 +170,13 @@ func TestGoneClientsFreeSlots(t *testing.T) {
 	defer f.Close()
 	one := func() *net.TCPConn {
 		conn := connect(t, near)
-		if _, err := conn.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Write([]byte("x")))(t)
 		<-came
 		return conn
 	}
 	stays := one()
 	for range 2 * maxConnections {
-		if err := one().Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, one().Close())
 	}
 	if _, err := stays.Write([]byte("y")); err != nil {
 		t.Errorf("a client that is there was ended: %v", err)

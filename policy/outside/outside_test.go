@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestStartsProgramByItsRow(t *testing.T) {
@@ -21,10 +23,7 @@ func TestStartsProgramByItsRow(t *testing.T) {
 	for use, want := range map[*Use][]string{
 		GitRemote: {"PATH=/bin", "GIT_CONFIG_KEY_7=a", "LC_ALL=C"}, GitVersion: {}, Unconfined: env, Stage: {},
 	} {
-		out, err := use.Command(t.Context(), "/usr/bin/env", Root, env).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(use.Command(t.Context(), "/usr/bin/env", Root, env).Output())(t)
 		if diff := cmp.Diff(strings.Join(want, "\n"), strings.TrimSpace(string(out))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", use.Name, diff)
 		}
@@ -52,9 +51,7 @@ func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"here/tool": 0o755, "bin/tool": 0o755, "plain/tool": 0o644} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, mode)))
 	}
 	t.Chdir(filepath.Join(dir, "here"))
 	for _, c := range []struct {
@@ -95,9 +92,7 @@ func TestOnlyTestsNote(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "starts")
 	t.Setenv("AGENT_CI_TEST_STARTS", file)
 	note := func() {
-		if err := GitRemote.Command(context.Background(), "/bin/true", Root, []string{"PATH=/bin", "MORE=x"}, "a").Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, GitRemote.Command(context.Background(), "/bin/true", Root, []string{"PATH=/bin", "MORE=x"}, "a").Run())
 	}
 	note()
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
@@ -118,10 +113,7 @@ func TestOnlyTestsNote(t *testing.T) {
 
 // docs/internals/security.md has the list as it is here.
 func TestListIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/internals/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/internals/security.md"))(t)
 	if !strings.Contains(string(page), "\n"+table()+"\n") {
 		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", table())
 	}

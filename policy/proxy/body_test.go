@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -24,12 +25,12 @@ import (
 func TestSearchesBodyBeforeEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	early := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "an early answer") }
-	bothProtocols(t, func(t *testing.T, inside, outside bool) {
+	eachProtocol(t, func(t *testing.T, h2 bool) {
 		var asked atomic.Int32
-		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); early(w, r) })
+		h := holding(t, h2, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); early(w, r) })
 		for i, body := range []string{"x=" + placeholder, strings.Repeat("x", maxSearchedFirst-len(placeholder)) + placeholder} {
 			for range 20 {
-				response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/a", strings.NewReader(body), "Authorization", bearer)
+				response, text := get(t, h.client(h2), "POST", "https://npm.example.org/team/a", strings.NewReader(body), "Authorization", bearer)
 				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "is in the body") {
 					t.Fatalf("with the %d. body the answer is %s: %s", i, response.Status, text)
 				}
@@ -53,10 +54,7 @@ func TestSearchesBodyBeforeEarlyAnswer(t *testing.T) {
 // plainly opens plain.example.org, which is a server.
 func plainly(t *testing.T, server *httptest.Server) func(*Options) {
 	return func(o *Options) {
-		list, err := reach.ParseList([]string{"plain.example.org"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(reach.ParseList([]string{"plain.example.org"}))(t)
 		o.Decide = policy.Hosts{List: list, Key: "policy.network", Credentials: o.Credentials}.Decide
 		o.Dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
@@ -111,14 +109,8 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 	t.Helper()
 	rest, send := io.Pipe()
 	defer rest.Close()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", address, io.MultiReader(bytes.NewReader(make([]byte, begin)), rest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "POST", address, io.MultiReader(bytes.NewReader(make([]byte, begin)), rest)))(t)
+	response := must.Get(client.Do(r))(t)
 	defer response.Body.Close()
 	text := make([]byte, len("an early answer"))
 	if _, err := io.ReadFull(response.Body, text); err != nil {
@@ -165,10 +157,7 @@ func TestForwardsWholeBodyAfterAnswer(t *testing.T) {
 			defer conn.Close()
 			part := "3e8\r\n" + strings.Repeat("x", 1000) + "\r\n"
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: Bearer mine\r\nTransfer-Encoding: chunked\r\n\r\n%s", way.target, part)
-			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			fmt.Fprint(conn, strings.Repeat(part, 9), "0\r\n\r\n")
 			if text, err := io.ReadAll(response.Body); err != nil || string(text) != "10000 <nil>" {
 				t.Errorf("with %s the server got %q, %v", response.Status, text, err)
@@ -202,9 +191,7 @@ func TestLateReadKeepsIdleTimerStopped(t *testing.T) {
 	idle := p.newIdleTimer(func() {})
 	late := p.watchedReader(strings.NewReader("it comes late"), idle)
 	idle.stop()
-	if _, err := io.ReadAll(late); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadAll(late))(t)
 	if idle.timer.Stop() {
 		t.Error("it waits again")
 	}
@@ -215,10 +202,7 @@ func TestBoundsHeadersInside(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(http.ResponseWriter, *http.Request) {})
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil))(t)
 		r.Header.Set("X-Long", strings.Repeat("x", 48<<10))
 		response, err := h.client(inside).Do(r)
 		if err != nil && inside { // the client is told the bound, or the connection ends

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // runs starts a program with an environment that has nothing of the machine's.
@@ -30,9 +31,7 @@ func (h *held) runs(t testing.TB, dir string, variables []string, program string
 func trusting(t *testing.T, a *authority.Authority) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trust.pem")
-	if err := os.WriteFile(file, a.Certificate(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, a.Certificate(), 0o600))
 	return file
 }
 
@@ -63,15 +62,10 @@ func TestOtherClientsTrustAuthority(t *testing.T) {
 		}
 	})
 	trust := trusting(t, h.proxy.options.Authority)
-	store, err := authority.JavaStore(h.proxy.options.Authority.Certificate())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(authority.JavaStore(h.proxy.options.Authority.Certificate()))(t)
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"trust.p12": store, "Client.java": []byte(javaClient)} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	host, port, _ := strings.Cut(h.address, ":")
 	for _, test := range []struct {

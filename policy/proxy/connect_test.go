@@ -11,21 +11,16 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // privately opens hosts that may have private addresses, and leads all names to some.
 func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
 	t.Helper()
-	list, err := reach.ParseList([]string{"*.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(reach.ParseList([]string{"*.example.org"}))(t)
 	for _, host := range hosts {
-		e, err := reach.ParsePrivate(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(reach.ParsePrivate(host))(t)
 		list = append(list, e)
 	}
 	var all []netip.Addr
@@ -133,10 +128,7 @@ func TestPrivateEntryOpensOnlyItsTarget(t *testing.T) {
 // another proxy.
 func TestRefusesOwnPrivateAddress(t *testing.T) {
 	t.Parallel()
-	own, err := ownAddresses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(ownAddresses())(t)
 	for address := range own {
 		if !reach.Private(address) {
 			continue

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/authority"
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -67,15 +68,9 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 		made(t, credential.Credential{Name: "WITHHELD", Value: "withheld-secret-value", Placeholder: "withheld-placeholder0", Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org"),
 	}
 	set[2].Denied = true
-	run, err := authority.New(set.Hosts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(authority.New(set.Hosts()))(t)
 	h.roots.AppendCertsFromPEM(run.Certificate())
-	list, err := reach.ParseList([]string{"listed.example.org", "other.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(reach.ParseList([]string{"listed.example.org", "other.example.org"}))(t)
 	outside := x509.NewCertPool()
 	outside.AppendCertsFromPEM(internet().Certificate())
 	o := Options{
@@ -98,10 +93,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 func made(t testing.TB, c credential.Credential, hosts ...string) credential.Credential {
 	t.Helper()
 	for _, host := range hosts {
-		scope, err := credential.ParseScope(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scope := must.Get(credential.ParseScope(host))(t)
 		c.Scopes = append(c.Scopes, scope)
 	}
 	return c
@@ -142,10 +134,7 @@ func (h *held) client(h2 bool) *http.Client {
 // connect opens a tunnel, without TLS.
 func (h *held) connect(target string) net.Conn {
 	h.Helper()
-	conn, err := h.tryConnect(target)
-	if err != nil {
-		h.Fatal(err)
-	}
+	conn := must.Get(h.tryConnect(target))(h)
 	return conn
 }
 
@@ -169,10 +158,7 @@ func (h *held) tryConnect(target string) (net.Conn, error) {
 // over opens a tunnel, with TLS.
 func (h *held) over(target string, protocols ...string) *tls.Conn {
 	h.Helper()
-	conn, err := h.tryOver(target, protocols...)
-	if err != nil {
-		h.Fatal(err)
-	}
+	conn := must.Get(h.tryOver(target, protocols...))(h)
 	return conn
 }
 
@@ -221,17 +207,11 @@ func watching(t testing.TB, answer func(http.ResponseWriter, *http.Request, seen
 
 func get(t testing.TB, client *http.Client, method, address string, body io.Reader, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, address, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, address, body))(t)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
-	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(client.Do(r))(t)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -247,6 +227,13 @@ func bothProtocols(t *testing.T, test func(t *testing.T, inside, outside bool)) 
 			name := map[bool]string{false: "HTTP1", true: "h2"}
 			t.Run(name[inside]+"-"+name[outside], func(t *testing.T) { test(t, inside, outside) })
 		}
+	}
+}
+
+// eachProtocol runs a test with each protocol on both sides of the proxy.
+func eachProtocol(t *testing.T, test func(t *testing.T, h2 bool)) {
+	for _, h2 := range []bool{false, true} {
+		t.Run(fmt.Sprint("h2=", h2), func(t *testing.T) { test(t, h2) })
 	}
 }
 
@@ -457,9 +444,7 @@ func TestTunnelRequiresTLSForTarget(t *testing.T) {
 	})
 	t.Run("no TLS", func(t *testing.T) {
 		conn := h.connect("npm.example.org:443")
-		if _, err := io.WriteString(conn, "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: "+bearer+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: "+bearer+"\r\n\r\n"))(t)
 		answer, _ := io.ReadAll(conn)
 		if got := h.refusals(); len(got) != 2 || !strings.Contains(got[1], "no TLS") || !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
 			t.Errorf("the answer is %s; recorded %q", answer, got)
@@ -473,9 +458,7 @@ func TestTunnelRequiresTLSForTarget(t *testing.T) {
 	})
 	t.Run("no server name", func(t *testing.T) {
 		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{InsecureSkipVerify: true})
-		if err := conn.Handshake(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conn.Handshake())
 		if leaf := conn.ConnectionState().PeerCertificates[0]; leaf.VerifyHostname("npm.example.org") != nil {
 			t.Errorf("the certificate is for %v", leaf.DNSNames)
 		}
@@ -539,10 +522,7 @@ func TestRefusesSpaceInQuery(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil))(t)
 	r.URL.RawQuery = "x HTTP/1.1"
 	response, err := h.client(true).Do(r)
 	if err == nil {
@@ -582,16 +562,10 @@ func TestRefusesOtherAuthorityOverHTTP2(t *testing.T) {
 	h := holding(t, true, handler)
 	client := h.client(true)
 	for _, host := range []string{"git.example.org", "npm.example.org:8443", "evil.example.org"} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", "https://npm.example.org/team/a", nil))(t)
 		r.Host = host
 		r.Header.Set("Authorization", bearer)
-		response, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(client.Do(r))(t)
 		response.Body.Close()
 		if response.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%s gives %s", host, response.Status)

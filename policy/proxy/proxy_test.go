@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
@@ -55,14 +56,8 @@ var listed = []string{"api.example.com", "*.example.org", "port.example.net:8443
 
 func newBench(t testing.TB, upstream net.Addr, change ...func(*Options)) *bench {
 	t.Helper()
-	list, err := reach.ParseList(listed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny", justification = "use a.example.org")`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(reach.ParseList(listed))(t)
+	set := must.Get(rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny", justification = "use a.example.org")`)}))(t)
 	b := &bench{TB: t, dialled: make(chan string, 100)}
 	o := Options{
 		Decide: policy.Hosts{List: list, Key: "policy.network", Rules: set}.Decide, Observe: b.observe, Resolve: b.resolve,
@@ -90,10 +85,7 @@ func (b *bench) start(o Options, change []func(*Options)) {
 // listen returns a listener on loopback. Nobody accepts its connections until a test does.
 func listen(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -109,10 +101,7 @@ func limited(change func(*limits)) func(*Options) {
 // dial connects to an address until the test ends.
 func dial(t testing.TB, address string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -153,9 +142,7 @@ func (b *bench) raw(request string) string {
 func exchange(t testing.TB, conn net.Conn, request string) string {
 	t.Helper()
 	defer conn.Close()
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(conn, request))(t)
 	answer, err := io.ReadAll(conn)
 	if err != nil && len(answer) == 0 {
 		t.Fatal(err)
@@ -201,22 +188,13 @@ func echo(t *testing.T) *httptest.Server {
 func TestForwardsHTTP(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://API.example.com/a%2Fb?q=1", strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://API.example.com/a%2Fb?q=1", strings.NewReader("hello")))(t)
 	for name, value := range map[string]string{"Connection": "X-Listed", "X-Listed": "1", "X-Kept": "2", "Authorization": "Bearer mine", "Te": "trailers", "User-Agent": "me"} {
 		request.Header.Set(name, value)
 	}
-	response, err := b.client(nil).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(b.client(nil).Do(request))(t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(t)
 	want := "POST /a%2Fb?q=1 host=api.example.com body=\"hello\"\nAuthorization=Bearer mine\nConnection=close\nX-Kept=2\nUser-Agent=me\nAccept-Encoding=gzip\n"
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -242,10 +220,7 @@ func TestTunnelCarriesTLS(t *testing.T) {
 	b := newBench(t, server.Listener.Addr())
 	trust := server.Client().Transport.(*http.Transport).TLSClientConfig
 	trust.ServerName = "example.com"
-	response, err := b.client(trust).Post("https://a.example.org/x", "text/plain", strings.NewReader(strings.Repeat("x", 3<<20)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(b.client(trust).Post("https://a.example.org/x", "text/plain", strings.NewReader(strings.Repeat("x", 3<<20))))(t)
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "a.example.org 3145728 " {
 		t.Errorf("the answer is %q, %v", body, err)
@@ -309,10 +284,7 @@ func TestRefusals(t *testing.T) {
 
 func TestRefusesOwnAddress(t *testing.T) {
 	t.Parallel()
-	own, err := ownAddresses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(ownAddresses())(t)
 	if !own[netip.MustParseAddr("127.0.0.1")] {
 		t.Fatalf("the machine's addresses are %v", own)
 	}
@@ -434,9 +406,7 @@ func TestDropsSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, silent.Addr(), limited(func(l *limits) { l.header, l.idle = 50*time.Millisecond, 50*time.Millisecond }))
 			conn := dial(t, b.address)
-			if _, err := io.WriteString(conn, request); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(conn, request))(t)
 			_, _ = io.Copy(io.Discard, conn) // until it is let go
 		})
 	}
@@ -502,9 +472,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 	b := newBench(t, listen(t).Addr())
 	for _, half := range []bool{false, true} {
 		conn := dial(t, b.address)
-		if _, err := io.WriteString(conn, "CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, "CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("%q, %v", line, err)
 		}
@@ -557,10 +525,7 @@ func TestTruncatedAnswerFails(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	response, err := newBench(t, server.Listener.Addr()).client(nil).Get("http://api.example.com/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(newBench(t, server.Listener.Addr()).client(nil).Get("http://api.example.com/"))(t)
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("the answer is %q", body)

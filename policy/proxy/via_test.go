@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
@@ -76,10 +77,7 @@ func (r *relay) requests() []string {
 // by has a proxy reach all targets by another one.
 func by(t *testing.T, address string, roots *x509.CertPool) func(*Options) {
 	t.Helper()
-	to, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(address))(t)
 	return func(o *Options) {
 		o.Via, o.viaRoots = func(reach.Target) *url.URL { return to }, roots
 	}
@@ -257,9 +255,7 @@ func TestUpstreamProxyTimesOut(t *testing.T) {
 func TestReportsUnreachableUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	gone := listen(t)
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gone.Close())
 	stranger := newRelay(t, echo(t).Listener.Addr(), "", true) // whom nobody vouches for
 	for address, says := range map[string]string{
 		"http://" + gone.Addr().String(): "can't be reached", stranger.URL: "can't be spoken to by TLS",
@@ -277,10 +273,7 @@ func TestReportsUnreachableUpstreamProxy(t *testing.T) {
 func TestChoosesUpstreamProxyPerTarget(t *testing.T) {
 	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
-	to, err := url.Parse(relay.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(relay.URL))(t)
 	b := newBench(t, echo(t).Listener.Addr(), func(o *Options) {
 		o.Via = func(target reach.Target) *url.URL {
 			if target.Name == "api.example.com" {
@@ -345,10 +338,7 @@ func TestHidesUpstreamProxyPassword(t *testing.T) {
 				to := strings.Replace(telltale(t, nil, spell), "://", "://"+user+"@", 1)
 				b := newBench(t, nil, by(t, to, nil))
 				answer := b.raw(request)
-				address, err := url.Parse(to)
-				if err != nil {
-					t.Fatal(err)
-				}
+				address := must.Get(url.Parse(to))(t)
 				password, _ := address.User.Password()
 				pair := address.User.Username() + ":" + password
 				encoded := base64.StdEncoding.EncodeToString([]byte(pair))

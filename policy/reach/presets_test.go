@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestPresets(t *testing.T) {
@@ -35,10 +37,7 @@ func TestPresets(t *testing.T) {
 
 // TestDocumentedPresets holds the table of docs/reference/policy.md to this one.
 func TestDocumentedPresets(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/reference/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../../docs/reference/policy.md"))(t)
 	_, rest, found := strings.Cut(string(raw), "| preset | hosts | for |\n|---|---|---|\n")
 	if !found {
 		t.Fatal("docs/reference/policy.md has no table of presets")

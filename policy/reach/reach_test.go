@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestParseEntry(t *testing.T) {
@@ -138,14 +140,8 @@ func TestPrivate(t *testing.T) {
 // An entry that says private counts before one that does not, wherever it stands; names
 // that no list opens stay closed below a wildcard.
 func TestPrefersPrivateEntry(t *testing.T) {
-	list, err := ParseList([]string{"*.corp.example", "db.corp.example", "*.google.internal", "*.ec2.internal:80"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := ParsePrivate("db.corp.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(ParseList([]string{"*.corp.example", "db.corp.example", "*.google.internal", "*.ec2.internal:80"}))(t)
+	private := must.Get(ParsePrivate("db.corp.example"))(t)
 	list = append(list, private)
 	for _, test := range []struct{ authority, want string }{
 		{"db.corp.example:443", "db.corp.example (private)"},
@@ -154,10 +150,7 @@ func TestPrefersPrivateEntry(t *testing.T) {
 		{"metadata.google.internal:443", ""},
 		{"instance-data.ec2.internal:80", ""},
 	} {
-		target, err := ParseTarget(HTTPS, test.authority)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(ParseTarget(HTTPS, test.authority))(t)
 		if e, _ := list.Allows(target); e.String() != test.want {
 			t.Errorf("%s is opened by %q", test.authority, e)
 		}
@@ -172,10 +165,7 @@ func errorText(err error) string {
 }
 
 func TestAllowsTargets(t *testing.T) {
-	list, err := ParseList([]string{"Api.Example.com.", "*.example.org", "db.example.net:8443", "*.pages.example.net:80", "93.184.216.34", "[2606:2800:220:1::1]:8443"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(ParseList([]string{"Api.Example.com.", "*.example.org", "db.example.net:8443", "*.pages.example.net:80", "93.184.216.34", "[2606:2800:220:1::1]:8443"}))(t)
 	for _, test := range []struct{ protocol, authority, want string }{
 		{HTTPS, "api.example.com:443", "Api.Example.com."},
 		{HTTPS, "API.EXAMPLE.COM.:443", "Api.Example.com."},
@@ -202,10 +192,7 @@ func TestAllowsTargets(t *testing.T) {
 		{HTTPS, "[2606:2800:220:1::1]:443", ""},
 	} {
 		t.Run(test.protocol+" "+test.authority, func(t *testing.T) {
-			target, err := ParseTarget(test.protocol, test.authority)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(ParseTarget(test.protocol, test.authority))(t)
 			e, ok := list.Allows(target)
 			if e.String() != test.want || ok != (test.want != "") {
 				t.Errorf("opened by %q", e)

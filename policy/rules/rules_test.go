@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func load(t *testing.T, source string) *Set {
 	t.Helper()
-	set, err := Load(File{"t.rules", []byte(source)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Load(File{"t.rules", []byte(source)}))(t)
 	return set
 }
 
@@ -88,12 +87,9 @@ host_executable(name = "git", paths = ["/usr/bin/git"])`)
 }
 
 func TestMatchesRulesOfAllFiles(t *testing.T) {
-	set, err := Load(
+	set := must.Get(Load(
 		File{"a.rules", []byte(`prefix_rule(pattern=["git"], decision="prompt")`)},
-		File{"b.rules", []byte("\n" + `prefix_rule(pattern=["git", "commit"], decision="forbidden")` + "\n" + `prefix_rule(pattern=["git"])`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+		File{"b.rules", []byte("\n" + `prefix_rule(pattern=["git", "commit"], decision="forbidden")` + "\n" + `prefix_rule(pattern=["git"])`)}))(t)
 	want := []string{"a.rules:1 prompt git", "b.rules:2 forbidden git commit", "b.rules:3 allow git"}
 	if diff := cmp.Diff(want, matched(set, "git commit -m hi")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
@@ -68,14 +69,14 @@ func removeProgram() {
 
 func runAttempt() {
 	var w attempts.World
-	must(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
+	orPanic(json.Unmarshal([]byte(os.Getenv(worldVariable)), &w))
 	w.Supervisor = os.Getppid()
 	all := slices.Concat(attempts.All(), proxyAttempts())
 	i := slices.IndexFunc(all, func(a attempts.Attempt) bool { return a.Name == os.Getenv(attemptVariable) })
 	all[i].Make(w)
 }
 
-func must(err error) {
+func orPanic(err error) {
 	if err != nil {
 		panic(err)
 	}
@@ -106,10 +107,10 @@ func (o outer) attempts() []attempts.Attempt {
 // runOuter opens a sandbox and tries to break out of it, once by each attempt.
 func runOuter() {
 	var o outer
-	must(json.Unmarshal([]byte(os.Getenv(outerVariable)), &o))
-	must(o.World.SetVictim(os.Getpid()))
+	orPanic(json.Unmarshal([]byte(os.Getenv(outerVariable)), &o))
+	orPanic(o.World.SetVictim(os.Getpid()))
 	stop, err := o.World.Inhabit()
-	must(err)
+	orPanic(err)
 	defer stop()
 	o.Options.disabledLayers = o.Without
 	o.Options.Environ = os.Environ()
@@ -129,13 +130,13 @@ func runOuter() {
 			if !mistaken {
 				break
 			}
-			must(box.Close())
+			orPanic(box.Close())
 			box = o.open()
 			v, mistaken = try(box, o, a)
 		}
-		must(out.Encode(v))
+		orPanic(out.Encode(v))
 	}
-	must(box.Close())
+	orPanic(box.Close())
 }
 
 func (o outer) open() *Sandbox {
@@ -146,20 +147,20 @@ func (o outer) open() *Sandbox {
 		o.Options = o.serving()
 	}
 	box, err := Open(context.Background(), o.Options)
-	must(err)
+	orPanic(err)
 	return box
 }
 
 // try runs one attempt. A mistaken one has hit itself: it says nothing.
 func try(box *Sandbox, o outer, a attempts.Attempt) (v attempts.Verdict, mistaken bool) {
 	raw, err := json.Marshal(o.World)
-	must(err)
+	orPanic(err)
 	var output bytes.Buffer
 	status, err := box.Run(context.Background(), Command{
 		Argv: []string{o.Program}, Dir: o.World.Workspace, Output: &output,
 		Env: []string{attemptVariable + "=" + a.Name, worldVariable + "=" + string(raw), "HOME=" + o.World.Home, hostVariable + "=" + hostPlaceholder, attempts.GitPlaceholder + "=" + gitPlaceholder},
 	})
-	must(err)
+	orPanic(err)
 	return attempts.Judge(a.Name, status.ExitCode, status.Signal, output.String())
 }
 
@@ -199,25 +200,16 @@ const secret = attempts.Secret
 func newWorld(t *testing.T, tier string, user int) outer {
 	t.Helper()
 	base := place(t)
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(program())(t)
 	gitConfig := "[core]\n\trepositoryformatversion = 0\n"
 	if tier != "landlock" { // which refuses to start then
 		gitConfig += "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic " + secret + "\n"
 	}
-	w, err := attempts.NewWorld(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(attempts.NewWorld(base))(t)
 	for name, content := range map[string]string{"config": gitConfig, "HEAD": "ref: refs/heads/main\n", "description": "x", "hooks/kept": "x"} {
 		put(t, filepath.Join(w.Workspace, ".git", name), content, 0o644)
 	}
-	binary, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(os.ReadFile(path))(t)
 	put(t, filepath.Join(base, "bin/attempt"), string(binary), 0o755)
 	sandboxtest.Give(t, base, user)
 	in := func(name string) string { return filepath.Join(base, name) }
@@ -236,21 +228,14 @@ func newWorld(t *testing.T, tier string, user int) outer {
 
 func put(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(content), mode))
 }
 
 // attack runs all attempts as user and returns how they ended.
 func attack(t *testing.T, o outer, user int) (level string, all []attempts.Verdict) {
 	t.Helper()
-	raw, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(o))(t)
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(o.Program)
 	cmd.Dir = "/"
@@ -265,9 +250,7 @@ func attack(t *testing.T, o outer, user int) (level string, all []attempts.Verdi
 	level, _, _ = strings.Cut(stderr.String(), "\n")
 	for d := json.NewDecoder(&stdout); d.More(); {
 		var v attempts.Verdict
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&v))
 		all = append(all, v)
 	}
 	return level, all

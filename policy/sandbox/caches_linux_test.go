@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -61,9 +62,7 @@ func TestLaterSandboxSeesCacheChanges(t *testing.T) {
 				o.Scratch = scratch
 			})
 			run(t, first, o, "cd "+cache+" && echo fetched >module && rm entry")
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, first.Close())
 			for range 2 { // what the later ones change is their own
 				later, o := confined(t, "namespaces", func(o *Options) {
 					cached(cache, home)(o)
@@ -101,9 +100,7 @@ func TestLaterSandboxCopiesCaches(t *testing.T) {
 			scratch, outside := t.TempDir(), t.TempDir()
 			first, o := confined(t, tier, func(o *Options) { o.Scratch, o.Home = scratch, "" })
 			run(t, first, o, "mkdir -p "+caches+"/ab && cd "+caches+" && echo object >ab/1 && ln -s "+outside+" away && mkfifo pipe")
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, first.Close())
 			for range 2 {
 				later, o := confined(t, tier, func(o *Options) { o.CachesFrom, o.Home = scratch, "" })
 				got := run(t, later, o, "cd "+caches+" && cat ab/1 && readlink away && echo forged >ab/1 && echo forged >ab/2; echo $?; ls")
@@ -114,16 +111,12 @@ func TestLaterSandboxCopiesCaches(t *testing.T) {
 			// A folder that leads elsewhere is not followed, and caches of its own stay.
 			leads := t.TempDir()
 			for _, name := range grants.MovedCaches {
-				if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(leads, name)), 0o700), os.Symlink(scratch, filepath.Join(leads, name))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(leads, name)), 0o700), os.Symlink(scratch, filepath.Join(leads, name))))
 			}
 			second := t.TempDir()
 			last, o := confined(t, tier, func(o *Options) { o.Scratch, o.CachesFrom, o.Home = second, leads, "" })
 			run(t, last, o, "mkdir -p "+caches+" && echo own >"+caches+"/own")
-			if err := last.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, last.Close())
 			again, o := confined(t, tier, func(o *Options) { o.Scratch, o.CachesFrom, o.Home = second, scratch, "" })
 			if got := run(t, again, o, "ls "+caches); got != "own\n" {
 				t.Errorf("it has %q", got)
@@ -142,16 +135,12 @@ func TestCacheWithoutOverlayIsReadOnly(t *testing.T) {
 			o.Scratch = scratch
 		}
 		box, _ := confined(t, tier, change)
-		if err := box.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, box.Close())
 		works, err := filepath.Glob(filepath.Join(scratch, "caches/*/work"))
 		if err != nil || len(works) != 1 {
 			t.Fatalf("there are %q, %v", works, err)
 		}
-		if err := RemoveScratch(works[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, RemoveScratch(works[0]))
 		if err := os.Symlink("/proc", works[0]); err != nil { // on another file system than the changes
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A refusal is told by the layer that probably made it.
@@ -27,10 +29,7 @@ func TestExplain(t *testing.T) {
 			}
 			box, o := confined(t, "full", nil)
 			clues := WatchRefusals(io.Discard)
-			status, err := box.Run(t.Context(), bash(o, c.script, clues))
-			if err != nil {
-				t.Fatal(err)
-			}
+			status := must.Get(box.Run(t.Context(), bash(o, c.script, clues)))(t)
 			got := box.Explain(clues, status)
 			if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("got %q", got)

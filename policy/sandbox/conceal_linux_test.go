@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -35,17 +36,9 @@ func TestConcealAsNobody(t *testing.T) {
 func concealed(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestConcealedProcess$", "-test.v")
 	cmd.Env = append(os.Environ(), concealedSecret)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	defer func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)

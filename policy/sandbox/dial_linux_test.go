@@ -3,28 +3,20 @@ package sandbox
 import (
 	"net"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Where nobody listens, a socket can be connected to itself.
 func TestDetectsSelfConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	there := l.Addr().(*net.TCPAddr)
-	other, err := net.Dial("tcp", there.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(net.Dial("tcp", there.String()))(t)
 	if isSelfConnection(other) {
 		t.Error("a listener was reached")
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Close())
+	must.Do(t, l.Close())
 	same, err := (&net.Dialer{LocalAddr: there}).Dial("tcp", there.String())
 	if err != nil {
 		t.Skipf("the port can't be bound again: %v", err)

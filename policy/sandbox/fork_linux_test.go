@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -35,9 +36,7 @@ func forkOf(t *testing.T, parent *Sandbox, o Options) (*Sandbox, Options) {
 	t.Helper()
 	to := filepath.Join(tempDir(t), "tree")
 	t.Cleanup(func() { _ = RemoveScratch(to) })
-	if err := parent.Paused(func() error { return layer.Copy(t.Context(), o.Overlay, to) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parent.Paused(func() error { return layer.Copy(t.Context(), o.Overlay, to) }))
 	return confined(t, "full", func(next *Options) {
 		scratch := next.Scratch
 		next.Folders = o.Folders

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -47,10 +48,7 @@ func TestCommandsReachListenerAtPort(t *testing.T) {
 	if got := run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"); got != "hello\n" {
 		t.Errorf("commands got %q", got)
 	}
-	conn, err := box.Dial(t.Context(), 543)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(box.Dial(t.Context(), 543))(t)
 	defer conn.Close()
 	if got, err := io.ReadAll(conn); string(got) != "hello\n" || err != nil {
 		t.Errorf("from outside: %q, %v", got, err)
@@ -62,10 +60,7 @@ func TestCommandsReachListenerAtPort(t *testing.T) {
 
 // Neither sandbox reaches what answers in the other, nor what answers on the machine.
 func TestSandboxesShareNoListeners(t *testing.T) {
-	machine, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer machine.Close()
 	one, o := confined(t, "full", atPort(5432))
 	answering(t, one, "one")
@@ -87,9 +82,7 @@ func TestSandboxesShareNoListeners(t *testing.T) {
 // A sandbox that is closed leaves nobody waiting.
 func TestDialFailsAfterClose(t *testing.T) {
 	box, _ := confined(t, "full", nil)
-	if err := box.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, box.Close())
 	if _, err := box.Dial(t.Context(), 1); err == nil {
 		t.Error("there is a connection")
 	}
@@ -108,10 +101,7 @@ func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string)
 	if !toWrite {
 		o.Mode = grants.ReadOnly
 	}
-	other, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(Open(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := errors.Join(other.Close(), RemoveScratch(o.Scratch)); err != nil {
 			t.Error(err)
@@ -145,10 +135,7 @@ func TestCommandsRunAsMappedUser(t *testing.T) {
 	if got := run(t, box, o, "id -u; id -g; touch made; stat -c %u made; grep -c CapEff.*[1-9a-f] /proc/self/status || true"); got != "4321\n5678\n4321\n0\n" {
 		t.Errorf("they are %q", got)
 	}
-	info, err := os.Stat(filepath.Join(o.Workspace, "made"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(filepath.Join(o.Workspace, "made")))(t)
 	if owner := ownerOf(info); owner != os.Geteuid() {
 		t.Errorf("on the machine it belongs to %d", owner)
 	}
@@ -203,14 +190,14 @@ func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid
 // of one that it is opened beside.
 func (o outer) serving() Options {
 	dir, err := os.MkdirTemp(filepath.Dir(o.Options.Scratch), "lender-")
-	must(err)
+	orPanic(err)
 	lender := o.Options
 	lender.Scratch, lender.Overlay, lender.Lend, lender.Ports = filepath.Join(dir, "scratch"), filepath.Join(dir, "overlay"), 1, []int{5432}
 	box, err := Open(context.Background(), lender)
-	must(err)
+	orPanic(err)
 	service := o.Options
 	lent, err := box.Borrow(false)
-	must(err)
+	orPanic(err)
 	service.Mode, service.Borrowed, service.BorrowedFrom, service.User = grants.ReadOnly, lent, lender.Overlay, &User{UID: 4321, GID: 5678}
 	return service
 }

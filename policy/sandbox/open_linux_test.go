@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/filter"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -31,9 +32,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 			Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"), Home: os.Getenv("HOME"), Environ: os.Environ(),
 		},
 	}
-	if err := os.Mkdir(o.Workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(o.Workspace, 0o755))
 	if change != nil {
 		change(&o)
 	}
@@ -124,11 +123,8 @@ func TestCommandsShareNetworkAndFiles(t *testing.T) {
 	}
 	box, o := confined(t, "namespaces", nil)
 	read, write := io.Pipe()
-	server, err := box.Start(bash(o, `exec python3 -c 'import socket
-s = socket.create_server(("127.0.0.1", 8080)); print("up", flush=True); s.accept()[0].sendall(b"served")'`, write))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(box.Start(bash(o, `exec python3 -c 'import socket
+s = socket.create_server(("127.0.0.1", 8080)); print("up", flush=True); s.accept()[0].sendall(b"served")'`, write)))(t)
 	if line, err := bufio.NewReader(read).ReadString('\n'); err != nil || line != "up\n" {
 		t.Fatalf("got %q, %v", line, err)
 	}
@@ -202,9 +198,7 @@ func attributes(t *testing.T, paths []string) (all []unix.Timespec) {
 	t.Helper()
 	for _, path := range paths {
 		var now unix.Stat_t
-		if err := unix.Stat(path, &now); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Stat(path, &now))
 		all = append(all, now.Ctim)
 	}
 	return all
@@ -238,9 +232,7 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 		box, o := confined(t, tier, nil)
 		up := make(chan struct{})
 		// The pipe is held by one that left its group, too.
-		if _, err := box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))))(t)
 		<-up
 		if err := box.Close(); err != nil {
 			t.Error(err)
@@ -313,9 +305,7 @@ func TestLaterSandboxSeesHomeChanges(t *testing.T) {
 	scratch := filepath.Join(home, ".local/state:1/first") // the run directory may lie in the user's folder
 	first, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Scratch = home, scratch })
 	run(t, first, o, "cd "+home+" && cat before && echo installed >tool && rm before")
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	for range 2 { // what the later ones change is their own
 		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.EarlierScratch = home, []string{scratch} })
 		if got := run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"); got != "installed\ntool\n" {
@@ -361,10 +351,7 @@ func TestSkipsVanishedHiddenPaths(t *testing.T) {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
 		nothing := filepath.Join(t.TempDir(), "nothing")
 		put(t, nothing, "", 0o644)
-		programs, err := filter.Programs(filter.Options{Namespaced: true, Connect: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		programs := must.Get(filter.Programs(filter.Options{Namespaced: true, Connect: true}))(t)
 		s := new(Sandbox)
 		if _, err := s.becomeSupervisor(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, StartEarly(NetworkLoopback), nil); err != nil {
 			t.Errorf("file %t: %v", file, err)
@@ -408,9 +395,7 @@ func TestOpenOnFirstUseRetries(t *testing.T) {
 	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
 		t.Fatalf("without its workspace: %v", err)
 	}
-	if err := os.Mkdir(o.Workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(o.Workspace, 0o755))
 	_, err := s.Run(t.Context(), command)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		t.Skip(err)
@@ -426,9 +411,7 @@ func TestOpenOnFirstUseLeaksNothing(t *testing.T) {
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Skip(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	goleak.VerifyNone(t, before) // it waits for those that are about to end
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestCloseEndsDetachedProcesses(t *testing.T) {
@@ -32,13 +34,8 @@ func TestCommandsDieWithAgentCI(t *testing.T) {
 	h := watch(t)
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), holdVariable+"=exec 3>"+h.path+"; echo up; exec sleep 3600")
-	output, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	output := must.Get(parent.StdoutPipe())(t)
+	must.Do(t, parent.Start())
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil || line != "up\n" {
 		t.Errorf("got %q, %v", line, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
@@ -19,9 +20,7 @@ func overlaid(t *testing.T) func(*Options) {
 	return func(o *Options) {
 		o.Overlay = filepath.Join(filepath.Dir(o.Workspace), "overlay")
 		for _, name := range []string{"file", "dir/one", "dir/two", "hidden", "deep/in/hidden", ".git/HEAD"} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(o.Workspace, name)), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(o.Workspace, name)), 0o755))
 			put(t, filepath.Join(o.Workspace, name), "old\n", 0o644)
 		}
 		o.DenyRead = []string{filepath.Join(o.Workspace, "hidden"), filepath.Join(o.Workspace, "deep/in/hidden")}
@@ -30,24 +29,15 @@ func overlaid(t *testing.T) func(*Options) {
 
 func openTree(t *testing.T, box *Sandbox) *os.Root {
 	t.Helper()
-	tree, err := box.Tree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(box.Tree())(t)
+	root := must.Get(os.OpenRoot(tree))(t)
 	t.Cleanup(func() { root.Close() })
 	return root
 }
 
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -83,9 +73,7 @@ func TestOverlayKeepsWorkspaceUnchanged(t *testing.T) {
 		if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
 			t.Errorf("the overlay has %q", got)
 		}
-		if err := box.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, box.Close())
 		if got, err := root.ReadFile("new"); string(got) != "new\n" {
 			t.Errorf("a folder that was opened before the sandbox was closed reads %q, %v", got, err)
 		}
@@ -118,9 +106,7 @@ func TestExplainsOverlayRefusals(t *testing.T) {
 func TestOverlaysStackOnFrozenChanges(t *testing.T) {
 	first, o := confined(t, "full", overlaid(t))
 	run(t, first, o, `echo setup >made; rm file`)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	later := func(git string) (*Sandbox, Options) {
 		return confined(t, "full", func(next *Options) {
 			scratch := next.Scratch
@@ -191,10 +177,7 @@ func TestOverlayMountsOnce(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	box.conn.supervisor.kill()
-	again, err := Open(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Open(t.Context(), next))(t)
 	defer again.Close()
 	if got := run(t, again, next, "cat new"); got != "1\n" {
 		t.Errorf("commands see %q", got)

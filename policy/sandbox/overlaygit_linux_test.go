@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // git in an overlay finds the stat data that its index has, wherever the changes lie:
@@ -20,9 +21,7 @@ func TestOverlayKeepsGitStatData(t *testing.T) {
 				if o.DenyRead = nil; where != "" {
 					o.Overlay = folderElsewhere(t, where, o.Workspace)
 				}
-				if err := os.RemoveAll(filepath.Join(o.Workspace, ".git")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(filepath.Join(o.Workspace, ".git")))
 				repo := gittest.Repo{T: t, Dir: o.Workspace}
 				repo.Git("init", "-q")
 				repo.Git("add", "-A")

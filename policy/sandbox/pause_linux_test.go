@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
@@ -27,10 +28,7 @@ while :; do wait; done`
 func begin(t *testing.T, box *Sandbox, o Options, text string) {
 	t.Helper()
 	output := newScreen("ready")
-	p, err := box.Start(bash(o, text, output))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(box.Start(bash(o, text, output)))(t)
 	select {
 	case <-output.seen:
 	case <-p.Done():
@@ -43,10 +41,7 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	for _, name := range namesIn(t, dir) {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
 		all[name] = info.Size()
 	}
 	return all
@@ -113,9 +108,7 @@ func pauseOnce(t *testing.T, box *Sandbox, o Options) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, <-late); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, <-late))
 	for name, size := range still {
 		run(t, box, o, fmt.Sprintf(`until [ $(stat -c %%s ticks/%s) -gt %d ]; do :; done`, name, size))
 	}

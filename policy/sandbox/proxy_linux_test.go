@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -35,7 +36,7 @@ const openHost = "open.example.org"
 func serve(address, internet string, listed ...string) func(net.Listener) func() {
 	return func(l net.Listener) func() {
 		list, err := reach.ParseList(append(listed, openHost, openHost+":80"))
-		must(err)
+		orPanic(err)
 		p := proxy.Start(l, proxy.Options{
 			Decide:  policy.Hosts{List: list, Key: "policy.network"}.Decide,
 			Observe: func(proxy.Request) error { return nil },
@@ -121,16 +122,16 @@ var errTurnedAway = errors.New("turned away")
 // line of the last answer. A proxy that does not answer is no refusal.
 func ask(requests ...string) string {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
-	must(err)
+	orPanic(err)
 	defer conn.Close()
 	answers, status := bufio.NewReader(conn), ""
 	for _, request := range requests {
 		_, err := io.WriteString(conn, request)
-		must(err)
+		orPanic(err)
 		response, err := http.ReadResponse(answers, nil)
-		must(err)
+		orPanic(err)
 		_, err = io.Copy(io.Discard, response.Body)
-		must(err)
+		orPanic(err)
 		status = response.Status
 	}
 	return status
@@ -155,10 +156,10 @@ func lookUp() error {
 
 func bySOCKS(w attempts.World) error {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ProxyPort))
-	must(err)
+	orPanic(err)
 	defer conn.Close()
 	_, err = conn.Write([]byte{5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, byte(w.TCP >> 8), byte(w.TCP), '\r', '\n', '\r', '\n'})
-	must(err)
+	orPanic(err)
 	answer := make([]byte, 2)
 	if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != 5 {
 		return errTurnedAway
@@ -194,7 +195,7 @@ func findListener(attempts.World) error {
 		}
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
-	must(err)
+	orPanic(err)
 	for _, link := range links {
 		if target, _ := os.Readlink(link); target == "socket:["+inode+"]" {
 			return nil
@@ -233,8 +234,8 @@ func runFetch() {
 			continue
 		}
 		_, err = io.Copy(os.Stdout, response.Body)
-		must(err)
-		must(response.Body.Close())
+		orPanic(err)
+		orPanic(response.Body.Close())
 	}
 	os.Exit(0)
 }
@@ -252,10 +253,7 @@ func proxied(t *testing.T, tier string) (*Sandbox, Options) {
 }
 
 func TestCommandsReachListedHosts(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := proxied(t, tier)
 		var output strings.Builder

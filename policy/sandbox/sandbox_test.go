@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -96,9 +97,7 @@ type holders struct {
 func watch(t *testing.T) holders {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "holders")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -143,19 +142,14 @@ func TestRun(t *testing.T) {
 
 func TestCommandsGetOnlyGivenEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_PARENT", "x")
-	env, err := exec.LookPath("env")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(exec.LookPath("env"))(t)
 	for _, test := range []struct {
 		given []string
 		want  string
 	}{{nil, ""}, {[]string{"A=1", "B=2"}, "A=1\nB=2\n"}} {
 		var output bytes.Buffer
 		box := open(t, new(Sandbox))
-		if _, err := box.Run(t.Context(), Command{Argv: []string{env}, Dir: "/", Env: test.given, Output: &output}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(box.Run(t.Context(), Command{Argv: []string{env}, Dir: "/", Env: test.given, Output: &output}))(t)
 		if output.String() != test.want {
 			t.Errorf("given %q the command sees %q", test.given, output.String())
 		}
@@ -188,10 +182,7 @@ func TestReportsUnstartedCommands(t *testing.T) {
 
 func TestCommandHasOwnSession(t *testing.T) {
 	box := open(t, new(Sandbox))
-	p, err := box.Start(script(t, "exec sleep 3600", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(box.Start(script(t, "exec sleep 3600", nil)))(t)
 	pid := p.child.(*localChild).cmd.Process.Pid
 	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
 		t.Errorf("session is %d (%v), want %d", sid, err, pid)
@@ -237,10 +228,7 @@ func TestSignalsEndCommands(t *testing.T) {
 			want Status
 		}{{syscall.SIGINT, Status{130, "interrupt"}}, {syscall.SIGKILL, Status{137, "killed"}}} {
 			up := make(chan struct{})
-			p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) }))))(t)
 			<-up
 			p.Signal(end.by)
 			if status, err := p.Wait(); err != nil || status != end.want {
@@ -256,10 +244,7 @@ func TestCloseEndsRunningCommands(t *testing.T) {
 	h := watch(t)
 	box := new(Sandbox)
 	up := make(chan struct{})
-	p, err := box.Start(script(t, "exec 3>"+h.path+"; sleep 3600 & echo up; wait", cancelling(func() { close(up) })))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(box.Start(script(t, "exec 3>"+h.path+"; sleep 3600 & echo up; wait", cancelling(func() { close(up) }))))(t)
 	<-up
 	for range 2 {
 		if err := box.Close(); err != nil {
@@ -306,12 +291,8 @@ func TestHidesInheritedDescriptors(t *testing.T) {
 
 func TestRemoveScratchRemovesUnwritableFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "scratch")
-	if err := os.MkdirAll(filepath.Join(dir, "closed", "below"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "closed"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "closed", "below"), 0o700))
+	must.Do(t, os.Chmod(filepath.Join(dir, "closed"), 0))
 	if err := RemoveScratch(dir); err != nil {
 		t.Error(err)
 	}

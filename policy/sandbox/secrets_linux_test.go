@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -20,28 +21,20 @@ func TestHiddenPathsStayHidden(t *testing.T) {
 			for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second" "mv pub else" "mv vault else"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
 			rm link; mkdir pub/deep; echo public >pub/deep/cred; ln -s pub link
 			mkdir made; ln -s ../script made/cred; ln -s /bin/sh tool`)
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Close())
 		o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
 		later := openOne(t, o)
 		if got := run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
 			t.Errorf("commands read %q", got)
 		}
-		view, err := NewView(o, later.Level())
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(NewView(o, later.Level()))(t)
 		for _, name := range []string{"conf/deep/cred", "second", "pub/third", "vault/inner", "made/cred"} {
 			if view.Hides(filepath.Join(o.Workspace, name)) == "" {
 				t.Errorf("the view shows %s", name)
 			}
 		}
 		for name, want := range map[string]bool{"conf/deep/cred": true, "second": true, "script": false} {
-			file, err := os.Open(filepath.Join(o.Workspace, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Open(filepath.Join(o.Workspace, name)))(t)
 			if hidden := view.HidesFile(file) != ""; hidden != want {
 				t.Errorf("%s: the open file is hidden: %t", name, hidden)
 			}
@@ -60,36 +53,24 @@ func withHidden(t *testing.T, tier string) Options {
 	put(t, filepath.Join(workspace, "script"), "needed\n", 0o644)
 	put(t, filepath.Join(workspace, "vault/inner"), secret, 0o644)
 	for second, first := range map[string]string{"second": "conf/deep/cred", "pub/third": "vault/inner"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(workspace, second)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(filepath.Join(workspace, first), filepath.Join(workspace, second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(workspace, second)), 0o755))
+		must.Do(t, os.Link(filepath.Join(workspace, first), filepath.Join(workspace, second)))
 	}
-	if err := os.Symlink("conf", filepath.Join(workspace, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("conf", filepath.Join(workspace, "link")))
 	o := Options{
 		Network: NetworkNone, disabledLayers: tiers[tier],
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool"), filepath.Join(workspace, "vault")},
 		},
 	}
-	found, err := grants.FindSecrets(t.Context(), o.Folders)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(grants.FindSecrets(t.Context(), o.Folders))(t)
 	o.Secrets = found
 	return o
 }
 
 func openOne(t *testing.T, o Options) *Sandbox {
 	t.Helper()
-	box, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := must.Get(Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = box.Close() })
 	return box
 }
@@ -111,10 +92,7 @@ func TestLandlockRefusesLaterSecrets(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
 	o.DenyRead = []string{filepath.Join(o.Workspace, "made")}
 	run(t, box, o, "echo secret >made")
-	found, err := grants.FindSecrets(t.Context(), o.Folders)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(grants.FindSecrets(t.Context(), o.Folders))(t)
 	o.Secrets, o.Scratch = found, t.TempDir()
 	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "it can't be kept from them") {
 		t.Errorf("it is opened: %v", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -19,9 +20,7 @@ func TestReplacementsCoverFiles(t *testing.T) {
 		put(t, filepath.Join(home, ".netrc"), secret, 0o600)
 		put(t, filepath.Join(base, "etc/bundle"), "old", 0o644)
 		put(t, filepath.Join(base, "run/files/mine"), "read", 0o644)
-		if err := os.Symlink("bundle", filepath.Join(base, "etc/link")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink("bundle", filepath.Join(base, "etc/link")))
 		made, link := filepath.Join(home, ".m2/settings.xml"), filepath.Join(base, "etc/link")
 		box, o := confined(t, tier, func(o *Options) {
 			o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "run/scratch")
@@ -37,18 +36,13 @@ func TestReplacementsCoverFiles(t *testing.T) {
 		if want := "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n"; got != want {
 			t.Errorf("commands read %q, want %q", got, want)
 		}
-		v, err := NewView(o, box.Level())
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(NewView(o, box.Level()))(t)
 		for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
 			if got := viewedContent(v, path); got != want {
 				t.Errorf("%s: the view shows %q, not %q", path, got, want)
 			}
 		}
-		if err := box.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, box.Close())
 		if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
 			t.Errorf("the file outside has %q, %v", raw, err)
 		}
@@ -69,9 +63,7 @@ func TestReplacementsCoverEarlierChanges(t *testing.T) {
 		put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
 	})
 	run(t, first, o, `mkdir `+home+`/.m2; echo mine >`+home+`/.m2/settings.xml`)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	later, o := confined(t, "namespaces", func(later *Options) {
 		later.Folders = o.Folders
 		later.Scratch, later.EarlierScratch = filepath.Join(base, "later"), []string{o.Scratch}
@@ -97,10 +89,7 @@ func TestReplacementsRequireOwnFolder(t *testing.T) {
 		t.Errorf("the plan is made: %v", err)
 	}
 	f.Writable = nil
-	p, err := grants.NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(grants.NewPlan(f))(t)
 	if _, err := p.Landlock(); err == nil || !strings.Contains(err.Error(), "without namespaces") {
 		t.Errorf("Landlock shows it: %v", err)
 	}

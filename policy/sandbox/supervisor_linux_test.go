@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -28,10 +29,7 @@ func TestConfinesEverySupervisorThread(t *testing.T) {
 			t.Fatalf("threads %v, %v", threads, err)
 		}
 		for _, thread := range threads {
-			raw, err := os.ReadFile(thread)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(os.ReadFile(thread))(t)
 			const none = "0000000000000000"
 			for field, want := range map[string]string{
 				"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 4),
@@ -47,14 +45,9 @@ func TestConfinesEverySupervisorThread(t *testing.T) {
 // ownFilters is how many filters of seccomp this process has: a container's.
 func ownFilters(t *testing.T) (n int) {
 	t.Helper()
-	raw, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("/proc/self/status"))(t)
 	_, after, _ := strings.Cut(string(raw), "\nSeccomp_filters:")
-	if _, err := fmt.Sscan(after, &n); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(after, &n))(t)
 	return n
 }
 
@@ -105,15 +98,10 @@ func TestSupervisorSurvivesSignals(t *testing.T) {
 
 // What the supervisor does to outlive signals, commands don't inherit.
 func TestCommandsInheritNoIgnoredSignals(t *testing.T) {
-	own, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(os.ReadFile("/proc/self/status"))(t)
 	_, line, _ := strings.Cut(string(own), "SigIgn:")
 	var before uint64 // by whoever started the tests
-	if _, err := fmt.Sscanf(line, "%x", &before); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscanf(line, "%x", &before))(t)
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		var ignored, threads uint64 = 0, 1<<31 | 1<<33 // what is threads' own, C libraries set themselves
@@ -139,10 +127,7 @@ func makeUpFaults() {
 // To Go's runtime they are faults of its own. Where the supervisor is not the
 // first of a pid namespace they end it (docs/security.md).
 func TestSupervisorSurvivesForgedFaults(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		status, err := box.Run(t.Context(), Command{Argv: []string{self}, Dir: o.Workspace, Env: []string{faultVariable + "=all"}})
@@ -169,9 +154,7 @@ func TestEndsSupervisorThatStartsNothing(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		box.conn.startWait = time.Millisecond
-		if err := unix.Kill(box.conn.supervisor.pid, unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Kill(box.conn.supervisor.pid, unix.SIGSTOP))
 		if _, err := box.Run(t.Context(), bash(o, "true", nil)); !errors.Is(err, ErrNotStarted) || !errors.Is(err, errGone) {
 			t.Errorf("the command ends by %v", err)
 		}
@@ -183,9 +166,7 @@ func TestOpenEndsUnresponsiveEarlyProcess(t *testing.T) {
 	begun := StartEarly(NetworkLoopback)
 	pid := begun.conn.supervisor.pid
 	begun.conn.startWait = time.Millisecond
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Kill(pid, unix.SIGSTOP))
 	o := newOptions(t)
 	o.Require, o.EarlyProcess = LevelFull, begun
 	_, err := Open(t.Context(), o)
@@ -262,12 +243,8 @@ func TestKillAllLeavesNothingRunning(t *testing.T) {
 		t.Fatal("something lives")
 	}
 	file := filepath.Join(o.Workspace, "growing")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := box.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
+	must.Do(t, box.Close())
 	if _, err := os.Lstat(file); !os.IsNotExist(err) {
 		t.Errorf("it grew on: %v", err)
 	}

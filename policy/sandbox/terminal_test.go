@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var window = Window{Rows: 40, Columns: 120}
@@ -56,10 +58,7 @@ func startInTerminal(t *testing.T, text string, output *screen) *Process {
 	box := open(t, new(Sandbox))
 	c := script(t, text, output)
 	c.TTY = window
-	p, err := box.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(box.Start(c))(t)
 	return p
 }
 
@@ -70,15 +69,10 @@ func TestCommandsReadTypedText(t *testing.T) {
 		// is on its way to the other end of the terminal.
 		c := bash(o, "stty size </dev/tty; test -t 0 && test -t 1 && test -t 2 && printf 'name? ' >/dev/tty; read x; echo it is $x; read y; exit 3", output)
 		c.TTY = window
-		p, err := box.Start(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(box.Start(c))(t)
 		<-output.seen
 		for _, typed := range []string{"Ada\n", "\n"} {
-			if err := p.Type(t.Context(), typed); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Type(t.Context(), typed))
 			output.until("name? Ada\r\nit is Ada\r\n")
 		}
 		status, err := p.Wait()
@@ -95,9 +89,7 @@ func TestControlCInterruptsForeground(t *testing.T) {
 	output := newScreen("up")
 	p := startInTerminal(t, "echo up; exec sleep 3600", output)
 	<-output.seen
-	if err := p.Type(t.Context(), "\x03"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Type(t.Context(), "\x03"))
 	if status, err := p.Wait(); err != nil || status.ExitCode != 130 {
 		t.Errorf("%+v, %v", status, err)
 	}
@@ -121,10 +113,7 @@ func TestTypeEndsWithContext(t *testing.T) {
 
 func TestTypeRequiresTerminal(t *testing.T) {
 	box := open(t, new(Sandbox))
-	p, err := box.Start(script(t, "true", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(box.Start(script(t, "true", nil)))(t)
 	if err := p.Type(t.Context(), "x"); !errors.Is(err, errNoTerminal) {
 		t.Errorf("got %v", err)
 	}

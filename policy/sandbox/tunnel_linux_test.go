@@ -47,19 +47,19 @@ func (o *outer) serveHost() func(net.Listener) func() {
 	}
 	for i, path := range []string{attempts.PathOfHost, attempts.RepositoryOfHost} {
 		scope, err := credential.ParseScope(o.World.Host + path)
-		must(err)
+		orPanic(err)
 		set[i].Value, set[i].Scopes = attempts.Secret, []credential.Scope{scope}
 	}
 	run, err := authority.New(set.Hosts())
-	must(err)
+	orPanic(err)
 	o.World.Trust = filepath.Join(o.World.Outside, "trusted.pem")
-	must(os.WriteFile(o.World.Trust, run.Certificate(), 0o644))
+	orPanic(os.WriteFile(o.World.Trust, run.Certificate(), 0o644))
 	vouching, err := os.ReadFile(o.Vouching)
-	must(err)
+	orPanic(err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(vouching)
 	via, err := url.Parse(o.Internet)
-	must(err)
+	orPanic(err)
 	return func(l net.Listener) func() {
 		return proxy.Start(l, proxy.Options{
 			Decide: policy.Hosts{Key: "policy.network", Credentials: set}.Decide, Observe: func(proxy.Request) error { return nil },

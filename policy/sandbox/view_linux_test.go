@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -20,21 +21,14 @@ func TestViewMatchesCommands(t *testing.T) {
 		} {
 			put(t, filepath.Join(base, name), content, 0o644)
 		}
-		if err := os.Symlink(filepath.Join(base, "denied"), filepath.Join(base, "other/link")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join(base, "extra"), filepath.Join(base, "other/extra")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(filepath.Join(base, "denied"), filepath.Join(base, "other/link")))
+		must.Do(t, os.Symlink(filepath.Join(base, "extra"), filepath.Join(base, "other/extra")))
 		box, o := confined(t, tier, func(o *Options) {
 			o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "scratch")
 			o.Writable, o.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "denied")}
 		})
 		run(t, box, o, `echo own >"$TMPDIR/own"; echo new >`+home+`/changed; echo made >`+home+`/made; rm -f `+home+`/plain; true`)
-		v, err := NewView(o, box.Level())
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(NewView(o, box.Level()))(t)
 		tmp := strings.TrimSpace(run(t, box, o, `echo $TMPDIR`))
 		for _, path := range []string{
 			"/etc/passwd", tmp + "/own", "/proc/version", "/dev/zero", filepath.Join(home, "plain"), filepath.Join(home, ".netrc"), filepath.Join(home, "changed"),
@@ -76,17 +70,12 @@ func TestLandlockFollowsLinksFromUnshownFolders(t *testing.T) {
 	put(t, filepath.Join(base, "extra/file"), "extra", 0o644)
 	put(t, filepath.Join(base, "denied/file"), "secret", 0o644)
 	for _, name := range []string{"extra", "denied"} {
-		if err := os.Symlink(filepath.Join(base, name), filepath.Join(base, "to-"+name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(filepath.Join(base, name), filepath.Join(base, "to-"+name)))
 	}
 	box, o := confined(t, "landlock", func(o *Options) {
 		o.Writable, o.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "denied")}
 	})
-	v, err := NewView(o, box.Level())
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewView(o, box.Level()))(t)
 	for path, want := range map[string]string{"to-extra/file": "extra", "to-denied/file": "", "extra/file": "extra", "denied/file": "", "to-nothing": ""} {
 		path = filepath.Join(base, path)
 		if got := strings.TrimSpace(run(t, box, o, `cat `+path+` 2>/dev/null; true`)); got != want {

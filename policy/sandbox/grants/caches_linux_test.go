@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -21,10 +22,7 @@ func planOf(t *testing.T, base string, f Folders, commands ...string) *Plan {
 	for _, variable := range commands {
 		f.Commands = append(f.Commands, strings.ReplaceAll(variable, "BASE", base))
 	}
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
 	return p
 }
 
@@ -136,10 +134,7 @@ func TestLandlockGrantsReadingCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x", "other/b": "x"})
 	f.DenyRead = []string{filepath.Join(base, "cache/secret")}
 	p := planOf(t, base, f, "GOMODCACHE=BASE/cache", "GOPATH=BASE/other")
-	l, err := p.Landlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(p.Landlock())(t)
 	for path, want := range map[string]bool{"cache": false, "cache/a": true, "cache/secret": false, "other": true} {
 		if got := slices.Contains(l.Read, filepath.Join(base, path)); got != want {
 			t.Errorf("%s may be read: %t", path, got)
@@ -185,10 +180,7 @@ func TestMovesUnusableCaches(t *testing.T) {
 // documented returns a section of the reference on policy.
 func documented(t *testing.T, heading string) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../../docs/reference/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../../../docs/reference/policy.md"))(t)
 	_, section, found := strings.Cut(string(raw), "\n## "+heading+"\n")
 	if !found {
 		t.Fatalf("there is no section %q", heading)

@@ -8,23 +8,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // folders are those of a workspace, a home folder and a scratch folder, links
 // resolved, with files by their paths below all of them.
 func folders(t *testing.T, files map[string]string) (base string, f Folders) {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base = must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for name, content := range files {
 		put(t, filepath.Join(base, name), content)
 	}
 	for _, name := range []string{"workspace", "home"} {
-		if err := os.MkdirAll(filepath.Join(base, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(base, name), 0o755))
 	}
 	return base, Folders{
 		Mode: WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Home: filepath.Join(base, "home"), Scratch: filepath.Join(base, "scratch"),
@@ -33,19 +30,13 @@ func folders(t *testing.T, files map[string]string) (base string, f Folders) {
 
 func put(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 func link(t *testing.T, to, from string) {
 	t.Helper()
-	if err := os.Symlink(to, from); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(to, from))
 }
 
 func TestCheckRequiresModeAndAbsolutePaths(t *testing.T) {

@@ -10,20 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
 func grantsOf(t *testing.T, f Folders) (*Plan, *stage.Landlock) {
 	t.Helper()
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := p.Landlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
+	l := must.Get(p.Landlock())(t)
 	return p, l
 }
 
@@ -87,10 +82,7 @@ func TestLandlockGrantsOnlyPlannedPaths(t *testing.T) {
 func TestHomeBelowTemporaryFolderIsReadable(t *testing.T) {
 	for _, parent := range []string{"/tmp", "/var/tmp"} {
 		t.Run(parent, func(t *testing.T) {
-			home, err := os.MkdirTemp(parent, "home-")
-			if err != nil {
-				t.Fatal(err)
-			}
+			home := must.Get(os.MkdirTemp(parent, "home-"))(t)
 			t.Cleanup(func() { _ = os.RemoveAll(home) })
 			put(t, filepath.Join(home, ".gitconfig"), "settings")
 			put(t, filepath.Join(home, ".cache/go-build/a"), "cached")

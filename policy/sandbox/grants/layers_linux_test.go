@@ -4,27 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestFollowMatchesStepwiseResolution(t *testing.T) {
 	base := t.TempDir()
 	workspace, upper := filepath.Join(base, "workspace"), filepath.Join(base, "upper")
 	for _, folder := range []string{workspace + "/below/deep", upper + "/below", upper + "/above/deep", base + "/home/.config"} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(folder, 0o700))
 	}
 	for _, file := range []string{workspace + "/below/deep/f", upper + "/above/deep/f", base + "/home/.config/f", upper + "/below/g"} {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, nil, 0o600))
 	}
 	for link, to := range map[string]string{
 		upper + "/in": "above/deep", upper + "/out": base + "/home", base + "/home/work": workspace, base + "/home/loop": "loop", base + "/home/gone": "nothing/f",
 	} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, link))
 	}
 	plain, layered := layers{}, layers{workspace: workspace, changes: []string{upper}}
 	atOnce := layered.caching()

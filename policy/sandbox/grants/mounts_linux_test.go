@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -15,10 +16,7 @@ import (
 // mountsOf are the mounts of a plan, by their paths.
 func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 	t.Helper()
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
 	all := make(map[string]stage.Mount)
 	for _, m := range p.Mounts() {
 		for path := range all {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -25,17 +26,12 @@ func TestFindSecrets(t *testing.T) {
 	})
 	in := func(name string) string { return filepath.Join(base, name) }
 	for second, first := range map[string]string{"workspace/second": "workspace/conf/cred", "workspace/third": "workspace/vault/inner", "workspace/fourth": "elsewhere/far"} {
-		if err := os.Link(in(first), in(second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Link(in(first), in(second)))
 	}
 	link(t, "conf", in("workspace/link"))
 	f.DenyRead = []string{in("workspace/link/cred"), in("workspace/vault"), in("workspace/to-come"), in("elsewhere/cred")}
 	f.Environ = []string{"NETRC=" + in("elsewhere/far"), "HOME=" + in("workspace")}
-	found, err := FindSecrets(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(FindSecrets(t.Context(), f))(t)
 	want := []Secret{
 		{in("workspace/conf/cred"), DeniedBy, in("workspace/link/cred"), true},
 		{in("workspace/fourth"), "NETRC", in("elsewhere/far"), true},
@@ -63,10 +59,7 @@ func TestPlanKeepsFoundSecrets(t *testing.T) {
 	in := func(name string) string { return filepath.Join(base, name) }
 	f.DenyRead = []string{in("workspace/later"), in("outside")}
 	f.Secrets = &Secrets{Within: []string{f.Workspace}, Found: []Secret{{Path: in("workspace/was"), Existed: true}, {Path: in("workspace/gone"), Existed: true}}}
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
 	for path, want := range map[string]bool{in("workspace/was"): true, in("outside"): true, in("workspace/later"): false, in("workspace/gone"): false} {
 		if got := slices.Contains(p.hidden, path); got != want {
 			t.Errorf("%s is hidden: %t", path, got)
@@ -80,10 +73,7 @@ func TestHidesForeignWorkspace(t *testing.T) {
 	workspace := f.Workspace
 	f.Secrets = &Secrets{Within: []string{workspace}, Found: []Secret{}}
 	f.Workspace, f.DenyRead = filepath.Join(base, "empty"), []string{workspace, filepath.Join(workspace, "later")}
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
 	if !slices.Contains(p.hidden, workspace) {
 		t.Errorf("hidden are %q", p.hidden)
 	}
@@ -91,9 +81,7 @@ func TestHidesForeignWorkspace(t *testing.T) {
 
 func TestFindSecretsEndsWithContext(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/cred": "x"})
-	if err := os.Link(filepath.Join(base, "workspace/cred"), filepath.Join(base, "workspace/second")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(filepath.Join(base, "workspace/cred"), filepath.Join(base, "workspace/second")))
 	f.DenyRead = []string{filepath.Join(base, "workspace/cred")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -109,13 +97,9 @@ func TestLockedFoldersKeepSecretsHidden(t *testing.T) {
 	workspace := filepath.Join(base, "workspace")
 	put(t, filepath.Join(workspace, "conf/deep/cred"), "secret")
 	put(t, filepath.Join(workspace, "open/cred"), "secret")
-	if err := os.Symlink("conf/deep/cred", filepath.Join(workspace, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("conf/deep/cred", filepath.Join(workspace, "link")))
 	conf, open := filepath.Join(workspace, "conf"), filepath.Join(workspace, "open")
-	if err := os.Chmod(conf, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(conf, 0))
 	f := Folders{Mode: WorkspaceWrite, Workspace: workspace, Home: conf, Scratch: filepath.Join(base, "scratch"), DenyRead: []string{filepath.Join(workspace, "link"), filepath.Join(open, "cred")}}
 	sandboxtest.Give(t, base, ordinaryUser())
 	asOrdinaryUser(t, func() error {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What leads to the workspace is told of, whatever it is called and however it leads there, and
@@ -41,9 +43,7 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 	} {
 		put(t, above(name), replace.Replace(text))
 		if strings.HasPrefix(name, bin) {
-			if err := os.Chmod(above(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(above(name), 0o755))
 		}
 	}
 	for name, to := range map[string]string{
@@ -52,15 +52,10 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 		// what stays
 		bin + "own": "copied", bin + "outside": "BASE/outside/x", bin + "gone": "nothing", "home/all": "BASE/outside",
 	} {
-		if err := os.MkdirAll(filepath.Dir(above(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(above(name)), 0o755))
 		link(t, replace.Replace(to), above(name))
 	}
-	found, err := f.CodePointers(t.Context(), []string{f.Workspace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(f.CodePointers(t.Context(), []string{f.Workspace}))(t)
 	var want []string
 	for _, name := range []string{
 		site + "easy-install.pth", site + "up.pth", site + "spaced.pth", site + "__editable__.a.pth", site + "b.egg-link", site + "through.pth", site + "usercustomize.py", site + "late.pth",
@@ -91,10 +86,7 @@ func TestRemovesOnlyOverlayPaths(t *testing.T) {
 	f.RemovedPaths = []string{base + "/home/x", base + "/home/open/x", "/usr/bin/env"}
 	for writable, want := range map[string]int{"home/open": 1, "home": 0} {
 		f.Writable = []string{filepath.Join(base, writable)}
-		p, err := NewPlan(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(NewPlan(f))(t)
 		removed := 0
 		for _, m := range p.Mounts() {
 			if m.Kind == "removed" {

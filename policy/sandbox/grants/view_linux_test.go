@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // shows reads through a view as tools do; what is not shown is why in brackets.
@@ -58,10 +60,7 @@ func viewedFolders(t *testing.T) (base string, p *Plan) {
 		Cleaned:     map[string][]byte{filepath.Join(f.Workspace, "settings"): []byte("cleaned")},
 		UserCleaned: map[string][]byte{filepath.Join(f.Home, "settings"): []byte("user")},
 	})
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(NewPlan(f))(t)
 	return base, p
 }
 
@@ -110,20 +109,12 @@ func TestViewShowsUnconfinedFiles(t *testing.T) {
 // What is hidden is so under each name that it has, and when it was opened already.
 func TestViewIdentifiesFilesByInode(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/secret": "x", "workspace/file": "x"})
-	if err := os.Link(filepath.Join(base, "workspace/secret"), filepath.Join(base, "workspace/second")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(filepath.Join(base, "workspace/secret"), filepath.Join(base, "workspace/second")))
 	f.DenyRead = []string{filepath.Join(base, "workspace/secret")}
-	p, err := NewPlan(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(f))(t)
 	v := p.View()
 	for name, want := range map[string]string{"workspace/second": whyHidden, "workspace/secret": whyHidden, "workspace/file": ""} {
-		file, err := os.Open(filepath.Join(base, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Open(filepath.Join(base, name)))(t)
 		if got := v.HidesFile(file); got != want {
 			t.Errorf("%s is hidden because %q", name, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -20,15 +21,11 @@ func TestSkipsUncopyableCaches(t *testing.T) {
 	module, left := filepath.Join(from, "cache", "module"), filepath.Join(to, "cache.partial", "module")
 	t.Cleanup(func() { _ = errors.Join(layer.Remove(module), layer.Remove(left)) })
 	for _, folder := range []string{module, left} {
-		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), nil, 0), os.Chmod(folder, 0o500)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), nil, 0), os.Chmod(folder, 0o500)))
 	}
 	expect := func(want ...string) {
 		t.Helper()
-		if err := layer.CopyCaches(t.Context(), from, to, "cache"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, layer.CopyCaches(t.Context(), from, to, "cache"))
 		for folder, want := range map[string][]string{to: {"cache"}, filepath.Join(to, "cache"): want} {
 			entries, err := os.ReadDir(folder)
 			if err != nil || len(entries) != len(want) || len(want) > 0 && entries[0].Name() != want[0] {
@@ -37,9 +34,7 @@ func TestSkipsUncopyableCaches(t *testing.T) {
 		}
 	}
 	expect()
-	if err := os.Chmod(filepath.Join(module, "file"), 0o400); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(module, "file"), 0o400))
 	expect("module")
 	if err := layer.Remove(to); err != nil {
 		t.Error(err)

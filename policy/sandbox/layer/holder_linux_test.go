@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestClaimRefusesHeldOverlay(t *testing.T) {
@@ -12,18 +14,12 @@ func TestClaimRefusesHeldOverlay(t *testing.T) {
 	if err := AwaitUnmounted(t.Context(), folder); err != nil {
 		t.Errorf("nobody had it: %v", err)
 	}
-	if err := ClaimOverlay(t.Context(), folder, os.Getpid(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ClaimOverlay(t.Context(), folder, os.Getpid(), 0))
 	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v", held)
 	}
-	if err := os.WriteFile(filepath.Join(folder, holderFile), mountOwner{1 << 30, "gone"}.line(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := AddBorrower(folder, os.Getpid()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, holderFile), mountOwner{1 << 30, "gone"}.line(), 0o600))
+	must.Do(t, AddBorrower(folder, os.Getpid()))
 	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v after the one who lent it is gone", held)
 	}

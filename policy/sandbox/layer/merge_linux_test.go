@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -85,13 +86,9 @@ func TestMergeCombinesLayers(t *testing.T) {
 	earlier := overlay(t, "old=old", "both=old", "removed=old", "hidden-", "back-", "file=old", "dir/", "dir/old=old", "dir/both=old", "fresh/", "fresh/old=old", "tree/", "tree/deep/", "tree/deep/old=old", "above/ hides", "above/old=old", "closed/", "closed/old=old")
 	later := overlay(t, "both=new", "removed-", "back=new", "file/ hides", "dir/", "dir/both=new", "dir/new=new", "fresh/ hides", "fresh/new=new", "above/", "above/new=new", "closed/")
 	closed := filepath.Join(later, "upper", "closed")
-	if err := os.Chmod(closed, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(closed, 0o555))
 	before := changesOf(t, earlier)
-	if err := layer.Merge(t.Context(), earlier, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, layer.Merge(t.Context(), earlier, later))
 	want := []string{
 		"above/ hides", "above/new=new", "above/old=old", "back=new", "both=new", "closed/", "closed/old=old", "dir/", "dir/both=new", "dir/new=new", "dir/old=old", "file/ hides",
 		"fresh/ hides", "fresh/new=new", "hidden-", "old=old", "removed-", "tree/", "tree/deep/", "tree/deep/old=old",

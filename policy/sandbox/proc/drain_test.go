@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What a command wrote is read even if the time to read it has passed.
@@ -20,15 +22,11 @@ func TestDrainReadsBufferAfterDeadline(t *testing.T) {
 			defer reads.Close()
 			defer writes.Close()
 			text := strings.Repeat("x", 5000)
-			if _, err := io.WriteString(writes, text); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(writes, text))(t)
 			if name == "closed" {
 				writes.Close()
 			}
-			if err := reads.SetReadDeadline(time.Unix(1, 0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, reads.SetReadDeadline(time.Unix(1, 0)))
 			got, err := io.ReadAll(Drain(reads))
 			if string(got) != text || !errors.Is(err, end) {
 				t.Errorf("read %d bytes, %v", len(got), err)

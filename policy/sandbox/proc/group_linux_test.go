@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestCgroupFolder(t *testing.T) {
@@ -31,15 +33,11 @@ func TestCgroupRequiresPidsController(t *testing.T) {
 	if g := newGroupIn(parent, 100); g != nil {
 		t.Error("a folder that is no cgroup gives a group")
 	}
-	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu memory\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu memory\n"), 0o600))
 	if g := newGroupIn(parent, 100); g != nil {
 		t.Error("a cgroup that keeps pids to itself gives a group")
 	}
-	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu pids\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu pids\n"), 0o600))
 	if g := newGroupIn(parent, 100); g != nil { // the kernel makes pids.max; a plain folder has none
 		t.Error("a group without pids.max is taken for one with a limit")
 	}

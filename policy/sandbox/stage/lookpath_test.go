@@ -8,17 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"bin/tool": 0o700, "bin/text": 0o600, "tool": 0o700} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode))
 	}
 	bin := filepath.Join(dir, "bin")
 	for _, test := range []struct{ name, program, path, want string }{

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // signalVariable makes the test binary the first process of a pid namespace, which
@@ -40,10 +42,7 @@ func signalSelf() {
 // Around fork Go blocks all signals on the thread that forks, which is when
 // a command that has just been started may send one.
 func TestFirstProcessSurvivesSignalsWhileForking(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	for number := 1; number <= 64; number++ {
 		cmd := exec.Command(self)
 		cmd.Env = []string{fmt.Sprintf("%s=%d", signalVariable, number)}
