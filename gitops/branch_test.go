@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // oneChange opens r and makes a change set with a new file.
@@ -97,10 +98,7 @@ func TestTip(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := read("agent-ci/x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(read("agent-ci/x"))(t)
 			gittest.Same(t, "tip", want, got)
 			none, err := read("agent-ci/none")
 			if none != nil || err != nil {
@@ -115,10 +113,7 @@ func TestTip(t *testing.T) {
 
 func date(t *testing.T, r repo, format string) time.Time {
 	t.Helper()
-	when, err := time.Parse(time.RFC3339, r.Git("log", "-1", "--format="+format, "agent-ci/x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	when := must.Get(time.Parse(time.RFC3339, r.Git("log", "-1", "--format="+format, "agent-ci/x")))(t)
 	return when
 }
 
@@ -154,13 +149,8 @@ func TestCommitHasAuthorAndMessage(t *testing.T) {
 	r.Seed()
 	c, cs := oneChange(t, r)
 	who := gitops.Signature{Name: "A <b>\nc", Email: "x@y\n>", When: time.Unix(1_700_000_000, 0)}
-	sha, err := c.WriteCommit(t.Context(), cs, gitops.CommitOptions{Message: "subject\n\nbody", Author: who, Committer: who})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Switch(t.Context(), "x", sha, cs); err != nil {
-		t.Fatal(err)
-	}
+	sha := must.Get(c.WriteCommit(t.Context(), cs, gitops.CommitOptions{Message: "subject\n\nbody", Author: who, Committer: who}))(t)
+	must.Do(t, c.Switch(t.Context(), "x", sha, cs))
 	gittest.Same(t, "commit", "A bc|x@y|subject|body\n", r.Git("log", "-1", "--format=%an|%ae|%s|%b"))
 }
 

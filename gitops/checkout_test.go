@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A filter of the repository's own configuration came with the checkout, whoever made that.
@@ -72,7 +73,7 @@ func TestDirty(t *testing.T) {
 			r := newRepo(t)
 			r.Seed()
 			c.do(r)
-			gittest.Same(t, "dirty", c.want, must(r.open().Snapshot(t.Context()))(t).Dirty())
+			gittest.Same(t, "dirty", c.want, must.Get(r.open().Snapshot(t.Context()))(t).Dirty())
 		})
 	}
 }
@@ -171,15 +172,12 @@ func TestOpenFillsFreshClone(t *testing.T) {
 	t.Setenv("GIT_CONFIG_KEY_1", "filter.caps.clean")
 	t.Setenv("GIT_CONFIG_VALUE_1", "tr A-Z a-z")
 	r := clone()
-	c, err := gitops.Open(t.Context(), options(r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gitops.Open(t.Context(), options(r)))(t)
 	defer c.Close()
 	gittest.Same(t, "line endings", "a\r\n", r.Read("x.bat"))
 	gittest.Same(t, "filtered", "A\n", r.Read("x.caps"))
 	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
-	if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
+	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
 		t.Errorf("dirty: %q", dirty)
 	}
 }
@@ -192,9 +190,7 @@ func TestOpenDoesNotBlockOnPipes(t *testing.T) {
 			r := newRepo(t)
 			r.Seed()
 			r.Remove(name)
-			if err := syscall.Mkfifo(r.Path(name), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Mkfifo(r.Path(name), 0o666))
 			state := t.TempDir()
 			c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: state})
 			if err == nil {

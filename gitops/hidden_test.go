@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What is hidden is in no snapshot, no change and no copy, whether git ignores it
@@ -34,12 +35,10 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	cs := changes(t, c, snap)
 	changed := []string{"conf/app", "vaults"}
 	gittest.Same(t, "changed", changed, pathsOf(cs))
-	if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) != 1 {
+	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) != 1 {
 		t.Errorf("dirty: %q", dirty)
 	}
-	if err := c.Revert(t.Context(), cs, changed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Revert(t.Context(), cs, changed))
 	after := r.Files()
 	for name, want := range map[string]string{"conf/cred": "changed\n", "later/made": "changed\n", "vault/deep/inner": "hidden\n", "conf/app": "a\n", "vaults": ""} {
 		if after[name] != want {

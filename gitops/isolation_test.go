@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What the agent writes into .git must never be run by us.
@@ -22,22 +23,16 @@ func TestRunsNoAgentPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
 			c := r.open()
-			if _, err := c.SetBase(gitops.BaseSpec{Branch: "older"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.SetBase(gitops.BaseSpec{Branch: "older"}))(t)
 			tree, in, snap, _ := private(t, c)
 			edit(tree)
 			sprung := trapped(t, tree)
 			cs := changes(t, in, snap)
 			gittest.Same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
 			var out bytes.Buffer
-			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.WritePatch(t.Context(), cs, &out))
 			materialised(t, c, gitops.TreeForCommands{Tree: cs.Tree}, "").Git("status")
-			if err := end(c, cs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, end(c, cs))
 			gittest.Same(t, "what ran", []string{}, sprung())
 		})
 	}
@@ -73,10 +68,7 @@ func trapped(t *testing.T, r repo) (sprung func() []string) {
 	}
 	r.Write(".gitattributes", "* diff=mine filter=mine\n")
 	return func() []string {
-		entries, err := os.ReadDir(marks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(marks))(t)
 		names := []string{}
 		for _, e := range entries {
 			names = append(names, e.Name())

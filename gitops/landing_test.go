@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // ways are those in which a finished change comes into a checkout.
@@ -36,10 +37,7 @@ func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
 	r.Git("add", "-A", "-f")
 	tree := r.Git("write-tree")
 	there.Git("fetch", "-q", r.Dir, r.Git("commit-tree", "-m", "change", tree))
-	base, err := c.SetBase(gitops.BaseSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	return there, c, between(t, c, base, gitops.Tree(tree))
 }
 
@@ -55,9 +53,7 @@ func TestLanding(t *testing.T) {
 			head, index := r.Git("rev-parse", "HEAD"), r.Git("ls-files", "--stage")
 			sprung := trapped(t, r)
 			r.Remove(".gitattributes")
-			if err := land(t, c, cs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, land(t, c, cs))
 			gittest.Same(t, "what ran", []string{}, sprung())
 			want := map[string]string{
 				".gitignore": "*.log\n", "README": "one\n2\n", "new/file": "new\n", "a.log": "forced\n", "src/main.go": "x package main\n",
@@ -144,10 +140,7 @@ func filtered(t *testing.T, smudge string, base, change map[string]string) (repo
 	}
 	r.Git("fetch", "-q", tree.Dir, "HEAD")
 	c := r.open()
-	at, err := c.SetBase(gitops.BaseSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	return r, c, between(t, c, at, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
 }
 
@@ -160,10 +153,7 @@ func TestLandsFilteredFilesUnchanged(t *testing.T) {
 		made.Write("a.caps", "NeW\n")
 		made.Write("b.caps", "B\n")
 		made.Write("stale.caps", "something else\n")
-		root, err := os.OpenRoot(made.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must.Get(os.OpenRoot(made.Dir))(t)
 		t.Cleanup(func() { root.Close() })
 		c.CopyFilteredFrom(root)
 		if err := land(t, c, cs); err != nil {

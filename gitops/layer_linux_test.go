@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -86,10 +87,10 @@ func sameAsACopy(t *testing.T, seed uint64) {
 		add(tree, seed+2000, 30)
 	}
 	gittest.Same(t, "the files once they are set up", copied.Files(), setup.Files())
-	wantDirty := must(ofCopy.Snapshot(t.Context()))(t).Dirty()
-	gittest.Same(t, "tracked files that setup changed", wantDirty, must(c.InLayer(setup.Layer).Snapshot(t.Context()))(t).Dirty())
-	snap = must(c.InLayer(setup.Layer).WithLayer(t.Context(), snap))(t)
-	copySnap := must(ofCopy.Snapshot(t.Context()))(t)
+	wantDirty := must.Get(ofCopy.Snapshot(t.Context()))(t).Dirty()
+	gittest.Same(t, "tracked files that setup changed", wantDirty, must.Get(c.InLayer(setup.Layer).Snapshot(t.Context()))(t).Dirty())
+	snap = must.Get(c.InLayer(setup.Layer).WithLayer(t.Context(), snap))(t)
+	copySnap := must.Get(ofCopy.Snapshot(t.Context()))(t)
 
 	l := layer(t, setup.upper, r.Dir)
 	scribble(l.repo, seed+3000, 60)
@@ -110,16 +111,6 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	gittest.Same(t, "the checkout", before, r.Files())
 	if testing.Verbose() {
 		t.Logf("%d files changed, %d problems, %d tracked files changed by setup", len(got.Files), len(got.Problems), len(wantDirty))
-	}
-}
-
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
 	}
 }
 

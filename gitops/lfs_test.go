@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The contents of each base replace the pointers, and the work tree stays clean.
@@ -43,10 +44,7 @@ func TestFillLFS(t *testing.T) {
 	files := func() map[string]string {
 		have := map[string]string{}
 		for _, name := range []string{"a.bin", "same.bin", "huge.bin", "pointer.txt"} {
-			text, err := os.ReadFile(r.Path(name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(r.Path(name)))(t)
 			have[name] = string(text)
 		}
 		return have
@@ -78,15 +76,13 @@ func TestFillLFS(t *testing.T) {
 		base  string
 		asked int
 	}{{second, 2}, {first, 1}, {second, 0}} {
-		if _, err := c.SetBase(gitops.BaseSpec{SHA: step.base}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.SetBase(gitops.BaseSpec{SHA: step.base}))(t)
 		asked, err := fill(contents)
 		if !errors.As(err, &missing) || missing.Path != "huge.bin" || missing.Others != 0 || asked != step.asked {
 			t.Errorf("asked for %d: %v", asked, err)
 		}
 		gittest.Same(t, "files", map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files())
-		if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
+		if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
 			t.Errorf("dirty: %q", dirty)
 		}
 		if moved, err := c.MovedByOthers(t.Context()); err != nil || moved {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMaterialise(t *testing.T) {
@@ -25,9 +26,7 @@ func TestMaterialise(t *testing.T) {
 	r.Write("cache/deep/x", "cached\n")
 	r.Write("mine", "untracked\n")
 	r.Link("mine", "cache/link")
-	if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(r.Path("cache/pipe"), 0o600))
 	c := r.open()
 	snap := snapshot(t, c)
 	kept := untracked(t, c, snap).Dir

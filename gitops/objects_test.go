@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func revision(r repo, spec string) string { return r.Git("rev-parse", spec) }
@@ -90,16 +91,10 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	idx, err := os.ReadFile(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	idx := must.Get(os.ReadFile(list[0]))(t)
 	n := int(idx[8+255*4+3]) // few objects
 	place := func(id string) []byte {
-		raw, err := hex.DecodeString(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(hex.DecodeString(id))(t)
 		names := 8 + 256*4
 		at := bytes.Index(idx[names:], raw) / 20
 		offsets := names + n*(20+4)
@@ -111,12 +106,8 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 	copy(second, kept)
 	sum := sha1.Sum(idx[:len(idx)-20])
 	copy(idx[len(idx)-20:], sum[:])
-	if err := os.Chmod(list[0], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(list[0], idx, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(list[0], 0o644))
+	must.Do(t, os.WriteFile(list[0], idx, 0o644))
 	r.Remove(".git/objects/pack/" + strings.TrimSuffix(filepath.Base(list[0]), ".idx") + ".rev")
 }
 

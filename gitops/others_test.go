@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The branch that is checked out at the time does not move under those who have it, no
@@ -72,10 +73,7 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 				t.Parallel()
 				r := twoBranches(t)
 				opened := besideOthers(t, r)
-				base, err := opened.SetBase(gitops.BaseSpec{Branch: "older"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				base := must.Get(opened.SetBase(gitops.BaseSpec{Branch: "older"}))(t)
 				if way == "resumed" {
 					opened, _ = resumed(t, r, opened)
 				}
@@ -98,12 +96,8 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 					return
 				}
 				half := changes(t, opened, snap)
-				if err := opened.Revert(t.Context(), half, []string{"README", "gone", "only/older"}); err != nil {
-					t.Fatal(err)
-				}
-				if err := opened.Unswitch(t.Context(), "", base.SHA); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, opened.Revert(t.Context(), half, []string{"README", "gone", "only/older"}))
+				must.Do(t, opened.Unswitch(t.Context(), "", base.SHA))
 				gittest.Same(t, "work tree that was taken back", before, r.Files())
 				gittest.Same(t, "HEAD that was taken back", "ref: refs/heads/main\n", r.Read(".git/HEAD"))
 				gittest.Same(t, "status", []string(nil), r.status())
@@ -114,20 +108,14 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 
 func between(t *testing.T, c *gitops.Checkout, base gitops.Base, tree gitops.Tree) *gitops.ChangeSet {
 	t.Helper()
-	cs, err := c.ChangeBetween(t.Context(), base, tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cs := must.Get(c.ChangeBetween(t.Context(), base, tree))(t)
 	return cs
 }
 
 // besideOthers opens a checkout that commands of the run leave to others.
 func besideOthers(t testing.TB, r repo) *gitops.Checkout {
 	t.Helper()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -156,9 +144,7 @@ func TestResumeRemembersNonUTF8Names(t *testing.T) {
 	r.Seed()
 	r.Write("mine\xff", "untracked before\n")
 	c := besideOthers(t, r)
-	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	next, snap := resumed(t, r, c)
 	r.Write("new", "n\n")
 	gittest.Same(t, "changes", []string{"A new"}, nameStatus(changes(t, next, snap)))

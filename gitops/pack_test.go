@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // packOf is a pack of some objects alone.
@@ -17,10 +18,7 @@ func packOf(r repo, objects ...string) io.Reader {
 	list := r.Git(append([]string{"rev-parse"}, objects...)...)
 	base := filepath.Join(r.T.TempDir(), "pack")
 	name := r.GitWith(nil, []byte(list+"\n"), "pack-objects", "--window=0", "-q", base)
-	data, err := os.ReadFile(base + "-" + name + ".pack")
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(base + "-" + name + ".pack"))(r.T)
 	return bytes.NewReader(data)
 }
 
@@ -40,10 +38,7 @@ func TestReadPackReportsProblems(t *testing.T) {
 	r.Write("README", "one\n")
 	r.Commit("base")
 	before := r.Files()
-	cs, err := r.open().ReadPack(t.Context(), pack, gitops.Tree(tree))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cs := must.Get(r.open().ReadPack(t.Context(), pack, gitops.Tree(tree)))(t)
 	gittest.Same(t, "change", []string{"A link", "A module"}, nameStatus(cs))
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemSubmodule}, kinds(cs))
 	gittest.Same(t, "work tree", before, r.Files())

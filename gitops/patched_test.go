@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestPatchRecreatesTree(t *testing.T) {
@@ -36,13 +37,8 @@ func TestPatchRecreatesTree(t *testing.T) {
 	r.Link("text", "link")
 	cs := changes(t, c, snap)
 	var patch bytes.Buffer
-	if err := c.WritePatch(t.Context(), cs, &patch); err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WritePatch(t.Context(), cs, &patch))
+	again := must.Get(c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes()))(t)
 	gittest.Same(t, "files", nameStatus(cs), nameStatus(again))
 	gittest.Same(t, "tree", cs.Tree, again.Tree)
 	if _, err := c.ApplyPatch(t.Context(), cs.Tree, patch.Bytes()); err == nil {
@@ -62,10 +58,7 @@ func TestPatchAppliesAtMovedLines(t *testing.T) {
 	r.Write("other", "other\n")
 	now := changes(t, c, snap)
 	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
-	cs, err := c.ApplyPatch(t.Context(), now.Tree, []byte(patch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cs := must.Get(c.ApplyPatch(t.Context(), now.Tree, []byte(patch)))(t)
 	if got, err := c.ReadFile(cs.Tree, "a", 100); string(got) != "0\n1\n2\n3\n4\nfive\n6\n7\n8\n" || err != nil {
 		t.Errorf("a is %q, %v", got, err)
 	}

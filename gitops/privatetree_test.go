@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // private makes a private tree of a checkout.
@@ -21,10 +22,7 @@ func private(t *testing.T, c *gitops.Checkout) (tree repo, in *gitops.Checkout, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(tree.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(tree.Dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return tree, c.InLayer(gitops.Layer{Tree: root}), snap, unread
 }
@@ -52,16 +50,10 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	r.Chmod("cache/deep", 0o750)
 	then := time.Unix(1_500_000_000, 123_456_789)
 	for _, name := range []string{"mine", "a/one", "cache/deep", "cache"} {
-		if err := os.Chtimes(r.Path(name), then, then); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(r.Path(name), then, then))
 	}
-	if err := os.Link(r.Path("mine"), r.Path("cache/again")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(r.Path("cache/pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(r.Path("mine"), r.Path("cache/again")))
+	must.Do(t, syscall.Mkfifo(r.Path("cache/pipe"), 0o600))
 	c := r.open()
 	c.Hide([]string{"secret"})
 	tree, _, _, unread := private(t, c)
@@ -71,14 +63,8 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	r.Remove("cache/pipe", "secret")
 	gittest.Same(t, "files", r.Files(), tree.Files())
 	for _, name := range []string{"mine", "a/one", "run", "cache/deep", "link"} {
-		from, err := os.Lstat(r.Path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		to, err := os.Lstat(tree.Path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := must.Get(os.Lstat(r.Path(name)))(t)
+		to := must.Get(os.Lstat(tree.Path(name)))(t)
 		if from.Mode() != to.Mode() || !from.ModTime().Equal(to.ModTime()) {
 			t.Errorf("%s is %v of %v, was %v of %v", name, to.Mode(), to.ModTime(), from.Mode(), from.ModTime())
 		}
@@ -109,9 +95,7 @@ func TestPrivateTreeIsolatesReadOnlySubmodules(t *testing.T) {
 	r.AddSubmodule(lib.Repo, "lib")
 	r.Commit("with a submodule")
 	folder := filepath.Join(r.Dir, "lib")
-	if err := os.Chmod(folder, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(folder, 0o555))
 	tree, _, _, _ := private(t, r.open())
 	t.Cleanup(func() { _ = errors.Join(os.Chmod(folder, 0o700), os.Chmod(filepath.Join(tree.Dir, "lib"), 0o700)) })
 	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
@@ -126,9 +110,7 @@ func TestPrivateTreeRefusesUnreadableTrackedFiles(t *testing.T) {
 	r := rich(t)
 	c := r.open()
 	snap := snapshot(t, c)
-	if err := os.Chmod(filepath.Join(r.Dir, "a"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(r.Dir, "a"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(r.Dir, "a"), 0o700) })
 	_, _, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: filepath.Join(t.TempDir(), "tree"), Snapshot: snap})
 	if unreadable, is := errors.AsType[*gitops.UnreadableError](err); !is || len(unreadable.Paths) != 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -31,22 +32,15 @@ func at(t testing.TB, dir string) repo { return repo{gittest.Repo{T: t, Dir: dir
 func (r repo) filesBut(name string) map[string]string {
 	r.T.Helper()
 	aside := filepath.Join(r.T.TempDir(), "aside")
-	if err := os.Rename(r.Path(name), aside); err != nil {
-		r.T.Fatal(err)
-	}
+	must.Do(r.T, os.Rename(r.Path(name), aside))
 	list := r.Files()
-	if err := os.Rename(aside, r.Path(name)); err != nil {
-		r.T.Fatal(err)
-	}
+	must.Do(r.T, os.Rename(aside, r.Path(name)))
 	return list
 }
 
 func (r repo) open() *gitops.Checkout {
 	r.T.Helper()
-	c, err := gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(r.T), State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")})
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	c := must.Get(gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(r.T), State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")}))(r.T)
 	c.AllowFilters(map[string][]string{"caps": nil, "large": nil})
 	r.T.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -63,10 +57,7 @@ func unconfined(context.Context, gitops.Filter) (gitops.FilterSandbox, error) {
 
 func snapshot(t testing.TB, c *gitops.Checkout) *gitops.Snapshot {
 	t.Helper()
-	snap, err := c.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := must.Get(c.Snapshot(t.Context()))(t)
 	if dirty := snap.Dirty(); len(dirty) > 0 {
 		t.Fatalf("dirty before anything was done: %q", dirty)
 	}
@@ -75,22 +66,16 @@ func snapshot(t testing.TB, c *gitops.Checkout) *gitops.Snapshot {
 
 func changes(t testing.TB, c *gitops.Checkout, snap *gitops.Snapshot) *gitops.ChangeSet {
 	t.Helper()
-	cs, err := c.Changes(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cs := must.Get(c.Changes(t.Context(), snap))(t)
 	return cs
 }
 
 func commit(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet) string {
 	t.Helper()
 	who := gitops.Signature{Name: "agent-ci", Email: "agent-ci@noreply.invalid", When: time.Unix(1_700_000_000, 0)}
-	sha, err := c.WriteCommit(t.Context(), cs, gitops.CommitOptions{
+	sha := must.Get(c.WriteCommit(t.Context(), cs, gitops.CommitOptions{
 		Message: "Change it\n\nWhy.\n\nAgent-CI-Run: r1\nAgent-CI-Base: " + cs.Base.SHA + "\n", Author: who, Committer: who,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return sha
 }
 
@@ -98,9 +83,7 @@ func commit(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet) string {
 func untracked(t testing.TB, c *gitops.Checkout, snap *gitops.Snapshot) repo {
 	t.Helper()
 	kept := at(t, filepath.Join(t.TempDir(), "kept"))
-	if err := c.CopyUntracked(t.Context(), snap, kept.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.CopyUntracked(t.Context(), snap, kept.Dir))
 	return kept
 }
 
@@ -108,9 +91,7 @@ func untracked(t testing.TB, c *gitops.Checkout, snap *gitops.Snapshot) repo {
 func materialised(t testing.TB, c *gitops.Checkout, tree gitops.TreeForCommands, untracked string) repo {
 	t.Helper()
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: untracked, TreeForCommands: tree}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: untracked, TreeForCommands: tree}))
 	return fresh
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // shape is a kind of checkout, and what an agent does in it.
@@ -374,9 +375,7 @@ func switchTo(t *testing.T, s shape) {
 	base := r.Git("rev-parse", "HEAD")
 	branch := r.Git("rev-parse", "--abbrev-ref", "HEAD")
 	c := r.open()
-	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	tree, in, snap, _ := private(t, c)
 	s.agent(tree)
 	cs := changes(t, in, snap)
@@ -389,9 +388,7 @@ func switchTo(t *testing.T, s shape) {
 	packArrives(t, r, base, c, cs)
 
 	sha := commit(t, c, cs)
-	if err := c.Switch(t.Context(), "agent-ci/task", sha, cs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Switch(t.Context(), "agent-ci/task", sha, cs))
 	gittest.Same(t, "diff of base and head", s.want, r.diffNameStatus(base, "HEAD"))
 	gittest.Same(t, "HEAD", "refs/heads/agent-ci/task "+sha, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 	if branch != "HEAD" {
@@ -416,9 +413,7 @@ func kinds(cs *gitops.ChangeSet) []gitops.ProblemKind {
 func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet) {
 	t.Helper()
 	var patch bytes.Buffer
-	if err := c.WritePatch(t.Context(), cs, &patch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WritePatch(t.Context(), cs, &patch))
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(t.TempDir(), "index")}
 	r.GitWith(env, nil, "read-tree", cs.Base.SHA)
 	r.GitWith(env, patch.Bytes(), "apply", "--cached", "--binary", "--whitespace=nowarn")
@@ -429,17 +424,12 @@ func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet
 func packArrives(t *testing.T, r repo, base string, c *gitops.Checkout, cs *gitops.ChangeSet) {
 	t.Helper()
 	var pack bytes.Buffer
-	if err := c.WritePack(t.Context(), cs, &pack); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WritePack(t.Context(), cs, &pack))
 	clone := at(t, filepath.Join(t.TempDir(), "clone"))
 	r.Git("clone", "-q", "--no-checkout", "--no-local", r.Dir, clone.Dir)
 	clone.Git("-c", "core.autocrlf=false", "checkout", "-q", "--detach", base)
 	there := clone.open()
-	got, err := there.ReadPack(t.Context(), bytes.NewReader(pack.Bytes()), cs.Tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(there.ReadPack(t.Context(), bytes.NewReader(pack.Bytes()), cs.Tree))(t)
 	gittest.Same(t, "change that arrives", nameStatus(cs), nameStatus(got))
 	gittest.Same(t, "its tree", cs.Tree, got.Tree)
 }

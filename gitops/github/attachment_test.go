@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // web answers requests by their address, and notes which of them had a token.
@@ -79,10 +80,7 @@ func TestSendsAttachmentRequestsToGitHubOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &web{answers: c.answers}
-			a, err := newAttachments("https://github.com", "octo/widgets", "t", w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(newAttachments("https://github.com", "octo/widgets", "t", w))(t)
 			got, err := a.fetch(t.Context(), c.address)
 			if err == nil && string(got) != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %.20q, %v, want %.40q", got, err, c.want)
@@ -106,10 +104,7 @@ func slicesOf(s string, n int) []string {
 }
 
 func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
-	a, err := newAttachments("https://git.example.com", "octo/widgets", "t", &web{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(newAttachments("https://git.example.com", "octo/widgets", "t", &web{}))(t)
 	for address, want := range map[string]bool{
 		"https://git.example.com/user-attachments/assets/a-1": true,
 		"https://git.example.com/storage/user/7/files/a":      true,
@@ -119,10 +114,7 @@ func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
 		"https://example.com/a":                               false,
 		"https://raw.githubusercontent.com/o/r/main/a.png":    false,
 	} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(address))(t)
 		if got := a.isImageURL(u); got != want {
 			t.Errorf("%s is a place of the server's: %v", address, got)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestForgeChecks(t *testing.T) {
@@ -144,10 +145,7 @@ func TestForgeLogs(t *testing.T) {
 		{Name: "refused", LogAt: store + "/refused?sig=secret"},
 		{Name: "in the clear", LogAt: "http://store.example.invalid/?sig=secret"},
 	}})
-	jobs, err := handle.WorkflowJobs(t.Context(), run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := must.Get(handle.WorkflowJobs(t.Context(), run))(t)
 	for i, want := range []struct {
 		text string
 		kind forge.Kind
@@ -183,14 +181,8 @@ func TestForgeReadsLongLogs(t *testing.T) {
 	})
 	_, repository, handle := newForge(t)
 	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "long", LogAt: store}}})
-	jobs, err := handle.WorkflowJobs(t.Context(), run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := handle.JobLog(t.Context(), jobs[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := must.Get(handle.WorkflowJobs(t.Context(), run))(t)
+	log := must.Get(handle.JobLog(t.Context(), jobs[0].ID))(t)
 	defer log.Close()
 	if read, err := io.Copy(io.Discard, log); read != length || err != nil {
 		t.Errorf("%d bytes, %v", read, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -75,10 +76,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 
 func newClient(t *testing.T, apiURL, token string) *github.Client {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce}))(t)
 	return client
 }
 
@@ -109,9 +107,7 @@ func TestHeaders(t *testing.T) {
 		header = req.Header
 		answer(200, `{}`)(w, req)
 	}})
-	if _, err := a.repository.DefaultBranch(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(a.repository.DefaultBranch(t.Context()))(t)
 	if header.Get("User-Agent") != "agent-ci" || header.Get("X-GitHub-Api-Version") == "" {
 		t.Errorf("headers = %v", header)
 	}
@@ -126,10 +122,7 @@ func TestBranch(t *testing.T) {
 		"GET /repos/o/empty/git/ref/heads/main":  answer(409, `{"message": "Git Repository is empty."}`),
 		"GET /repos/o/hidden/git/ref/heads/main": answer(401, `{"message": "Bad credentials"}`),
 	})
-	got, err := a.repository.Branch(t.Context(), "agent-ci/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(a.repository.Branch(t.Context(), "agent-ci/x"))(t)
 	want := &forge.Commit{
 		SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>", Committer: "B <b@example.com>",
 		Authored: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Committed: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
@@ -159,10 +152,7 @@ func TestBoundsComments(t *testing.T) {
 		w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, a.URL, req.URL.Path, pages+1))
 		answer(200, "["+strings.TrimSuffix(strings.Repeat(`{"body":"x"},`, 99), ",")+"]")(w, req)
 	})
-	issue, err := a.repository.Issue(t.Context(), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	issue := must.Get(a.repository.Issue(t.Context(), 7))(t)
 	if len(issue.Comments) != forge.MaxComments || issue.MoreComments != 5000-forge.MaxComments || pages != 11 {
 		t.Errorf("%d comments, %d more, %d pages", len(issue.Comments), issue.MoreComments, pages)
 	}
@@ -200,10 +190,7 @@ func TestFindPullRequest(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/pulls": answer(200, "["+strings.Join(c.pulls, ",")+"]")})
-			got, err := a.repository.FindPullRequest(t.Context(), "x", "main")
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(a.repository.FindPullRequest(t.Context(), "x", "main"))(t)
 			number := 0
 			if got != nil {
 				number = got.Number

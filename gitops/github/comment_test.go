@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestCreatesListsAndDeletesComments(t *testing.T) {
@@ -13,10 +14,7 @@ func TestCreatesListsAndDeletesComments(t *testing.T) {
 	for range 120 { // more than a page
 		repository.AddComment(pull.Number, forgetest.Comment{Body: "of somebody"})
 	}
-	added, err := handle.CreateComment(t.Context(), pull.Number, "ours")
-	if err != nil {
-		t.Fatal(err)
-	}
+	added := must.Get(handle.CreateComment(t.Context(), pull.Number, "ours"))(t)
 	comments, err := handle.Comments(t.Context(), pull.Number)
 	if err != nil || len(comments) != 121 || comments[120].ID != added.ID || comments[120].Author.ID != pull.Author.ID {
 		t.Fatalf("%d comments, %v", len(comments), err)

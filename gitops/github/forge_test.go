@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // history has the branches main and feature/topic, which is one commit ahead.
@@ -118,32 +119,18 @@ func TestForgeMakesCommits(t *testing.T) {
 			git(t, repository, files, "fast-import", "--quiet")
 			handle := newClient(t, server.APIURL, server.Token).Repository("octo/widgets")
 			ctx := t.Context()
-			id, err := handle.CreateBlob(ctx, strings.NewReader("a\x00\xff"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := must.Get(handle.CreateBlob(ctx, strings.NewReader("a\x00\xff")))(t)
 			edits := []forge.TreeEdit{{Path: "d/ü \"x", Mode: "100755", ID: id}, {Path: "link", Mode: "120000", ID: id}}
 			for i := range 248 {
 				edits = append(edits, forge.TreeEdit{Path: fmt.Sprintf("file %d", i)})
 			}
-			base, err := handle.Branch(ctx, "main")
-			if err != nil {
-				t.Fatal(err)
-			}
-			tree, err := handle.CreateTree(ctx, base.Tree, edits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			made, err := handle.CreateCommit(ctx, "greet\n\nwell\n", tree, base.SHA)
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Get(handle.Branch(ctx, "main"))(t)
+			tree := must.Get(handle.CreateTree(ctx, base.Tree, edits))(t)
+			made := must.Get(handle.CreateCommit(ctx, "greet\n\nwell\n", tree, base.SHA))(t)
 			if made.Verified != c.verified {
 				t.Errorf("made %+v, want verified %v", made, c.verified)
 			}
-			if err := handle.CreateBranch(ctx, "agent-ci/x", made.SHA); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, handle.CreateBranch(ctx, "agent-ci/x", made.SHA))
 			if err := handle.CreateBranch(ctx, "agent-ci/x", made.SHA); forge.KindOf(err) != forge.Invalid {
 				t.Errorf("a branch was made twice: %v", err)
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // waited is a clock that goes on when somebody waits.
@@ -39,10 +40,7 @@ func TestCreatesContentAtForgePace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pace")
 	var clients []*Client
 	for range 4 {
-		c, err := New(Options{APIURL: server.APIURL, Token: server.Token, Wait: clock.wait, Pace: file, now: clock.now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Options{APIURL: server.APIURL, Token: server.Token, Wait: clock.wait, Pace: file, now: clock.now}))(t)
 		clients = append(clients, c)
 	}
 	began := clock.now()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Rules bind where GitHub says that the account may not bypass them.
@@ -36,10 +37,7 @@ func TestPushRules(t *testing.T) {
 			if test.role != "" {
 				repository.SetRole("octocat", test.role)
 			}
-			rules, err := handle.PushRules(t.Context(), "feature/topic", test.exists)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rules := must.Get(handle.PushRules(t.Context(), "feature/topic", test.exists))(t)
 			var kinds []string
 			for _, r := range rules {
 				kinds = append(kinds, r.Kind)

@@ -5,15 +5,13 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // topicPull opens the pull request of feature/topic.
 func topicPull(t *testing.T, to forge.Repository) *forge.PullRequest {
 	t.Helper()
-	pull, err := to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Topic", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pull := must.Get(to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Topic", Head: "feature/topic", Base: "main"}))(t)
 	return pull
 }
 

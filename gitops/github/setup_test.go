@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func setupOf(t *testing.T, server *forgetest.Forge) github.Setup {
@@ -60,14 +61,10 @@ func TestWritesSetupFilesAndBranches(t *testing.T) {
 		if there, err := s.HasSecret(t.Context(), "KEY"); err != nil || there != want {
 			t.Errorf("a secret is there: %v, %v", there, err)
 		}
-		if err := s.PutSecret(t.Context(), "KEY", "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.PutSecret(t.Context(), "KEY", "x"))
 	}
 	for range 2 {
-		if err := s.DeleteBranch(t.Context(), "feature/topic"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DeleteBranch(t.Context(), "feature/topic"))
 	}
 	if got := git(t, repository, "", "branch", "--list", "feature/*"); got != "" {
 		t.Errorf("left: %s", got)

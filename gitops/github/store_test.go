@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A server that is asked for an archive leads nobody to what only this machine or its
@@ -51,9 +52,6 @@ func TestPublicAddresses(t *testing.T) {
 
 func fetchBy(t *testing.T, api string, place *url.URL) error {
 	t.Helper()
-	client, err := New(Options{APIURL: api, Token: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(New(Options{APIURL: api, Token: "x"}))(t)
 	return client.fetchArchive(t.Context(), place, "", io.Discard, 1)
 }

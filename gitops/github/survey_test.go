@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestSurveyDescribesRepository(t *testing.T) {
@@ -23,7 +24,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 	repository.AddIssue(forgetest.Issue{Title: "Two", State: "closed"})
 	pull := topicPull(t, handle)
 	hostile := "octo/wid\"gets\") { name } } #\n\x1b[31m" + strings.Repeat("x", 100_000)
-	findings, err := client.Survey(t.Context(), []forge.Question{
+	findings := must.Get(client.Survey(t.Context(), []forge.Question{
 		{Repository: "OCTO/Widgets", Issue: 1, Head: "feature/topic", Commit: main},
 		{Repository: "octo/widgets", Branch: "feature/topic", Commit: main, Issue: 2},
 		{Repository: "octo/widgets", Commit: topic, Issue: 9, Head: "main"},
@@ -36,10 +37,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 		{Repository: "octo/theirs"},
 		{Repository: "octo/hidden"},
 		{Repository: "octo/empty"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	found := forge.Finding{Found: true, Repository: "octo/widgets", CanWrite: true, Branch: "main", Tip: main}
 	with := func(change func(*forge.Finding)) forge.Finding {
 		f := found

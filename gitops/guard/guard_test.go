@@ -29,7 +29,7 @@ func TestListsRestrictions(t *testing.T) {
 		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
 		Environ: []string{"XDG_CONFIG_HOME=" + in("elsewhere"), "XDG_CONFIG_HOME=" + in("xdg"), "GIT_CONFIG_GLOBAL=" + in("home/global"), "GIT_CONFIG_SYSTEM=/dev/null"},
 	}.Restrictions()
-	must(err)
+	orPanic(err)
 	if d := cmp.Diff([]string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly); d != "" {
 		t.Error(d)
 	}
@@ -59,9 +59,9 @@ func TestListsRestrictions(t *testing.T) {
 	if got := held.Variables["GIT_CONFIG_GLOBAL"]; got != in("home/.gitconfig") {
 		t.Errorf("git is led to %s", got)
 	}
-	must(os.Remove(in("home/.gitconfig")))
+	orPanic(os.Remove(in("home/.gitconfig")))
 	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Restrictions()
-	must(err)
+	orPanic(err)
 	if len(held.ReadOnly) > 0 || len(held.Cleaned) > 0 || held.Variables["GIT_CONFIG_GLOBAL"] != os.DevNull {
 		t.Errorf("without a repository: %+v", held)
 	}
@@ -94,9 +94,9 @@ func TestCredentials(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n")
 	put(t, filepath.Join(dir, ".git/real"), "[core]\n")
-	must(os.Symlink("real", filepath.Join(dir, ".git/there")))
+	orPanic(os.Symlink("real", filepath.Join(dir, ".git/there")))
 	files, err := Credentials(dir)
-	must(err)
+	orPanic(err)
 	if d := cmp.Diff([]string{filepath.Join(dir, ".git/config"), filepath.Join(dir, ".git/real")}, files); d != "" {
 		t.Error(d)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // gitFiles are a workspace with a repository, one below it and a submodule's.
@@ -32,20 +34,20 @@ func TestMarkDetectsChanges(t *testing.T) {
 		{"the index", write(".git/index", "other"), nil},
 		{"a log", write(".git/logs/refs/heads/main", "other"), nil},
 		{"a link for a log", func(t *testing.T, dir string) {
-			must(os.Remove(filepath.Join(dir, ".git/logs/HEAD")))
-			must(os.Symlink("../../main.go", filepath.Join(dir, ".git/logs/HEAD")))
+			orPanic(os.Remove(filepath.Join(dir, ".git/logs/HEAD")))
+			orPanic(os.Symlink("../../main.go", filepath.Join(dir, ".git/logs/HEAD")))
 		}, []string{".git/logs/HEAD is new"}},
 		{"a link for the folder of logs", func(t *testing.T, dir string) {
-			must(os.RemoveAll(filepath.Join(dir, ".git/logs")))
-			must(os.Symlink("..", filepath.Join(dir, ".git/logs")))
+			orPanic(os.RemoveAll(filepath.Join(dir, ".git/logs")))
+			orPanic(os.Symlink("..", filepath.Join(dir, ".git/logs")))
 		}, []string{".git/logs is new"}},
 		{"a pipe for a log of a submodule", func(t *testing.T, dir string) {
-			must(os.Mkdir(filepath.Join(dir, ".git/modules/deep/lib/logs"), 0o755))
-			must(syscall.Mkfifo(filepath.Join(dir, ".git/modules/deep/lib/logs/HEAD"), 0o600))
+			orPanic(os.Mkdir(filepath.Join(dir, ".git/modules/deep/lib/logs"), 0o755))
+			orPanic(syscall.Mkfifo(filepath.Join(dir, ".git/modules/deep/lib/logs/HEAD"), 0o600))
 		}, []string{".git/modules/deep/lib/logs/HEAD is new"}},
 		{"a link for the index", func(t *testing.T, dir string) {
-			must(os.Remove(filepath.Join(dir, ".git/index")))
-			must(os.Symlink("../main.go", filepath.Join(dir, ".git/index")))
+			orPanic(os.Remove(filepath.Join(dir, ".git/index")))
+			orPanic(os.Symlink("../main.go", filepath.Join(dir, ".git/index")))
 		}, []string{".git/index is new"}},
 		{"a branch that is called logs", write(".git/refs/heads/logs", "2"), []string{".git/refs/heads/logs is new"}},
 		{"a loose object", write(".git/objects/cc/dd", "new"), nil},
@@ -55,10 +57,10 @@ func TestMarkDetectsChanges(t *testing.T) {
 		{"a worktree's configuration", write(".git/config.worktree", "[alias]\n"), []string{".git/config.worktree is new"}},
 		{"a hook", write(".git/hooks/pre-commit", "#!/bin/sh\n"), []string{".git/hooks/pre-commit is new"}},
 		{"a folder that looks like a lock", write(".git/hooks/x.lock/y", "#!/bin/sh\n"), []string{".git/hooks/x.lock is new", ".git/hooks/x.lock/y is new"}},
-		{"the mode of a hook", func(t *testing.T, dir string) { must(os.Chmod(filepath.Join(dir, ".git/hooks/sample"), 0o755)) }, []string{".git/hooks/sample was changed"}},
+		{"the mode of a hook", func(t *testing.T, dir string) { orPanic(os.Chmod(filepath.Join(dir, ".git/hooks/sample"), 0o755)) }, []string{".git/hooks/sample was changed"}},
 		{"HEAD", write(".git/HEAD", "ref: refs/heads/other\n"), []string{".git/HEAD was changed"}},
 		{"a branch", write(".git/refs/heads/main", "2"), []string{".git/refs/heads/main was changed"}},
-		{"packed references", func(t *testing.T, dir string) { must(os.Remove(filepath.Join(dir, ".git/packed-refs"))) }, []string{".git/packed-refs is gone"}},
+		{"packed references", func(t *testing.T, dir string) { orPanic(os.Remove(filepath.Join(dir, ".git/packed-refs"))) }, []string{".git/packed-refs is gone"}},
 		{"attributes", write(".git/info/attributes", "* filter=x\n"), []string{".git/info/attributes is new"}},
 		{"alternates", write(".git/objects/info/alternates", "/tmp\n"), []string{".git/objects/info/alternates was changed"}},
 		{"a submodule's configuration", write(".git/modules/deep/lib/config", "[alias]\n"), []string{".git/modules/deep/lib/config was changed"}},
@@ -68,8 +70,8 @@ func TestMarkDetectsChanges(t *testing.T) {
 		{"a new repository of another spelling", write("docs/.GIT/config", "[core]\n"), []string{"docs/.GIT is a new repository"}},
 		{"a file that names a repository", write("docs/.git", "gitdir: /tmp/x\n"), []string{"docs/.git is a new repository"}},
 		{"the configuration as a link", func(t *testing.T, dir string) {
-			must(os.Remove(filepath.Join(dir, ".git/config")))
-			must(os.Symlink("../main.go", filepath.Join(dir, ".git/config")))
+			orPanic(os.Remove(filepath.Join(dir, ".git/config")))
+			orPanic(os.Symlink("../main.go", filepath.Join(dir, ".git/config")))
 		}, []string{".git/config was changed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,10 +81,7 @@ func TestMarkDetectsChanges(t *testing.T) {
 			}
 			mark := kept(t, dir)
 			c.change(t, dir)
-			got, err := mark.Changed(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(mark.Changed(t.Context()))(t)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -93,18 +92,10 @@ func TestMarkDetectsChanges(t *testing.T) {
 // kept is a mark as a run that goes on reads it.
 func kept(t *testing.T, dir string) *Mark {
 	t.Helper()
-	mark, err := NewMark(t.Context(), dir, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mark := must.Get(NewMark(t.Context(), dir, true, nil))(t)
+	raw := must.Get(json.Marshal(mark))(t)
 	var again Mark
-	if err := json.Unmarshal(raw, &again); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &again))
 	return &again
 }
 
@@ -116,10 +107,7 @@ func TestMarkFollowsGitFile(t *testing.T) {
 	mark := kept(t, filepath.Join(base, "w"))
 	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
 	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
-	got, err := mark.Changed(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(mark.Changed(t.Context()))(t)
 	if d := cmp.Diff([]string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got); d != "" {
 		t.Error(d)
 	}
@@ -140,10 +128,7 @@ func TestMarkCoversSubmodules(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name), content)
 	}
-	mark, err := NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mark := must.Get(NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"}))(t)
 	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n")
 	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n")
 	if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
@@ -151,16 +136,13 @@ func TestMarkCoversSubmodules(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n")
 	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n")
-	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
+	orPanic(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
 	put(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n")
-	must(os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")))
+	orPanic(os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")))
 	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n")
 	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n")
 	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n")
-	got, err := mark.Changed(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(mark.Changed(t.Context()))(t)
 	want := []string{
 		"folder/real/HEAD was changed", "folder/real/commondir is gone", "lib/.git was changed", "lib/deep/.git is gone",
 		"folder/common is new", "folder/common/config is new", "late/.git is new", "late/.git/config is new",
@@ -174,9 +156,9 @@ func TestMarkCoversSubmodules(t *testing.T) {
 func TestReadsCyclicSubmodulesOnce(t *testing.T) {
 	dir := realTempDir(t)
 	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n")
-	must(os.Symlink(dir, filepath.Join(dir, "lib/up")))
-	must(os.Symlink(".", filepath.Join(dir, "one")))
-	must(os.Symlink(".", filepath.Join(dir, "two")))
+	orPanic(os.Symlink(dir, filepath.Join(dir, "lib/up")))
+	orPanic(os.Symlink(".", filepath.Join(dir, "one")))
+	orPanic(os.Symlink(".", filepath.Join(dir, "two")))
 	put(t, filepath.Join(dir, ".gitmodules"), "[submodule \"here\"]\n\tpath = ./\n[submodule \"back\"]\n\tpath = lib/..\n"+
 		"[submodule \"one\"]\n\tpath = one\n[submodule \"two\"]\n\tpath = two\n[submodule \"lib\"]\n\tpath = lib\n")
 	var want []string
@@ -192,17 +174,17 @@ func TestReadsCyclicSubmodulesOnce(t *testing.T) {
 func realTempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(err)
+	orPanic(err)
 	return dir
 }
 
 func put(t *testing.T, path, content string) {
 	t.Helper()
-	must(os.MkdirAll(filepath.Dir(path), 0o755))
-	must(os.WriteFile(path, []byte(content), 0o644))
+	orPanic(os.MkdirAll(filepath.Dir(path), 0o755))
+	orPanic(os.WriteFile(path, []byte(content), 0o644))
 }
 
-func must(err error) {
+func orPanic(err error) {
 	if err != nil {
 		panic(err)
 	}

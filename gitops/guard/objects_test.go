@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -49,13 +50,13 @@ func (r gitRepository) looseFile(id string) string { return r.objects(id[:2] + "
 
 // overwrite writes a file that is there in another way.
 func overwrite(path string, with []byte) {
-	must(os.Chmod(path, 0o644))
-	must(os.WriteFile(path, with, 0o644))
+	orPanic(os.Chmod(path, 0o644))
+	orPanic(os.WriteFile(path, with, 0o644))
 }
 
 func flipped(path string) []byte {
 	raw, err := os.ReadFile(path)
-	must(err)
+	orPanic(err)
 	raw[len(raw)/2] ^= 1
 	return raw
 }
@@ -71,8 +72,8 @@ var objectChanges = []struct {
 		r.Git("add", "-A") // which touches the pack and the object that are there
 	}, ""},
 	{"times of a pack and of an object", func(_ *testing.T, r gitRepository) {
-		must(os.Chtimes(r.pack("pack"), time.Now(), time.Unix(1, 0)))
-		must(os.Chtimes(r.looseFile(r.loose), time.Now(), time.Unix(1, 0)))
+		orPanic(os.Chtimes(r.pack("pack"), time.Now(), time.Unix(1, 0)))
+		orPanic(os.Chtimes(r.looseFile(r.loose), time.Now(), time.Unix(1, 0)))
 	}, ""},
 	{"what git leaves half", func(t *testing.T, r gitRepository) {
 		put(t, r.objects("aa/tmp_obj_x"), "x")
@@ -80,24 +81,24 @@ var objectChanges = []struct {
 	}, ""},
 	{"the same pack in a new file", func(_ *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("pack"))
-		must(err)
+		orPanic(err)
 		name := r.pack("pack")
-		must(os.Remove(name))
-		must(os.WriteFile(name, raw, 0o644))
+		orPanic(os.Remove(name))
+		orPanic(os.WriteFile(name, raw, 0o644))
 	}, ""},
 	{"a loose object", func(_ *testing.T, r gitRepository) {
 		overwrite(r.looseFile(r.loose), []byte(gittest.LooseBlob("other\n")))
 	}, "was changed: it is another object than its name says"},
 	{"a loose object that is none", func(_ *testing.T, r gitRepository) { overwrite(r.looseFile(r.loose), []byte("x")) }, "was changed: it is no object"},
 	{"a loose object as a link", func(t *testing.T, r gitRepository) {
-		must(os.Rename(r.looseFile(r.loose), filepath.Join(r.Dir, "moved")))
-		must(os.Symlink(filepath.Join(r.Dir, "moved"), r.looseFile(r.loose)))
+		orPanic(os.Rename(r.looseFile(r.loose), filepath.Join(r.Dir, "moved")))
+		orPanic(os.Symlink(filepath.Join(r.Dir, "moved"), r.looseFile(r.loose)))
 	}, "was changed"},
 	{"a loose object as a pipe", func(_ *testing.T, r gitRepository) {
-		must(os.Remove(r.looseFile(r.loose)))
-		must(syscall.Mkfifo(r.looseFile(r.loose), 0o644))
+		orPanic(os.Remove(r.looseFile(r.loose)))
+		orPanic(syscall.Mkfifo(r.looseFile(r.loose), 0o644))
 	}, "was changed: it is no regular file"},
-	{"a loose object that is gone", func(_ *testing.T, r gitRepository) { must(os.Remove(r.looseFile(r.loose))) }, "is gone"},
+	{"a loose object that is gone", func(_ *testing.T, r gitRepository) { orPanic(os.Remove(r.looseFile(r.loose))) }, "is gone"},
 	{"a loose object before a packed one", func(t *testing.T, r gitRepository) {
 		put(t, r.looseFile(r.packed), gittest.LooseBlob("exit 0\n"))
 	}, "was changed: it is another object than its name says"},
@@ -110,11 +111,11 @@ var objectChanges = []struct {
 	{"a new pack", func(t *testing.T, r gitRepository) { put(t, r.objects("pack/pack-x.idx"), "x") }, "is new"},
 	{"a new pack that is named as one left half", func(t *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("idx"))
-		must(err)
+		orPanic(err)
 		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw))
 	}, "is new"},
 	{"a folder of objects as a link", func(_ *testing.T, r gitRepository) {
-		must(os.Symlink(r.Dir, r.objects("aa")))
+		orPanic(os.Symlink(r.Dir, r.objects("aa")))
 	}, "is new"},
 	{"an index of all packs", func(_ *testing.T, r gitRepository) { r.Git("multi-pack-index", "write") }, "is new"},
 }
@@ -130,15 +131,12 @@ func TestDetectsChangedObjects(t *testing.T) {
 					if old {
 						var err error
 						o.Stat, _, err = statOf(path)
-						must(err)
+						orPanic(err)
 						mark.Objects[path] = o
 					}
 				}
 				c.change(t, r)
-				got, err := mark.ChangedObjects(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(mark.ChangedObjects(t.Context()))(t)
 				if len(got) > 1 || c.want == "" && len(got) > 0 || c.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], ".git/objects/") || !strings.HasSuffix(got[0], " "+c.want)) {
 					t.Errorf("got %q, want one that ends in %q", got, c.want)
 				}

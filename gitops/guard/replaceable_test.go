@@ -16,7 +16,7 @@ var whereGitLies = []struct {
 	want     string // of the error; empty: it is held
 }{
 	{"plain", func(t *testing.T, base string) { repositoryAt(t, base, "ws/.git") }, nil, ""},
-	{"none", func(t *testing.T, base string) { must(os.Mkdir(filepath.Join(base, "ws"), 0o755)) }, nil, ""},
+	{"none", func(t *testing.T, base string) { orPanic(os.Mkdir(filepath.Join(base, "ws"), 0o755)) }, nil, ""},
 	{"a file that names a folder outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
 		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
@@ -32,15 +32,15 @@ var whereGitLies = []struct {
 	}, nil, "reached through BASE/ws/sub,"},
 	{"a file that leads through a link of the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
-		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
-		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
+		orPanic(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
+		orPanic(os.Symlink("../real", filepath.Join(base, "ws/link")))
 		put(t, filepath.Join(base, "ws/.git"), "gitdir: link\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"links outside that lead through the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
-		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
-		must(os.Symlink(filepath.Join(base, "ws/link"), filepath.Join(base, "first")))
-		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
+		orPanic(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
+		orPanic(os.Symlink(filepath.Join(base, "ws/link"), filepath.Join(base, "first")))
+		orPanic(os.Symlink("../real", filepath.Join(base, "ws/link")))
 		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"what is shared lies in the workspace", func(t *testing.T, base string) {
@@ -51,16 +51,16 @@ var whereGitLies = []struct {
 	}, nil, "reached through BASE/ws/common,"},
 	{"a link", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/real")
-		must(os.Symlink("real", filepath.Join(base, "ws/.git")))
+		orPanic(os.Symlink("real", filepath.Join(base, "ws/.git")))
 	}, nil, "is a symbolic link"},
 	{"objects as a link", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		must(os.Rename(filepath.Join(base, "ws/.git/objects"), filepath.Join(base, "ws/objects")))
-		must(os.Symlink("../objects", filepath.Join(base, "ws/.git/objects")))
+		orPanic(os.Rename(filepath.Join(base, "ws/.git/objects"), filepath.Join(base, "ws/objects")))
+		orPanic(os.Symlink("../objects", filepath.Join(base, "ws/.git/objects")))
 	}, nil, "reached through BASE/ws/objects,"},
 	{"hooks as a link", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		must(os.Symlink("../hooks", filepath.Join(base, "ws/.git/hooks")))
+		orPanic(os.Symlink("../hooks", filepath.Join(base, "ws/.git/hooks")))
 	}, nil, ""},
 	{"objects that are borrowed from outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestFetch(t *testing.T) {
@@ -15,9 +16,7 @@ func TestFetch(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "clone")
 				git(t, o.work, "clone", "--quiet", "--single-branch", "--branch=main", depth, "file://"+o.bare, dir)
 				into := storeOf(t, dir)
-				if err := remote.Fetch(t.Context(), w.remote, into, remote.FetchOptions{Commit: o.side, Have: o.base}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, remote.Fetch(t.Context(), w.remote, into, remote.FetchOptions{Commit: o.side, Have: o.base}))
 				own := packs(t, into.Dir)
 				for _, objects := range own {
 					if objects > 4 {
@@ -40,9 +39,7 @@ func TestFetchWithoutHistory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	git(t, o.work, "init", "--quiet", dir)
 	into := storeOf(t, dir)
-	if err := remote.Fetch(t.Context(), o.remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Fetch(t.Context(), o.remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}))
 	if got := git(t, into.Dir, "log", "--format=%s", o.side); got != "side" {
 		t.Errorf("commits: %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A checkout of a mirror is what git makes of the remote, at a commit that need not be a tip.
@@ -24,9 +25,7 @@ func TestChecksOutMirror(t *testing.T) {
 	refs := []string{"refs/remotes/origin/later", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/light", "refs/tags/v1"}
 	for _, c := range []struct{ branch, commit string }{{"main", o.base}, {"main", git(t, o.bare, "rev-parse", "main~1")}, {"side", o.side}, {"a\"b;c", later}} {
 		dir := filepath.Join(t.TempDir(), "checkout")
-		if err := mirror.CheckOut(t.Context(), dir, c.branch, c.commit); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, mirror.CheckOut(t.Context(), dir, c.branch, c.commit))
 		if head := git(t, dir, "rev-parse", "HEAD"); head != c.commit {
 			t.Errorf("HEAD is %s, want %s", head, c.commit)
 		}
@@ -71,12 +70,8 @@ func TestMirrorCheckoutStartsNoFilter(t *testing.T) {
 	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
 	mirror := remote.Mirror{Remote: at(o.bare), Dir: o.bare}
-	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip))
+	must.Do(t, remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout")}))
 	if where, err := os.ReadFile(proof); err == nil {
 		t.Errorf("git started the filter in %s", where)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const token = "ghs_0123456789abcdef"
@@ -38,9 +39,7 @@ func write(t *testing.T, path, content string) {
 func program(t *testing.T, path, script string) {
 	t.Helper()
 	write(t, path, "#!/bin/sh\n"+script+"\n")
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o755))
 }
 
 // origin is the private repository o/r of a forge, with two commits on main and one on side.
@@ -225,9 +224,7 @@ func TestPushSendsOnlyChange(t *testing.T) {
 			git(t, o.work, "clone", "--quiet", "--depth=1", "file://"+o.bare, dir)
 			sha, before := change(t, dir, w.name), packs(t, o.bare)
 			branch := "shallow" + strings.Repeat("x", i)
-			if err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, dir)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, dir)}))
 			if got := git(t, o.bare, "log", "--format=%s", branch); got != w.name+"\ntwo\none" {
 				t.Errorf("log there = %q", got)
 			}
@@ -243,16 +240,10 @@ func TestPushSendsOnlyChange(t *testing.T) {
 // packs are the packs of a repository, with their numbers of objects.
 func packs(t *testing.T, bare string) map[string]uint32 {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(bare, "objects", "pack", "*.pack"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(bare, "objects", "pack", "*.pack")))(t)
 	all := map[string]uint32{}
 	for _, name := range names {
-		pack, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pack := must.Get(os.ReadFile(name))(t)
 		all[name] = binary.BigEndian.Uint32(pack[8:])
 	}
 	return all
@@ -281,13 +272,8 @@ func TestPushRunsRemoteHooks(t *testing.T) {
 	o := newOrigin(t)
 	seen := filepath.Join(t.TempDir(), "seen")
 	program(t, filepath.Join(o.bare, "hooks", "post-receive"), "env >"+seen)
-	if err := remote.Push(t.Context(), at(o.bare), remote.PushOptions{Branch: "x", Commit: change(t, o.work, "x"), From: storeOf(t, o.work)}); err != nil {
-		t.Fatal(err)
-	}
-	env, err := os.ReadFile(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Push(t.Context(), at(o.bare), remote.PushOptions{Branch: "x", Commit: change(t, o.work, "x"), From: storeOf(t, o.work)}))
+	env := must.Get(os.ReadFile(seen))(t)
 	for line := range strings.Lines(string(env)) {
 		for _, name := range []string{"GIT_ALLOW_PROTOCOL", "GIT_CONFIG_COUNT", "GIT_ALTERNATE", "GIT_NO_REPLACE"} {
 			if strings.HasPrefix(line, name) {
@@ -421,9 +407,7 @@ func TestFollowsRedirectOnSameHost(t *testing.T) {
 	}
 	wantTip(t, o, "x", sha)
 	dir := filepath.Join(t.TempDir(), "clone")
-	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}))
 	if origin := strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")); origin != r.URL {
 		t.Errorf("the clone has the origin %s, want %s", origin, r.URL)
 	}
@@ -435,9 +419,7 @@ func TestClone(t *testing.T) {
 		for _, c := range []struct{ name, branch, commits, head string }{{"head", "", "2", "main"}, {"branch", "side", "3", "side"}} {
 			t.Run(w.name+"/"+c.name, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "clone")
-				if err := remote.Clone(t.Context(), w.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, remote.Clone(t.Context(), w.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}))
 				filled(t, dir)
 				wantClone(t, dir, c.commits, []string{"refs/heads/" + c.head, "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/v1"})
 			})
@@ -534,9 +516,7 @@ func TestTLS(t *testing.T) {
 	}
 	trust(t, server)
 	t.Setenv("GIT_SSL_CAINFO", "") // which is restored
-	if err := os.Unsetenv("GIT_SSL_CAINFO"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Unsetenv("GIT_SSL_CAINFO"))
 	if got, err := remote.Branches(t.Context(), r); err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -574,26 +554,16 @@ func TestGitReceivesNoSecrets(t *testing.T) {
 	bin := t.TempDir()
 	seen := filepath.Join(t.TempDir(), "seen")
 	for _, name := range []string{"git", "sh"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(exec.LookPath(name))(t)
 		program(t, filepath.Join(bin, name), "printf '%s\\n' "+name+" \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+path+" \"$@\"")
 	}
 	r := o.remote()
 	r.Path = bin + ":" + r.Path
-	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}))
 	sha := change(t, o.work, "x")
-	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}))
 	for _, file := range []string{seen + ".args", seen + ".env"} {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(file))(t)
 		for _, secret := range []string{token, "sk-other-secret"} {
 			if bytes.Contains(content, []byte(secret)) {
 				t.Errorf("%s holds %s:\n%s", filepath.Base(file), secret, content)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // gitIn runs git in dir without anybody's configuration. `git check-ignore`
@@ -54,9 +56,7 @@ func asIgnored(list Ignore, path string) bool {
 // checkIgnore asks git, which looks at the disk for what is a folder.
 func checkIgnore(t testing.TB, dir, file string) []string {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(file), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(file), 0o666))
 	var asked strings.Builder
 	for _, path := range paths {
 		asked.WriteString(strings.TrimSuffix(path, "/") + "\x00")
@@ -84,17 +84,11 @@ func worktree(t testing.TB) string {
 	for _, path := range paths {
 		full := filepath.Join(dir, path)
 		if strings.HasSuffix(path, "/") {
-			if err := os.MkdirAll(full, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(full, 0o777))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(full), 0o777))
+		must.Do(t, os.WriteFile(full, nil, 0o666))
 	}
 	return dir
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // newKey makes a key with ssh-keygen and gives its path.
@@ -28,27 +29,13 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 	for _, kind := range [][]string{{"-t", "ed25519"}, {"-t", "ecdsa", "-b", "256"}, {"-t", "rsa", "-b", "2048"}, {"-t", "rsa", "-b", "2048", "-m", "PEM"}} {
 		t.Run(strings.Join(kind, " "), func(t *testing.T) {
 			path := newKey(t, "", kind...)
-			pem, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			public, err := os.ReadFile(path + ".pub")
-			if err != nil {
-				t.Fatal(err)
-			}
-			key, err := sshsig.ParseKey(pem)
-			if err != nil {
-				t.Fatal(err)
-			}
-			signature, err := key.Sign(sshsig.Git, []byte("a message\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pem := must.Get(os.ReadFile(path))(t)
+			public := must.Get(os.ReadFile(path + ".pub"))(t)
+			key := must.Get(sshsig.ParseKey(pem))(t)
+			signature := must.Get(key.Sign(sshsig.Git, []byte("a message\n")))(t)
 			dir := t.TempDir()
 			for name, content := range map[string]string{"sig": signature, "allowed": "me@example.invalid " + string(public)} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 			}
 			verify := func(namespace, message string) error {
 				cmd := exec.Command("ssh-keygen", "-Y", "verify", "-f", filepath.Join(dir, "allowed"), "-I", "me@example.invalid", "-n", namespace, "-s", filepath.Join(dir, "sig"))
@@ -66,10 +53,7 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 }
 
 func TestRefusesInvalidKeys(t *testing.T) {
-	locked, err := os.ReadFile(newKey(t, "secret words", "-t", "ed25519"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	locked := must.Get(os.ReadFile(newKey(t, "secret words", "-t", "ed25519")))(t)
 	for name, c := range map[string]struct{ pem, words string }{
 		"passphrase": {string(locked), "passphrase"},
 		"text":       {"hunter2hunter2", "no private key"},

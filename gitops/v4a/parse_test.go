@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -33,10 +34,7 @@ func TestParseTolerates(t *testing.T) {
 	want := []v4a.Section{{Op: v4a.Delete, Path: "f", Line: 2}}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			patch, err := v4a.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := must.Get(v4a.Parse(text))(t)
 			if diff := cmp.Diff(want, patch.Sections, cmpopts.IgnoreUnexported(v4a.Section{})); diff != "" {
 				t.Error(diff)
 			}

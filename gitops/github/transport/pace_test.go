@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Whoever takes a turn, and in whatever order, no limit is passed.
@@ -49,9 +51,7 @@ func TestReadsPaceFile(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	file := filepath.Join(t.TempDir(), "pace")
 	text := fmt.Sprintf("x\n-5\n99999999999999999999\n%d\n%d\n%d\n", now.Add(-2*time.Hour).UnixMilli(), now.Add(48*time.Hour).UnixMilli(), now.Add(-time.Second).UnixMilli())
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	p := &Pacer{File: file, Now: func() time.Time { return now }}
 	if turn, err := p.reserveTurn(); err != nil || !turn.Equal(now) {
 		t.Errorf("the turn is %v, %v", turn, err)
@@ -68,10 +68,7 @@ func TestRecognisesContentRequests(t *testing.T) {
 		"POST /graphql": false, "POST /repos/o/r/git/blobs": false,
 	} {
 		method, path, _ := strings.Cut(line, " ")
-		req, err := http.NewRequest(method, "https://api.github.com"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequest(method, "https://api.github.com"+path, nil))(t)
 		if got := createsContent(req); got != want {
 			t.Errorf("%s: %v", line, got)
 		}

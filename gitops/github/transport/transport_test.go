@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // reply is what a scripted server answers; status 0 breaks the connection.
@@ -97,10 +99,7 @@ func TestRetry(t *testing.T) {
 					return nil
 				},
 			}
-			req, err := http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader("body"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := must.Get(http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader("body")))(t)
 			status := 0
 			if resp, err := transport.RoundTrip(req); err == nil {
 				status = resp.StatusCode
@@ -126,10 +125,7 @@ func TestRetryStopsWithItsContext(t *testing.T) {
 			return Sleep(ctx, d)
 		},
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)
 	resp, err := transport.RoundTrip(req)
 	if err == nil {
 		resp.Body.Close()
@@ -167,10 +163,7 @@ func TestBoundsReplyBody(t *testing.T) {
 
 func TestSendsTokenToOriginOnly(t *testing.T) {
 	sent := ""
-	api, err := url.Parse("https://ghe.example.com/api/v3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(url.Parse("https://ghe.example.com/api/v3"))(t)
 	transport := &Authorizer{MaySendTo: SameOrigin(api), Token: "t", Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 		sent = req.Header.Get("Authorization")
 		return &http.Response{Body: http.NoBody}, nil
@@ -183,15 +176,9 @@ func TestSendsTokenToOriginOnly(t *testing.T) {
 		"https://example.com/x":               "",
 		"https://x.ghe.example.com/x":         "",
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 		req.Header.Set("Authorization", "Basic x")
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(transport.RoundTrip(req))(t)
 		resp.Body.Close()
 		if sent != want {
 			t.Errorf("%s got Authorization %q, want %q", address, sent, want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/copytree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -24,24 +25,16 @@ func TestIntoOverwritesNothing(t *testing.T) {
 	to.Write("blocked", "a file\n")
 	to.Link(aside.Dir, "linked")
 	from.Remove(".git")
-	root, err := os.OpenRoot(to.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(to.Dir))(t)
 	defer root.Close()
 	for _, source := range []string{"", filepath.Join(t.TempDir(), "none"), from.Dir, from.Dir} {
-		if err := copytree.Into(t.Context(), root, source); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, copytree.Into(t.Context(), root, source))
 	}
 	gittest.Same(t, "copied", map[string]string{
 		"file": "mine\n", "folder/old": "o\n", "folder/new": "n\n", "blocked": "a file\n", "linked": "-> " + aside.Dir, "link": "-> somewhere", "plain": "x p\n",
 	}, to.Files())
 	gittest.Same(t, "aside", map[string]string{}, aside.Files())
-	was, err := os.Stat(from.Path("plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	was := must.Get(os.Stat(from.Path("plain")))(t)
 	if is, err := os.Stat(to.Path("plain")); err != nil || !is.ModTime().Equal(was.ModTime()) {
 		t.Errorf("another time: %v", err)
 	}

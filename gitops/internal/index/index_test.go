@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -33,10 +34,7 @@ func repository(t testing.TB, version string) gittest.Repo {
 
 func read(r gittest.Repo) *File {
 	r.T.Helper()
-	f, err := Read(r.Path(".git/index"))
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	f := must.Get(Read(r.Path(".git/index")))(r.T)
 	return f
 }
 
@@ -89,9 +87,7 @@ func TestReadsAndWritesLikeGit(t *testing.T) {
 func rewrite(r gittest.Repo, f *File, updates []Update) {
 	r.T.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, f, updates); err != nil {
-		r.T.Fatal(err)
-	}
+	must.Do(r.T, Write(&b, f, updates))
 	r.Write(".git/index", b.String())
 }
 
@@ -125,10 +121,7 @@ func TestStatUpdateKeepsCachedTree(t *testing.T) {
 // read.
 func FuzzParse(f *testing.F) {
 	for _, version := range []string{"2", "4"} {
-		data, err := os.ReadFile(repository(f, version).Path(".git/index"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(repository(f, version).Path(".git/index")))(f)
 		f.Add(data)
 		f.Add(data[:len(data)-30])
 	}

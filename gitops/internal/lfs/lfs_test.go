@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const oid = "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb" // of "abc\n"
@@ -42,9 +43,7 @@ func TestStore(t *testing.T) {
 	clean := func(content string, keep bool) string {
 		t.Helper()
 		var out strings.Builder
-		if err := store.Clean(t.Context(), strings.NewReader(content), keep, &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Clean(t.Context(), strings.NewReader(content), keep, &out))
 		return out.String()
 	}
 	smudge := func(content string) (string, error) {
@@ -70,9 +69,7 @@ func TestStore(t *testing.T) {
 	if got, err := smudge(clean(long, true)); got != long || err != nil {
 		t.Errorf("a long one: %d bytes, %v", len(got), err)
 	}
-	if err := os.WriteFile(lfs.PathOf(own, oid), []byte("abd\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lfs.PathOf(own, oid), []byte("abd\n"), 0o600))
 	if _, err := smudge(pointer); !errors.As(err, new(*lfs.DamagedError)) {
 		t.Errorf("a damaged one: %v", err)
 	}
@@ -86,9 +83,7 @@ func TestStoreRefusesLinkedFolders(t *testing.T) {
 	for _, link := range []string{"lfs", "lfs/objects", "lfs/objects/ed", "lfs/objects/ed/ea"} {
 		t.Run(link, func(t *testing.T) {
 			dir, elsewhere := t.TempDir(), t.TempDir()
-			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755), os.Symlink(elsewhere, filepath.Join(dir, link))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755), os.Symlink(elsewhere, filepath.Join(dir, link))))
 			store := lfs.Store{OwnFolder: filepath.Join(dir, "lfs")}
 			if err := store.Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.As(err, new(*lfs.LinkError)) {
 				t.Errorf("got %v", err)

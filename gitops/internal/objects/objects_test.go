@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -19,9 +20,7 @@ func emptyStore(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, sub := range []string{"objects/pack", "objects/info"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o777))
 	}
 	return dir
 }
@@ -40,10 +39,7 @@ func open(t testing.TB, own string, borrowed ...string) *objects.Store {
 // looseIn lists the ids of the loose objects in a git folder.
 func looseIn(t testing.TB, gitDir string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(gitDir, "objects", "??", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(filepath.Glob(filepath.Join(gitDir, "objects", "??", "*")))(t)
 	var ids []string
 	for _, path := range list {
 		ids = append(ids, filepath.Base(filepath.Dir(path))+filepath.Base(path))

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // large is more than is held in memory.
@@ -120,10 +121,7 @@ func TestCheckFilesNamesDamagedFile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	s := open(t, emptyStore(t), r.Path(".git"))
-	changes, err := s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}")))(t)
 	if err := s.CheckFiles(t.Context(), changes); err != nil {
 		t.Error(err)
 	}
@@ -137,10 +135,7 @@ func TestCheckFilesNamesDamagedFile(t *testing.T) {
 
 func TestBlobBytesEnforcesLimit(t *testing.T) {
 	s := open(t, emptyStore(t))
-	id, err := s.WriteBytes(plumbing.BlobObject, []byte("12345"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte("12345")))(t)
 	if data, err := s.BlobBytes(id, 5); err != nil || string(data) != "12345" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -157,17 +152,12 @@ func TestCopiesPacksBetweenStores(t *testing.T) {
 	r.Write("empty", "")
 	r.Commit("later")
 	from := open(t, emptyStore(t), r.Path(".git"))
-	ids, err := from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}")))(t)
 	if len(ids) != 3 {
 		t.Errorf("%d objects are new, want the tree and two files", len(ids))
 	}
 	var pack bytes.Buffer
-	if err := from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack))
 	to := gittest.New(t)
 	to.GitWith(nil, pack.Bytes(), "index-pack", "--stdin")
 	gittest.Same(t, "as git reads it", "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()))
@@ -178,10 +168,7 @@ func TestWriteMatchesGit(t *testing.T) {
 	r := gittest.New(t)
 	s := open(t, r.Path(".git"))
 	for _, text := range []string{"", "a\n", large} {
-		id, err := s.Write(plumbing.BlobObject, int64(len(text)), strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(s.Write(plumbing.BlobObject, int64(len(text)), strings.NewReader(text)))(t)
 		gittest.Same(t, "id", r.GitWith(nil, []byte(text), "hash-object", "--stdin"), id.String())
 		if again, err := s.WriteBytes(plumbing.BlobObject, []byte(text)); err != nil || again != id {
 			t.Errorf("again it is %s, %v", again, err)

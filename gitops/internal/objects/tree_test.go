@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // treeOf writes the tree of some files by their paths.
@@ -22,16 +23,10 @@ func treeOf(t *testing.T, s *objects.Store, files map[string]string) plumbing.Ha
 	t.Helper()
 	var edits []objects.Edit
 	for path, text := range files {
-		id, err := s.WriteBytes(plumbing.BlobObject, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte(text)))(t)
 		edits = append(edits, objects.Edit{Path: path, Mode: index.Regular, ID: id})
 	}
-	tree, err := s.Apply(plumbing.ZeroHash, edits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(s.Apply(plumbing.ZeroHash, edits))(t)
 	return tree
 }
 
@@ -62,18 +57,12 @@ func TestRefusesDamagedTrees(t *testing.T) {
 	for name, data := range map[string]string{
 		"cut": "100644 name\x00" + id[:19], "no name": "100644" + id, "no mode": "x name\x00" + id, "a huge mode": "77777777777777777777 n\x00" + id,
 	} {
-		tree, err := s.WriteBytes(plumbing.TreeObject, []byte(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Get(s.WriteBytes(plumbing.TreeObject, []byte(data)))(t)
 		if entries, err := s.Tree(tree); err == nil {
 			t.Errorf("%s: %+v", name, entries)
 		}
 	}
-	old, err := s.WriteBytes(plumbing.TreeObject, []byte("100664 a\x00"+id+"100700 b\x00"+id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(s.WriteBytes(plumbing.TreeObject, []byte("100664 a\x00"+id+"100700 b\x00"+id)))(t)
 	entries, err := s.Tree(old)
 	if err != nil || entries[0].Mode != index.Regular || entries[1].Mode != index.Executable {
 		t.Errorf("modes of old trees: %+v, %v", entries, err)
@@ -117,10 +106,7 @@ func TestApplyMatchesGit(t *testing.T) {
 				continue
 			}
 			files[at] = fmt.Sprint(step)
-			id, err := s.WriteBytes(plumbing.BlobObject, []byte(files[at]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte(files[at])))(t)
 			edits[at] = objects.Edit{Path: at, Mode: index.Regular, ID: id}
 		}
 		var err error
@@ -143,10 +129,7 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 	s := open(t, emptyStore(t))
 	a := treeOf(t, s, map[string]string{"same/x": "x", "gone": "g", "file": "f", "folder/in": "i", "changed": "1", "moved": "m"})
 	b := treeOf(t, s, map[string]string{"same/x": "x", "file/now/deep": "f", "folder": "i", "changed": "2", "to/moved": "m"})
-	changes, err := s.Differences(t.Context(), a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(s.Differences(t.Context(), a, b))(t)
 	var got []string
 	for _, d := range changes {
 		got = append(got, fmt.Sprintf("%s %t %t", d.Path, d.Old.Mode != 0, d.New.Mode != 0))
@@ -157,10 +140,7 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 		"gone true false", "moved true false", "to/moved false true",
 	}, got)
 
-	ids, err := s.Added(t.Context(), a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(s.Added(t.Context(), a, b))(t)
 	if want := 1 + 3 + 4; len(ids) != want { // the root, three folders, and the files that are new at their place
 		t.Errorf("%d objects are new, want %d", len(ids), want)
 	}

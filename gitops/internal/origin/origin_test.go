@@ -3,6 +3,8 @@ package origin
 import (
 	"net/url"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestOf(t *testing.T) {
@@ -18,14 +20,8 @@ func TestOf(t *testing.T) {
 		{"https://api.github.com/", "https://github.com/", false},
 		{"https://api.github.com/", "https://api.github.com.evil.example/", false},
 	} {
-		a, err := url.Parse(c.a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := url.Parse(c.b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(url.Parse(c.a))(t)
+		b := must.Get(url.Parse(c.b))(t)
 		if same := Of(a) == Of(b); same != c.same {
 			t.Errorf("%s and %s are of one origin: %v, want %v", c.a, c.b, same, c.same)
 		}

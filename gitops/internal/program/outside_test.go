@@ -7,25 +7,19 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestPathOutside(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, folder := range []string{"work/bin", "work2", "tools"} {
-		if err := os.MkdirAll(at(folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(at(folder), 0o755))
 	}
 	for link, to := range map[string]string{
 		"in": at("work/bin"), "later": "work/not/yet", "out": at("tools"), "root": at("work"), "round": at("round"), "through": at("work/leads"), "work/leads": at("tools"),
 	} {
-		if err := os.Symlink(to, at(link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, at(link)))
 	}
 	for path, want := range map[string]bool{
 		at("tools"): true, at("work2"): true, at("out"): true, at("nowhere"): true, "/": true,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -21,13 +22,9 @@ func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"plain/git": 0o644, "work/git": 0o755, "good/git": 0o755} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777), os.WriteFile(filepath.Join(dir, name), nil, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777), os.WriteFile(filepath.Join(dir, name), nil, mode)))
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "folder/git"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "folder/git"), 0o777))
 	at := func(names ...string) string {
 		for i := range names {
 			names[i] = filepath.Join(dir, names[i])
@@ -47,19 +44,14 @@ func TestFind(t *testing.T) {
 func standIn(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return path
 }
 
 func variables(t *testing.T, git program.Program, command string) []string {
 	t.Helper()
 	git.Path = standIn(t, "env")
-	out, err := git.Run(t.Context(), "/", nil, command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(git.Run(t.Context(), "/", nil, command))(t)
 	return strings.Split(string(out), "\n")
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // places is a folder with one of each kind of thing.
@@ -18,16 +19,11 @@ func places(t *testing.T) (dir string, root *os.Root) {
 	t.Helper()
 	dir = t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(
+	must.Do(t, errors.Join(
 		os.WriteFile(at("file"), []byte("12345"), 0o666), os.Mkdir(at("folder"), 0o777),
 		os.Symlink("file", at("link")), os.Symlink(at("file"), at("out")), syscall.Mkfifo(at("pipe"), 0o666),
-	); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
+	root = must.Get(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return dir, root
 }
@@ -95,9 +91,7 @@ func TestOpenFolderRefusesNonFolders(t *testing.T) {
 func TestUntilEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := regularfile.Until(ctx, strings.NewReader("12345"))
-	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(r, make([]byte, 2)))(t)
 	why := errors.New("it ended")
 	cancel(why)
 	if n, err := r.Read(make([]byte, 2)); n > 0 || !errors.Is(err, why) {

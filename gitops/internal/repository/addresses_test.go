@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestAddresses(t *testing.T) {
@@ -50,10 +51,7 @@ func TestAddresses(t *testing.T) {
 			r := gittest.New(t)
 			r.Seed()
 			r.Write(".git/config", r.Read(".git/config")+c.config)
-			opened, err := repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "https://forge.example")
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := must.Get(repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "https://forge.example"))(t)
 			defer opened.Close()
 			urls, setting, err := opened.PushesTo(t.Context(), "bot/x")
 			if err != nil || !slices.Equal(urls, c.pushes) || setting != c.setting || opened.Settings.Origin != c.origin {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestBranches(t *testing.T) {
@@ -16,10 +17,7 @@ func TestBranches(t *testing.T) {
 	r.Git("checkout", "-q", "b/packed")
 	r.Commit("later")
 	c := open(t, r.Dir)
-	got, err := c.BranchesAt(head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(c.BranchesAt(head))(t)
 	gittest.Same(t, "branches", []string{"a", "main"}, got)
 	gittest.Same(t, "default branch without origin", "", c.DefaultBranch())
 	r.Git("update-ref", "refs/remotes/origin/trunk", "HEAD")

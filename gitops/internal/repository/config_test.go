@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestNeedsGit(t *testing.T) {
@@ -81,9 +82,7 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 		t.Errorf("git would run filters: %s", all)
 	}
 	lent := gittest.Repo{T: t, Dir: t.TempDir()}
-	if err := c.FillGitDir(repository.TreeFolder{Dir: lent.Path(".git"), SeenAt: lent.Path(".git")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.FillGitDir(repository.TreeFolder{Dir: lent.Path(".git"), SeenAt: lent.Path(".git")}))
 	gittest.Same(t, "filter in a sandbox", "echo \"a\tb\" \\ # c", lent.Git("config", "--get", "filter.f \"x\\y.clean"))
 	for path, want := range map[string]bool{"a.mine": true, "a.ours": true, "a.theirs": false} {
 		ignored := false
@@ -97,9 +96,7 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 		t.Error("rules of the user are among those of the repository")
 	}
 	gittest.Same(t, "attributes", "*.x text\n", string(c.OuterAttributes()[2]))
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Close())
 	if _, err := os.Lstat(filepath.Join(c.PrivateDir, "HEAD")); err == nil {
 		t.Error("the private folder is left")
 	}
@@ -146,14 +143,9 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 // Filters of the repository's own configuration are told from the user's, whatever file they are in.
 func TestDistinguishesOwnFilters(t *testing.T) {
 	global := os.Getenv("GIT_CONFIG_GLOBAL")
-	text, err := os.ReadFile(global)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(global))(t)
 	mine := filepath.Join(t.TempDir(), "gitconfig")
-	if err := os.WriteFile(mine, append(text, "[filter \"user\"]\n\tclean = cat\n[filter \"both\"]\n\tclean = cat\n\tsmudge = cat\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(mine, append(text, "[filter \"user\"]\n\tclean = cat\n[filter \"both\"]\n\tclean = cat\n\tsmudge = cat\n"...), 0o600))
 	t.Setenv("GIT_CONFIG_GLOBAL", mine)
 	t.Setenv("GIT_CONFIG_COUNT", "1")
 	t.Setenv("GIT_CONFIG_KEY_0", "filter.given.process")

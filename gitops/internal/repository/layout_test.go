@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What git does not take for a repository is passed by, and a file that leads
@@ -78,9 +79,7 @@ func bareBones(r gittest.Repo, at, head string) {
 func makeFolders(r gittest.Repo, names ...string) {
 	r.T.Helper()
 	for _, name := range names {
-		if err := os.MkdirAll(r.Path(name), 0o777); err != nil {
-			r.T.Fatal(err)
-		}
+		must.Do(r.T, os.MkdirAll(r.Path(name), 0o777))
 	}
 }
 
@@ -88,16 +87,10 @@ func TestObjectFolders(t *testing.T) {
 	alternates := func(r gittest.Repo, text string) { r.Write(".git/objects/info/alternates", text) }
 	first, second, third := gittest.New(t), gittest.New(t), gittest.New(t)
 	alternates(first, "# a comment\n\n"+second.Path(".git/objects")+"\n/nowhere/objects\n"+third.Path(".git/objects")+"\n")
-	relative, err := filepath.Rel(second.Path(".git/objects"), third.Path(".git/objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	relative := must.Get(filepath.Rel(second.Path(".git/objects"), third.Path(".git/objects")))(t)
 	alternates(second, relative+"\n")
 	alternates(third, first.Path(".git/objects")+"\n") // in a ring
-	got, err := repository.ObjectFolders(first.Path(".git"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(repository.ObjectFolders(first.Path(".git")))(t)
 	gittest.Same(t, "folders", []string{first.Path(".git"), second.Path(".git"), third.Path(".git")}, got)
 	for _, line := range []string{`"quoted/objects"`, "/some/where/else"} {
 		alternates(first, line+"\n")
@@ -113,9 +106,7 @@ func TestQuotesAlternatesForGit(t *testing.T) {
 	id := holder.Git("rev-parse", "HEAD")
 	for _, name := range []string{"plain", "a:b", `a"b\c`, "a\nb"} {
 		dir := filepath.Join(t.TempDir(), name)
-		if err := os.Rename(holder.Dir, dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(holder.Dir, dir))
 		holder.Dir = dir
 		list := "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(filepath.Join(dir, ".git/objects"))
 		gittest.Same(t, name, "commit", gittest.New(t).GitWith([]string{list}, nil, "cat-file", "-t", id))
@@ -126,10 +117,7 @@ func TestReadsUnchangedIndexOnce(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)
-	first, err := c.Index(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(c.Index(t.Context()))(t)
 	if again, err := c.Index(t.Context()); err != nil || again != first {
 		t.Errorf("it was read again: %v", err)
 	}
@@ -139,9 +127,7 @@ func TestReadsUnchangedIndexOnce(t *testing.T) {
 	if err != nil || later.Len() != first.Len()+1 {
 		t.Errorf("a new index is not seen: %v", err)
 	}
-	if err := c.WriteIndex(first, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WriteIndex(first, nil))
 	gittest.Same(t, "status", "?? new", r.Git("status", "--porcelain"))
 }
 
@@ -151,10 +137,7 @@ func TestReadsSplitIndex(t *testing.T) {
 	r.Git("update-index", "--split-index")
 	r.Write("new", "n\n")
 	r.Git("add", "new")
-	ix, err := open(t, r.Dir).Index(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := must.Get(open(t, r.Dir).Index(t.Context()))(t)
 	var paths []string
 	for i := range ix.Len() {
 		paths = append(paths, string(ix.Path(i)))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func inUse(err error) bool {
@@ -24,9 +25,7 @@ func TestClaimExcludesSecondRun(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	first, second := open(t, r.Dir), open(t, r.Dir)
-	if err := first.Claim(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Claim())
 	if err := second.Claim(); !inUse(err) {
 		t.Errorf("a second claim: %v, want an InUseError", err)
 	}
@@ -34,9 +33,7 @@ func TestClaimExcludesSecondRun(t *testing.T) {
 	if err := open(t, r.Path("../other")).Claim(); err != nil {
 		t.Errorf("another work tree of the repository: %v", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	if err := second.Claim(); err != nil {
 		t.Errorf("once the first is closed: %v", err)
 	}
@@ -50,9 +47,7 @@ func TestConcurrentSharersCannotClaim(t *testing.T) {
 	runs := []*repository.Repository{open(t, r.Dir), open(t, r.Dir)}
 	stranger := open(t, r.Dir)
 	for _, c := range runs {
-		if err := c.Share(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Share(t.Context()))
 	}
 	for range 1000 {
 		var each sync.WaitGroup
@@ -155,14 +150,9 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 			r.Write(lock, test.text)
 			r.Write(".git/"+test.path+"~agent-ci.lock", "half")
 			if test.living {
-				f, err := os.Open(r.Path(lock))
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(os.Open(r.Path(lock)))(t)
 				defer f.Close()
-				if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 			}
 			gone := func() bool {
 				left, err := filepath.Glob(r.Path(".git/" + test.path + "*.lock"))
@@ -188,9 +178,7 @@ func TestWritesReferenceDespiteStaleLock(t *testing.T) {
 	r.Write(".git/refs/heads/new.lock", repository.DefaultMark)
 	r.Write(".git/refs/heads/new~agent-ci.lock", "half")
 	head := r.Git("rev-parse", "HEAD")
-	if err := c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(head), "x"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(head), "x"))
 	gittest.Same(t, "the branch", head, r.Git("rev-parse", "new"))
 	gittest.Same(t, "branches", "main\nnew", r.Git("for-each-ref", "--format=%(refname:short)"))
 	if left, err := filepath.Glob(r.Path(".git/refs/heads/*.lock")); err != nil || left != nil {

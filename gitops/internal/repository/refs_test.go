@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestReadRefMatchesGit(t *testing.T) {
@@ -79,23 +80,17 @@ func TestMovesHeadAndBranchLikeGit(t *testing.T) {
 	r.Write(".git/refs/heads/new/left/behind", "")
 	r.Remove(".git/refs/heads/new/left/behind")
 	c := open(t, r.Dir)
-	if err := c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(first), "commit: x\nand no more"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(first), "commit: x\nand no more"))
 	for _, from := range []string{"", r.Git("rev-parse", "main")} {
 		if err := c.SetBranch("new", plumbing.NewHash(from), plumbing.NewHash(first), "x"); !errors.As(err, new(*repository.BranchMovedError)) {
 			t.Errorf("a branch that is not at %q: %v", from, err)
 		}
 	}
-	if err := c.MoveHead("ref: refs/heads/main", "ref: refs/heads/new", first, "new"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.MoveHead("ref: refs/heads/main", "ref: refs/heads/new", first, "new"))
 	gittest.Same(t, "HEAD", "refs/heads/new "+first, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 	gittest.Same(t, "log of HEAD", "checkout: moving from main to new", r.Git("log", "-g", "-1", "--format=%gs", "HEAD"))
 	gittest.Same(t, "log of the branch", "commit: x", r.Git("log", "-g", "-1", "--format=%gs", "new"))
-	if err := c.MoveHead("ref: refs/heads/new", first, first, first); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.MoveHead("ref: refs/heads/new", first, first, first))
 	gittest.Same(t, "HEAD", first, strings.TrimSpace(r.Read(".git/HEAD")))
 	r.Git("fsck", "--strict")
 }
@@ -115,9 +110,7 @@ func TestWritesNoReflog(t *testing.T) {
 	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
-	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head))
 	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
 		t.Error("a log was written that git is not to write")
 	}
@@ -128,10 +121,7 @@ func TestWritesNothingDuringGit(t *testing.T) {
 	r.Seed()
 	head := r.Git("rev-parse", "HEAD")
 	c := open(t, r.Dir)
-	ix, err := c.Index(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := must.Get(c.Index(t.Context()))(t)
 	for _, lock := range []string{"HEAD", "index", "refs/heads/main"} {
 		r.Write(".git/"+lock+".lock", "")
 	}

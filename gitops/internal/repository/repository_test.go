@@ -8,16 +8,14 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 func open(t testing.TB, dir string) *repository.Repository {
 	t.Helper()
-	r, err := repository.Open(t.Context(), dir, gittest.Program(t), t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(repository.Open(t.Context(), dir, gittest.Program(t), t.TempDir(), ""))(t)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

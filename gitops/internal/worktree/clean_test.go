@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestReadsNoTooLargeFile(t *testing.T) {
@@ -57,9 +58,7 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 	ctx.looks.Store(64)
 	var s *scan.Scan
 	s = scan.New(c.work.ScanTree(), c.index(), scan.WithUntracked, func(f scan.Found) { s.Suspect(f) })
-	if err := s.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(ctx))
 	if err := c.work.Clean(ctx, s, true); err == nil {
 		t.Error("it was read after the end of the context")
 	}

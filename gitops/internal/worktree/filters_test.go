@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A filter that cannot run is found before any work is done.
@@ -69,9 +70,7 @@ exit 3
 func TestProcessFilters(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "server.sh")
-	if err := os.WriteFile(script, []byte(server), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte(server), 0o600))
 	for name, c := range map[string]struct{ command, why string }{
 		"answers":             {"sh " + script, ""},
 		"says error":          {"sh " + script + " error", "its status is \"error\""},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // hugeSize is that of a file which takes no room and no end to read.
@@ -22,27 +23,15 @@ func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Sparse("image", hugeSize)
-	f, err := os.OpenFile(r.Path("image"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte("data"), 1<<30); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(r.Path("image"), os.O_WRONLY, 0))(t)
+	must.Get(f.WriteAt([]byte("data"), 1<<30))(t)
 	f.Close()
-	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(r.Path("pipe"), 0o666))
 	r.Nest("d", 1500)
 	c := open(t, r)
 	kept := t.TempDir()
-	if err := c.work.Keep(t.Context(), []string{"d", "image", "none", "pipe"}, c.index(), kept); err != nil {
-		t.Fatal(err)
-	}
-	copied, err := os.Open(filepath.Join(kept, "image"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.work.Keep(t.Context(), []string{"d", "image", "none", "pipe"}, c.index(), kept))
+	copied := must.Get(os.Open(filepath.Join(kept, "image")))(t)
 	defer copied.Close()
 	if info, err := copied.Stat(); err != nil || info.Size() != hugeSize {
 		t.Errorf("the copy is not as long as the file: %v, %v", info, err)
@@ -66,9 +55,7 @@ func TestKeepCopiesSubmoduleFiles(t *testing.T) {
 	r.Write("lib/untracked", "u\n")
 	c := open(t, r)
 	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
-	if err := c.work.Keep(t.Context(), nil, c.index(), kept.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.work.Keep(t.Context(), nil, c.index(), kept.Dir))
 	gittest.Same(t, "kept", map[string]string{"lib/words": "w\n", "lib/untracked": "u\n"}, kept.Files())
 	if _, err := os.Lstat(kept.Path("lib/.git")); err == nil {
 		t.Error("the .git of the submodule was copied")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestScanFindsDifferences(t *testing.T) {
@@ -27,9 +28,7 @@ func TestScanFindsDifferences(t *testing.T) {
 	r.Write("new/b.log", "b\n")
 	r.Write("build/out", "o\n")
 	r.Link("nowhere", "link")
-	if err := syscall.Mkfifo(r.Path("pipe"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(r.Path("pipe"), 0o666))
 	r.Git("init", "-q", "inner")
 	r.Write("git~1", "taken for .git by some\n")
 	tracked := []string{"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone"}

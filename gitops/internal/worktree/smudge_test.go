@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // history is a repository whose two commits change files in every way.
@@ -41,10 +42,7 @@ func TestCheckOutRoundTrip(t *testing.T) {
 	c := open(t, history(t))
 	second := c.Files()
 	c.Write("src/mine", "untracked\n")
-	stats, err := c.work.CheckOut(t.Context(), c.id("first^{tree}"), c.differences("second", "first"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := must.Get(c.work.CheckOut(t.Context(), c.id("first^{tree}"), c.differences("second", "first")))(t)
 	got := c.Files()
 	delete(got, "src/mine")
 	c.Remove("src/mine")
@@ -55,9 +53,7 @@ func TestCheckOutRoundTrip(t *testing.T) {
 		t.Errorf("no stat data of README in %v", stats)
 	}
 	c.Write("src/mine", "untracked\n")
-	if _, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), c.differences("first", "second")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.work.CheckOut(t.Context(), c.id("second^{tree}"), c.differences("first", "second")))(t)
 	second["src/mine"] = "untracked\n"
 	gittest.Same(t, "second", second, c.Files())
 }
@@ -89,10 +85,7 @@ func TestCheckOutKnownKeepsConcurrentChanges(t *testing.T) {
 	changes := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Path != "README" && d.Path != "gone" })
 	stats := map[string]index.Stat{}
 	for _, path := range []string{"README", "gone"} {
-		info, err := os.Lstat(c.Path(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Lstat(c.Path(path)))(t)
 		stats[path] = index.StatOf(info)
 	}
 	c.Write("README", "mine, too\n")
@@ -112,9 +105,7 @@ func busy(t *testing.T, before, command string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
 	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' %s '*) %s;; esac\nexec %s \"$@\"\n", before, command, gittest.Program(t))
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(script), 0o700))
 	return path
 }
 
@@ -224,10 +215,7 @@ func TestCheckOutOverConverts(t *testing.T) {
 	r.Git("checkout", "-q", "--", "old.caps")
 	gittest.Same(t, "filtered", "OLD\n", r.Read("old.caps"))
 	c := open(t, r)
-	stats, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := must.Get(c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second")))(t)
 	got := r.Files()
 	for path, stat := range stats {
 		info, err := os.Lstat(r.Path(path))
@@ -252,10 +240,7 @@ func TestCheckOutRecordsStatAtWrite(t *testing.T) {
 	r.Write(".git/info/attributes", "plain ident\n") // git writes it, after all others
 	c := openWith(t, r, busy(t, "checkout-index", "echo mine >>"+r.Path("README")))
 	changes := c.differences("first", "second")
-	stats, err := c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := must.Get(c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes))(t)
 	gittest.Same(t, "README", "new\nmine\n", c.Read("README"))
 	if got := stats["README"].Size; got != uint32(len("new\n")) {
 		t.Errorf("noted is a size of %d", got)
@@ -313,21 +298,12 @@ func TestFillMatchesGit(t *testing.T) {
 	c := open(t, r)
 	fresh := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "fresh")}
 	gitDir := fresh.Path(".git")
-	if err := os.MkdirAll(gitDir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.repo.FillGitDir(repository.TreeFolder{Dir: gitDir, SeenAt: gitDir}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(gitDir, 0o777))
+	must.Do(t, c.repo.FillGitDir(repository.TreeFolder{Dir: gitDir, SeenAt: gitDir}))
 	fresh.Write(".git/objects/info/alternates", r.Path(".git/objects")+"\n")
-	root, err := os.OpenRoot(fresh.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(fresh.Dir))(t)
 	defer root.Close()
-	if err := c.work.Fill(t.Context(), root, c.id("HEAD^{tree}")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.work.Fill(t.Context(), root, c.id("HEAD^{tree}")))
 	want := r.Files()
 	want["a.dos"] = "a\r\nb\r\n"
 	gittest.Same(t, "files", want, fresh.Files())
@@ -345,10 +321,7 @@ func TestCompareIndexAsGitDiff(t *testing.T) {
 	c.Git("add", "-N", "new/intended")
 	for _, commit := range []string{"first", "second"} {
 		var got []string
-		err := c.objects.CompareIndex(t.Context(), c.index(), c.id(commit+"^{tree}"), func(path string, _ objects.Entry) { got = append(got, path) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.objects.CompareIndex(t.Context(), c.index(), c.id(commit+"^{tree}"), func(path string, _ objects.Entry) { got = append(got, path) }))
 		slices.Sort(got)
 		want := append(gitLines(c.Git("diff", "--cached", "--no-renames", "--name-only", commit)), "new/intended")
 		slices.Sort(want)

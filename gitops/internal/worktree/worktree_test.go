@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -39,15 +40,9 @@ func open(t testing.TB, r gittest.Repo) checkout {
 
 func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	t.Helper()
-	repo, err := repository.Open(t.Context(), r.Dir, git, t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(repository.Open(t.Context(), r.Dir, git, t.TempDir(), ""))(t)
 	store := objects.Open(repo.PrivateDir, repo.ObjectFolders...)
-	work, err := worktree.Open(repo, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := must.Get(worktree.Open(repo, store))(t)
 	listed := map[string][]string{}
 	for _, name := range repo.Settings.FilterNames() {
 		listed[name] = nil
@@ -70,10 +65,7 @@ func unconfined(context.Context, worktree.Filter) (worktree.FilterSandbox, error
 
 func (c checkout) index() *index.File {
 	c.T.Helper()
-	ix, err := c.repo.Index(c.T.Context())
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	ix := must.Get(c.repo.Index(c.T.Context()))(c.T)
 	return ix
 }
 
@@ -89,10 +81,7 @@ func (c checkout) differences(from, to string) []objects.Difference {
 	if from != "" {
 		old = c.id(from + "^{tree}")
 	}
-	list, err := c.objects.Differences(c.T.Context(), old, c.id(to+"^{tree}"))
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	list := must.Get(c.objects.Differences(c.T.Context(), old, c.id(to+"^{tree}")))(c.T)
 	return list
 }
 
@@ -130,10 +119,7 @@ func (c checkout) scan(extent scan.Extent) []string {
 // stored is what git would store of a file that the index has not as it is.
 func (c checkout) stored(path string) string {
 	c.T.Helper()
-	data, err := c.objects.BlobBytes(c.suspect(path).ID, 1<<20)
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	data := must.Get(c.objects.BlobBytes(c.suspect(path).ID, 1<<20))(c.T)
 	return string(data)
 }
 
@@ -164,8 +150,6 @@ func (c checkout) scanned(extent scan.Extent) (*scan.Scan, []scan.Found) {
 			s.Suspect(f)
 		}
 	})
-	if err := errors.Join(s.Run(c.T.Context()), c.work.Clean(c.T.Context(), s, true)); err != nil {
-		c.T.Fatal(err)
-	}
+	must.Do(c.T, errors.Join(s.Run(c.T.Context()), c.work.Clean(c.T.Context(), s, true)))
 	return s, found
 }

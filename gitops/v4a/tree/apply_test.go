@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -76,10 +77,7 @@ func wantTree(t testing.TB, dir string, want folder) {
 
 func openRoot(t testing.TB, dir string) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
@@ -101,10 +99,7 @@ func planned(t testing.TB, dir, sections string) *tree.Plan {
 
 func plannedOn(t testing.TB, dir tree.Dir, sections string) *tree.Plan {
 	t.Helper()
-	plan, err := tree.NewPlan(t.Context(), dir, parsed(t, sections))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(tree.NewPlan(t.Context(), dir, parsed(t, sections)))(t)
 	return plan
 }
 
@@ -230,9 +225,7 @@ func TestPatches(t *testing.T) {
 			if diff := cmp.Diff(notes[name], plan.Notes()); diff != "" {
 				t.Error(diff)
 			}
-			if err := plan.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, plan.Commit(t.Context()))
 			wantTree(t, dir, tt.want)
 			if diff := cmp.Diff("Success. Updated the following files:\n"+tt.summary, plan.Summary()); diff != "" {
 				t.Error(diff)
@@ -246,23 +239,15 @@ func TestKeepsModesWithoutSetuid(t *testing.T) {
 	folder{"script": "a\n", "moved": "b\n", "replaced": "c\n"}.write(t, dir)
 	const rights = fs.ModeSetuid | fs.ModeSetgid // of whoever owns the file: what is new in it does not get them
 	for name, mode := range map[string]fs.FileMode{"script": rights | 0o755, "moved": rights | 0o750, "replaced": rights | 0o600} {
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
-	err := apply(t, dir, strings.Join([]string{
+	must.Do(t, apply(t, dir, strings.Join([]string{
 		"*** Update File: script", "@@", "-a", "+A",
 		"*** Update File: moved", "*** Move to: there", "@@", " b",
 		"*** Add File: replaced", "+C", "",
-	}, "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "\n")))
 	for name, want := range map[string]fs.FileMode{"script": 0o755, "there": 0o750, "replaced": 0o600} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // repeatedHunks changes hunks lines of a file, evenly spread, with context.
@@ -89,13 +90,8 @@ func BenchmarkCommit(b *testing.B) {
 		b.StopTimer()
 		folder{"f": text}.write(b, dir)
 		b.StartTimer()
-		plan, err := tree.NewPlan(b.Context(), work, patch)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := plan.Commit(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		plan := must.Get(tree.NewPlan(b.Context(), work, patch))(b)
+		must.Do(b, plan.Commit(b.Context()))
 	}
 }
 
@@ -104,8 +100,6 @@ func BenchmarkDiff(b *testing.B) {
 	_, work := folderWith(b, text)
 	plan := plannedOn(b, work, "*** Update File: f\n"+hunks)
 	for b.Loop() {
-		if err := plan.Diff(io.Discard); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, plan.Diff(io.Discard))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -182,9 +183,7 @@ func TestUpdateNeverRenamesFileAway(t *testing.T) {
 	fiveFiles.write(t, dir)
 	f := &faults{copies: true}
 	plan := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, "*** Update File: update\n@@\n-a\n+A\n*** Update File: d/over\n@@\n-e\n+E\n")
-	if err := plan.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, plan.Commit(t.Context()))
 	if slices.Contains(f.renamed, "update") || slices.Contains(f.renamed, "over") {
 		t.Errorf("renamed away: %q", f.renamed)
 	}

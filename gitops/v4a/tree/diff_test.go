@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
 func diffOf(t testing.TB, plan *tree.Plan) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := plan.Diff(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, plan.Diff(&b))
 	return b.String()
 }
 
@@ -74,9 +73,7 @@ func TestDiffAppliesWithGit(t *testing.T) {
 			tt.before.write(t, theirs)
 			plan := planned(t, ours, tt.sections)
 			gitApply(t, theirs, diffOf(t, plan))
-			if err := plan.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, plan.Commit(t.Context()))
 			if diff := cmp.Diff(readTree(t, theirs).withoutEmpty(), readTree(t, ours).withoutEmpty()); diff != "" {
 				t.Error(diff)
 			}
@@ -88,26 +85,17 @@ func TestDiffCoversModesAndLinks(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	for _, dir := range []string{ours, theirs} {
 		folder{"run": "x\n", "to": "y\n"}.write(t, dir)
-		if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(dir, "run"), 0o755))
 		for _, link := range []string{"gone", "file"} {
-			if err := os.Symlink("to", filepath.Join(dir, link)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink("to", filepath.Join(dir, link)))
 		}
 	}
 	plan := planned(t, ours, "*** Update File: run\n*** Move to: to\n@@\n x\n*** Delete File: gone\n*** Delete File: file\n*** Add File: file\n+f\n")
 	gitApply(t, theirs, diffOf(t, plan))
-	if err := plan.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, plan.Commit(t.Context()))
 	wantTree(t, ours, readTree(t, theirs))
 	for _, dir := range []string{ours, theirs} {
-		info, err := os.Stat(filepath.Join(dir, "to"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(dir, "to")))(t)
 		if info.Mode() != 0o755 {
 			t.Errorf("mode %v", info.Mode())
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // FuzzPlan throws patches of each dialect at files.
@@ -35,10 +36,7 @@ func FuzzPlan(f *testing.F) {
 // checkPlan plans and commits a patch in a tree where the first few paths that
 // it names are files of that text.
 func checkPlan(t *testing.T, patch *v4a.Patch, file string) {
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	defer root.Close()
 	for i, name := range v4a.Paths(patch) {
 		if parts, problem := elements(name); i < 3 && problem == "" {
@@ -55,9 +53,7 @@ func checkPlan(t *testing.T, patch *v4a.Patch, file string) {
 	if err := plan.Diff(&bytes.Buffer{}); err != nil {
 		t.Error(err)
 	}
-	if err := plan.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, plan.Commit(t.Context()))
 	for _, c := range plan.changed {
 		checkWritten(t, root, &c)
 	}

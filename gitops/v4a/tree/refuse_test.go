@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,13 +26,9 @@ func hostile(t *testing.T) (dir, outside string) {
 		"out": "../outside", "out-file": "../outside/secret", "absolute": outside,
 		"git": ".git", "git-file": "d/../.git/config", "loop": "loop", "to-dir": "d", "d/up": "../../outside/secret",
 	} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	return dir, outside
 }
 
@@ -108,9 +105,7 @@ func TestAcceptsHarmlessNames(t *testing.T) {
 	for _, name := range []string{".gitignore", ".github/x", "git", "a.git", ".git2", "git~2", "...", "..a", "a..", `a\b`, "ſ"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := apply(t, dir, "*** Add File: "+name+"\n+x\n"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, apply(t, dir, "*** Add File: "+name+"\n+x\n"))
 			wantTree(t, dir, folder{name: "x\n"})
 		})
 	}
@@ -183,9 +178,7 @@ func TestSupportsLinksInsideTree(t *testing.T) {
 			dir := t.TempDir()
 			folder{"d/f": "x\n"}.write(t, dir)
 			for link, target := range map[string]string{"l": "d/f", "e": "d", "dangling": "d/n"} {
-				if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink(target, filepath.Join(dir, link)))
 			}
 			plan := planned(t, dir, tt.sections)
 			var changes []string
@@ -195,9 +188,7 @@ func TestSupportsLinksInsideTree(t *testing.T) {
 			if diff := cmp.Diff(tt.changes, changes); diff != "" {
 				t.Error(diff)
 			}
-			if err := plan.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, plan.Commit(t.Context()))
 			wantTree(t, dir, tt.want)
 		})
 	}
@@ -234,9 +225,7 @@ func TestCommitRefusesChangedTree(t *testing.T) {
 			folder{"d/f": "x\n", "gone": "g\n", "other": "g\n", ".git/f": "x\n"}.write(t, dir)
 			folder{"secret": "x\n", "f": "x\n"}.write(t, outside)
 			plan := planned(t, dir, "*** Add File: a/b\n+n\n*** Update File: d/f\n@@\n-x\n+y\n*** Add File: n\n+n\n*** Delete File: gone\n")
-			if err := change(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, change(dir))
 			before, beforeOutside := readTree(t, dir), readTree(t, outside)
 			err := plan.Commit(t.Context())
 			if _, ok := errors.AsType[*tree.ChangedError](err); !ok {
@@ -250,13 +239,8 @@ func TestCommitRefusesChangedTree(t *testing.T) {
 
 func TestRefusesLargeFile(t *testing.T) {
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "large"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Truncate(1<<30), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(filepath.Join(dir, "large")))(t)
+	must.Do(t, errors.Join(f.Truncate(1<<30), f.Close()))
 	for _, sections := range []string{
 		"*** Update File: large\n@@\n-x\n+y\n", "*** Add File: large\n+y\n", "*** Delete File: large\n",
 	} {
@@ -303,13 +287,9 @@ func TestReadOnlyDirectoryFailsWholeCommit(t *testing.T) {
 	before := folder{"f": "x\n", "d/g": "y\n"}
 	before.write(t, dir)
 	plan := planned(t, dir, "*** Update File: f\n@@\n-x\n+z\n*** Add File: n/n\n+n\n*** Update File: d/g\n@@\n-y\n+z\n")
-	if err := os.Chmod(filepath.Join(dir, "d"), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "d"), 0o500))
 	err := plan.Commit(t.Context())
-	if err := os.Chmod(filepath.Join(dir, "d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "d"), 0o700))
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("error = %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // texts are files with their texts; those in gone are to be none.
@@ -88,16 +89,11 @@ func TestRewrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			test.before.write(t, dir)
-			plan, err := rewrite(t, dir, test.now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(rewrite(t, dir, test.now))(t)
 			if diff := cmp.Diff(test.diff, diffOf(t, plan)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if err := plan.Commit(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, plan.Commit(t.Context()))
 			if diff := cmp.Diff(test.want, readTree(t, dir).withoutEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -224,10 +220,7 @@ func TestDiffAppliesOnlyToFittingTexts(t *testing.T) {
 		"a file that goes as it was": {remove, texts(folder{"f": "a\n"}), texts(nil, "f")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files, err := tree.ParseDiff(test.diff)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := must.Get(tree.ParseDiff(test.diff))(t)
 			got, err := files.Apply(test.was)
 			if (err == nil) != (test.want != nil) {
 				t.Fatalf("error %v", err)
@@ -242,10 +235,7 @@ func TestDiffAppliesOnlyToFittingTexts(t *testing.T) {
 func TestRefusesRewriteOfChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	folder{"f": "a\n"}.write(t, dir)
-	plan, err := rewrite(t, dir, texts(folder{"f": "b\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(rewrite(t, dir, texts(folder{"f": "b\n"})))(t)
 	folder{"f": "another\n"}.write(t, dir)
 	if err := plan.Commit(t.Context()); !errors.As(err, new(*tree.ChangedError)) {
 		t.Errorf("error %v", err)

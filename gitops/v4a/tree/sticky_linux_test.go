@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -55,9 +56,7 @@ func TestCommitRestoresStickyDirectory(t *testing.T) {
 			before := folder{"f": "x\n"}
 			before.write(t, dir)
 			for name, mode := range map[string]fs.FileMode{"..": 0o777, ".": 0o777 | fs.ModeSticky, "f": 0o666} {
-				if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Chmod(filepath.Join(dir, name), mode))
 			}
 			plan := planned(t, dir, "*** Update File: f\n@@\n-x\n+y\n")
 			var err error
