@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -168,9 +170,7 @@ func TestEveryCallGetsResult(t *testing.T) {
 		fake{name: "refuses", run: func(context.Context, Call) (Result, error) { return Refuse("no"), nil }},
 		fake{name: "denied"},
 	)
-	if err := d.Registry.Restrict(nil, []string{"denied"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Registry.Restrict(nil, []string{"denied"}))
 	seen := new(journal)
 	d.Observer = seen
 	for i, test := range []struct {

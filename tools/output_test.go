@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // printing is a tool that prints what print writes.
@@ -85,10 +87,7 @@ func TestLongOutputKeepsEndsAndFile(t *testing.T) {
 			if !whole.Truncated || whole.Bytes != int64(text.Len()) || whole.Err != nil {
 				t.Errorf("whole is %+v", whole)
 			}
-			kept, err := os.ReadFile(filepath.Join(dir, whole.File))
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)
 			if string(kept) != redactHunter(text.String()) {
 				t.Errorf("the file has %d bytes of %d", len(kept), text.Len())
 			}
@@ -180,10 +179,7 @@ func TestRedactsSecretAcrossSpoolWindows(t *testing.T) {
 			all = all[n:]
 		}
 	}))
-	kept, err := os.ReadFile(filepath.Join(dir, whole.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)
 	if want := strings.Repeat(redactHunter(line), 40_000); string(kept) != want {
 		t.Errorf("the file has %d bytes, want %d; secrets in it: %d", len(kept), len(want), bytes.Count(kept, []byte("hunter2")))
 	}
@@ -205,10 +201,7 @@ func TestRedactsLongTextInPieces(t *testing.T) {
 				return redactHunter(text)
 			}}
 			result, whole := finish(t, o, fake{name: "say", run: func(context.Context, Call) (Result, error) { return r, nil }})
-			kept, err := os.ReadFile(filepath.Join(dir, whole.File))
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)
 			if longest > 2<<20 || !whole.Truncated || whole.Err != nil {
 				t.Errorf("%d bytes were redacted in one piece; whole is %+v", longest, whole)
 			}

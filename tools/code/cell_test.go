@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -202,9 +203,7 @@ func TestTerminateDoesNotAwaitOtherScripts(t *testing.T) {
 
 func TestReportsUnstartedEngine(t *testing.T) {
 	box := new(sandbox.Sandbox)
-	if err := box.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, box.Close())
 	r := start(t, box, new(tools.Outputs))
 	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script") {
 		t.Errorf("got %s", got.Output)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
@@ -121,10 +122,7 @@ func start(tb testing.TB, box *sandbox.Sandbox, outputs *tools.Outputs, more ...
 
 func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *tools.Outputs, more ...tools.Tool) *run {
 	tb.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	self := must.Get(os.Executable())(tb)
 	all := append([]tools.Tool{echo, plain, refuse, hang, stranger}, more...)
 	var nested []code.Nested
 	for _, tool := range all {
@@ -224,10 +222,7 @@ func TestScriptsMatchCodex(t *testing.T) {
 
 // A run may have all tools but exec switched off.
 func TestScriptsRunWithoutTools(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	box := new(sandbox.Sandbox)
 	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
 	t.Cleanup(func() { alone.Close(); box.Close() })

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -71,10 +72,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 // call calls a tool with arguments that are made JSON.
 func (b *bench) call(ctx context.Context, name string, arguments map[string]any) tools.Result {
 	b.Helper()
-	input, err := json.Marshal(arguments)
-	if err != nil {
-		b.Fatal(err)
-	}
+	input := must.Get(json.Marshal(arguments))(b)
 	return b.d.Dispatch(ctx, []tools.Call{{ID: "call_1", Name: name, Input: string(input)}})[0]
 }
 
@@ -104,9 +102,7 @@ func (b *bench) ran(result tools.Result, want told, failed bool) {
 func (b *bench) pipe(name string) (path string) {
 	b.Helper()
 	path = filepath.Join(b.dir, name)
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -137,9 +133,7 @@ func (b *bench) cancelOnce(pipe string) context.Context {
 // say lets go a command that reads from the pipe.
 func say(t *testing.T, pipe, words string) {
 	t.Helper()
-	if err := os.WriteFile(pipe, []byte(words), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(pipe, []byte(words), 0))
 }
 
 func TestExecCommand(t *testing.T) {
@@ -356,10 +350,7 @@ func TestShell(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
-			real, err := filepath.EvalSymlinks(b.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			real := must.Get(filepath.EvalSymlinks(b.dir))(t)
 			result := b.call(t.Context(), test.tool, test.arguments)
 			m := layout.FindStringSubmatch(result.Output)
 			if m == nil || m[1] != test.exit || m[2] != strings.ReplaceAll(test.output, "DIR", real) || result.Failed != (test.exit != "0") {

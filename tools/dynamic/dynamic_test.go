@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
@@ -63,10 +64,7 @@ func program(t *testing.T, name string, env ...string) dynamic.Program {
 			t.Error(err)
 		}
 	})
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	return dynamic.Program{Sandbox: box, Argv: []string{self, name}, Dir: t.TempDir(), Env: append(env, "PATH="+os.Getenv("PATH"))}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
@@ -15,10 +16,7 @@ import (
 // examples are the programs of docs/reference/tools.md: a script, and the same in Python.
 func examples(t *testing.T) (script, python string) {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/reference/tools.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../../docs/reference/tools.md"))(t)
 	run := regexp.MustCompile(`(?s)      run: \|\n(.*?)\n      timeout`).FindStringSubmatch(string(raw))
 	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
 	if run == nil || len(blocks) != 1 {

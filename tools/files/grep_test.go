@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -20,9 +21,7 @@ import (
 func older(t *testing.T, path string, hours int) {
 	t.Helper()
 	when := time.Date(2026, 1, 2, 12-hours, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(path, when, when); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, when, when))
 }
 
 func (p resolver) files(t *testing.T, texts map[string]string) {
@@ -142,9 +141,7 @@ func TestGrepFilesRefuses(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"file": "text\n", ".git/config": "text\n"})
 	toolstest.Link(t, p.dir, map[string]string{"out": filepath.Dir(p.dir)})
-	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600))
 	p.refuses(t, "grep_files", []refused{
 		{map[string]any{}, "expected \"pattern\", got nothing by that name"},
 		{map[string]any{"pattern": ""}, "pattern must not be empty, unless include says which files to list"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -16,9 +17,7 @@ import (
 func TestHidesSecretsUnderEveryName(t *testing.T) {
 	dir, words := t.TempDir(), "hidden words"
 	toolstest.Write(t, dir, map[string]string{"conf/cred": words, "vault/inner": words, "pub/cred": "public"})
-	if err := os.Link(filepath.Join(dir, "conf/cred"), filepath.Join(dir, "second")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(filepath.Join(dir, "conf/cred"), filepath.Join(dir, "second")))
 	all := files.New(files.Options{Dir: toolstest.Folder(t, dir), View: toolstest.Hiding(t, dir, "conf/cred", "vault")})
 	p := resolver{dir: dir, d: &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}}
 	toolstest.SwapLinks(t, filepath.Join(dir, "way"), "conf", "pub", "vault", ".")

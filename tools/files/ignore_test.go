@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp"
@@ -69,12 +70,8 @@ type tree struct {
 
 func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	top := filepath.Join(empty, "tree")
-	if err := os.RemoveAll(top); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(top, ".git"), os.DirFS(filepath.Join(empty, ".git"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(top))
+	must.Do(t, os.CopyFS(filepath.Join(top, ".git"), os.DirFS(filepath.Join(empty, ".git"))))
 	patterns := func() string {
 		return strings.Join(rapid.SliceOfN(somePattern, 0, 6).Draw(r, "patterns"), "\n") + "\n"
 	}

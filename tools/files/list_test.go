@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
@@ -18,12 +19,8 @@ func TestListDir(t *testing.T) {
 		strings.Repeat("n", 200) + "ü": "", ".apply-patch-JTLBPBIAGWPMXMULDDB6S7R755.tmp": "", // of a patch that is being applied
 	})
 	toolstest.Link(t, p.dir, map[string]string{"link": "b"})
-	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(p.dir, "void"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600))
+	must.Do(t, os.Mkdir(filepath.Join(p.dir, "void"), 0o700))
 	long := strings.Repeat("n", 200) + "ü"
 	for _, test := range []struct {
 		name      string
@@ -100,9 +97,7 @@ func TestListDirReturnsPages(t *testing.T) {
 			break
 		}
 		entries--
-		if _, err := fmt.Sscan(after, &offset); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(after, &offset))(t)
 	}
 	if entries != all+30 {
 		t.Errorf("the pages have %d entries, want %d", entries, all+30)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -59,10 +60,7 @@ func (p resolver) read(t *testing.T, arguments map[string]any) tools.Result {
 
 func (p resolver) call(t testing.TB, tool string, arguments map[string]any) tools.Result {
 	t.Helper()
-	input, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := must.Get(json.Marshal(arguments))(t)
 	return p.d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: tool, Input: string(input)}})[0]
 }
 
@@ -130,9 +128,7 @@ func TestReadFileRefuses(t *testing.T) {
 	toolstest.Write(t, p.dir, encodings)
 	toolstest.Write(t, p.dir, map[string]string{"file": "a\nb\n", "binary": "a\x00b", ".git/config": "[core]\n", "sub/.GIT": "gitdir: x\n"})
 	toolstest.Link(t, p.dir, map[string]string{"out": secret, "up": "../../..", "git": ".git", "loop": "loop", "gone": "nowhere"})
-	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600))
 	var calls []refused
 	for _, test := range []struct {
 		path      string
@@ -179,10 +175,7 @@ func TestReadFileRefuses(t *testing.T) {
 func TestReadFileAcceptsEquivalentPaths(t *testing.T) {
 	p := newPlace(t)
 	toolstest.Write(t, p.dir, map[string]string{"sub/file": "a\n"})
-	real, err := filepath.EvalSymlinks(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := must.Get(filepath.EvalSymlinks(p.dir))(t)
 	toolstest.Link(t, p.dir, map[string]string{"near": "sub/file", "absolute": filepath.Join(p.dir, "sub/file"), "folder": "sub"})
 	for _, path := range []string{
 		"sub/file", "./sub//file", "sub/../sub/file", filepath.Join(p.dir, "sub/file"), filepath.Join(real, "sub/file"), "near", "absolute", "folder/file",
@@ -228,9 +221,7 @@ func TestReadFileReturnsPages(t *testing.T) {
 		if !more {
 			break
 		}
-		if _, err := fmt.Sscan(after, &offset); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(after, &offset))(t)
 	}
 	if lines != 5000 {
 		t.Errorf("the pages have %d lines, want 5000", lines)

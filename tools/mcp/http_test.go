@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func serve(t *testing.T, handler http.Handler) string {
@@ -25,10 +27,7 @@ func serve(t *testing.T, handler http.Handler) string {
 
 func clientOf(t *testing.T, remote Remote) *http.Client {
 	t.Helper()
-	client, err := NewClient(remote)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(NewClient(remote))(t)
 	return client
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -177,10 +178,7 @@ func open(t *testing.T, server Server) *Session {
 	if server.Tools == nil {
 		server.Tools = []string{allTools}
 	}
-	s, err := Open(t.Context(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(t.Context(), server))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -193,10 +191,7 @@ func call(t *testing.T, s *Session, tool, arguments string) tools.Result {
 
 func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments string) tools.Result {
 	t.Helper()
-	offered, err := Offer([]List{s.List()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	offered := must.Get(Offer([]List{s.List()}, nil))(t)
 	var all []tools.Tool
 	name := ""
 	for _, o := range offered {

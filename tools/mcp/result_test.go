@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -200,10 +201,7 @@ func TestNames(t *testing.T) {
 		listOf("größe", "x"),
 	}
 	names := func(lists []List) map[string]string {
-		offered, err := Offer(lists, []string{"mcp__a__taken"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		offered := must.Get(Offer(lists, []string{"mcp__a__taken"}))(t)
 		names := map[string]string{}
 		for _, o := range offered {
 			if len(o.Spec.Name) > 64 {
@@ -253,18 +251,10 @@ func TestOfferRefusesInvalidSchema(t *testing.T) {
 func TestListSurvivesJSON(t *testing.T) {
 	t.Parallel()
 	s := open(t, Server{Start: inProcess(t, exampleServer(newestRevision)), Tools: []string{"weather"}})
-	raw, err := json.MarshalIndent(s.List(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.MarshalIndent(s.List(), "", "  "))(t)
 	var kept List
-	if err := json.Unmarshal(raw, &kept); err != nil {
-		t.Fatal(err)
-	}
-	before, err := Offer([]List{s.List()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &kept))
+	before := must.Get(Offer([]List{s.List()}, nil))(t)
 	after, err := Offer([]List{kept}, nil)
 	if diff := cmp.Diff(before, after); diff != "" || err != nil {
 		t.Error(diff, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/opencode"
@@ -51,9 +52,7 @@ func (b *bench) write(name, text string) {
 	path := filepath.Join(b.dir, name)
 	toolstest.Write(b, b.dir, map[string]string{name: text})
 	when := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) // files of one age are sorted by their names
-	if err := os.Chtimes(path, when, when); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.Chtimes(path, when, when))
 }
 
 type args map[string]any
@@ -61,10 +60,7 @@ type args map[string]any
 // call gives what a tool answers; refusals begin with a mark.
 func (b *bench) call(tool string, a args) string {
 	b.Helper()
-	input, err := json.Marshal(a)
-	if err != nil {
-		b.Fatal(err)
-	}
+	input := must.Get(json.Marshal(a))(b)
 	result := b.tools.Dispatch(b.Context(), []tools.Call{{ID: "1", Number: 1, Name: tool, Input: string(input)}})[0]
 	if result.Failed {
 		return "refused: " + result.Output
@@ -185,25 +181,19 @@ func TestEditsRequireUnchangedFiles(t *testing.T) {
 	b.call("read", args{"filePath": "a.txt"})
 	wants("read again", edit("a.txt", "four!", "five"), "applied")
 	b.write("b.txt", "five\n")
-	if err := os.Rename(filepath.Join(b.dir, "b.txt"), filepath.Join(b.dir, "a.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(b.dir, "b.txt"), filepath.Join(b.dir, "a.txt")))
 	wants("replaced by one that holds the same", edit("a.txt", "five", "six"), "applied")
 	wants("the other one is gone", edit("b.txt", "five", "six"), "no such file")
 	wants("made", edit("new.txt", "", "1\n"), "applied")
 	wants("made and edited", edit("new.txt", "1", "2"), "applied")
-	if err := os.Remove(filepath.Join(b.dir, "new.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(b.dir, "new.txt")))
 	b.write("new.txt", "other\n")
 	wants("gone and made by others", edit("new.txt", "other", "2"), "has changed since it was read")
 }
 
 func TestEditsKeepFileForm(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "\ufeffone\r\ntwo\r\n", "run.sh": "echo\n", "last": "x\ny"})
-	if err := os.Chmod(filepath.Join(b.dir, "run.sh"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(b.dir, "run.sh"), 0o755))
 	for _, name := range []string{"a.txt", "run.sh", "last"} {
 		b.call("read", args{"filePath": name})
 	}

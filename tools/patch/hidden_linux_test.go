@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
@@ -22,9 +23,7 @@ func hiding(t *testing.T) workplace {
 	var view func() (*grants.View, error)
 	w := newWorkplace(t, patch.Options{View: func() (*grants.View, error) { return view() }})
 	toolstest.Write(t, w.dir, map[string]string{"conf/cred": hiddenWords, "vault/inner": hiddenWords, "pub/cred": "public\n"})
-	if err := os.Link(filepath.Join(w.dir, "conf/cred"), filepath.Join(w.dir, "second")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link(filepath.Join(w.dir, "conf/cred"), filepath.Join(w.dir, "second")))
 	view = toolstest.Hiding(t, w.dir, "conf/cred", "vault", "none/there")
 	return w
 }

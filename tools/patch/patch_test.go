@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -70,10 +71,7 @@ func envelope(lines ...string) string {
 
 func function(t *testing.T, text string) string {
 	t.Helper()
-	input, err := json.Marshal(map[string]string{"input": text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := must.Get(json.Marshal(map[string]string{"input": text}))(t)
 	return string(input)
 }
 
@@ -122,10 +120,7 @@ func TestApplyAddsNotes(t *testing.T) {
 
 func operation(t *testing.T, kind, path, diff string) tools.Call {
 	t.Helper()
-	input, err := json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := must.Get(json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff}))(t)
 	return tools.Call{Input: string(input), Form: tools.Operation}
 }
 
@@ -239,10 +234,7 @@ func TestApplyStartsInDirectory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{})
-			got, err := w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+test.path, "+a"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+test.path, "+a")))(t)
 			if test.refusal != "" {
 				if !got.Failed || !strings.Contains(got.Output, test.refusal) {
 					t.Errorf("got %+v, want a failure with %s", got, test.refusal)

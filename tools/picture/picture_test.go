@@ -12,32 +12,28 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func pngOf(t *testing.T, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m))
 	return b.Bytes()
 }
 
 func jpegOf(t *testing.T, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, m, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&b, m, nil))
 	return b.Bytes()
 }
 
 func gifOf(t *testing.T, frames ...*image.Paletted) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gif.EncodeAll(&b, &gif.GIF{Image: frames, Delay: make([]int, len(frames))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gif.EncodeAll(&b, &gif.GIF{Image: frames, Delay: make([]int, len(frames))}))
 	return b.Bytes()
 }
 
@@ -84,10 +80,7 @@ func TestFit(t *testing.T) {
 		{"too many bytes", pngOf(t, noise(2000, 768)), "image/jpeg", 2000, 768, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Fit(test.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Fit(test.data))(t)
 			if got.MediaType != test.mediaType || got.Width != test.w || got.Height != test.h || bytes.Equal(got.Data, test.data) != test.same {
 				t.Errorf("got %s of %d×%d, the same %v", got.MediaType, got.Width, got.Height, bytes.Equal(got.Data, test.data))
 			}
@@ -193,9 +186,7 @@ func TestShrinkAveragesPixels(t *testing.T) {
 
 func FuzzFit(f *testing.F) {
 	var b bytes.Buffer
-	if err := png.Encode(&b, checks(3, 3, 1)); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, png.Encode(&b, checks(3, 3, 1)))
 	f.Add(b.Bytes())
 	f.Add([]byte("GIF89a"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/repl"
@@ -442,9 +443,7 @@ func TestFindRejectsUnusableNode(t *testing.T) {
 		o := options(t)
 		o.Env = []string{"PATH=" + o.Dir + ":/none"}
 		if c.program != "" {
-			if err := os.WriteFile(filepath.Join(o.Dir, "node"), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+c.program+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(o.Dir, "node"), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+c.program+"\n"), 0o700))
 		}
 		if err := repl.Find(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: err = %v, want %q", what, err, c.want)

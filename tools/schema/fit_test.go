@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var fits = []struct{ name, schema, want string }{
@@ -80,10 +82,7 @@ var fits = []struct{ name, schema, want string }{
 func TestFitSchema(t *testing.T) {
 	for _, test := range fits {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Fit(json.RawMessage(test.schema))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Fit(json.RawMessage(test.schema)))(t)
 			if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(got))); diff != "" {
 				t.Error(diff)
 			}

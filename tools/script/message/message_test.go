@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/script/message"
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,16 +20,12 @@ func TestReaderReadsWrittenReports(t *testing.T) {
 	}
 	var line bytes.Buffer
 	for _, report := range sent {
-		if err := message.Write(&line, report); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, message.Write(&line, report))
 	}
 	reader := message.NewReader(&line)
 	for _, want := range sent {
 		var got message.Report
-		if err := reader.Read(&got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, reader.Read(&got))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/agent-ci/agent-ci/gitops/charset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"pgregory.net/rapid"
 )
 
@@ -52,10 +53,7 @@ func TestMatchLines(t *testing.T) {
 		{"no final newline", "b$", "a\nb", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := Compile(test.expression)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Compile(test.expression))(t)
 			if got := p.MatchLines([]byte(test.text)); got != test.want {
 				t.Errorf("%q in %q: got %v", test.expression, test.text, got)
 			}
@@ -127,10 +125,7 @@ func TestReader(t *testing.T) {
 		{"a NUL where git still looks", strings.Repeat("x", charset.Head-1) + "\x00needle\n", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := Compile("needle$")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Compile("needle$"))(t)
 			var r Reader
 			for _, file := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
 				if got, err := r.Match(t.Context(), p, file); err != nil || got != test.want {
@@ -145,10 +140,7 @@ func TestReader(t *testing.T) {
 }
 
 func TestReaderStops(t *testing.T) {
-	p, err := Compile("needle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Compile("needle"))(t)
 	var r Reader
 	broken := errors.New("broken")
 	if _, err := r.Match(t.Context(), p, iotest.ErrReader(broken)); !errors.Is(err, broken) {

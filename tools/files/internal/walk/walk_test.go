@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"go.uber.org/goleak"
 )
@@ -23,14 +24,8 @@ func newTree(t *testing.T, names ...string) (*Tree, string) {
 	for _, name := range names {
 		toolstest.Write(t, dir, map[string]string{name: name})
 	}
-	root, err := toolstest.Folder(t, dir).Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := Open(root, Rules{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(toolstest.Folder(t, dir).Root())(t)
+	tree := must.Get(Open(root, Rules{}))(t)
 	t.Cleanup(func() { tree.Close() })
 	return tree, dir
 }
@@ -79,9 +74,7 @@ func TestOpenWaysAgree(t *testing.T) {
 
 func TestOpenNeverWaitsForPipe(t *testing.T) {
 	tree, dir := newTree(t)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	if file, err := tree.Open(File{Path: "pipe", Size: 1}); err == nil { // not reached by a walk
 		if n, err := file.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("read %d, %v", n, err)
@@ -97,10 +90,7 @@ func TestOpenNeverWaitsForPipe(t *testing.T) {
 func TestReadsFileUpToSize(t *testing.T) {
 	tree, _ := newTree(t, "name")
 	for size, want := range map[int64]string{0: "", 4: "name", 9: "name"} {
-		file, err := tree.Open(File{Path: "name", Size: size})
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(tree.Open(File{Path: "name", Size: size}))(t)
 		if text, err := io.ReadAll(file); err != nil || string(text) != want {
 			t.Errorf("size %d: got %q, %v", size, text, err)
 		}
@@ -125,9 +115,7 @@ func TestSkipsUnreadableFolder(t *testing.T) {
 		t.Skip("root reads every folder")
 	}
 	tree, dir := newTree(t, "a", "sub/b")
-	if err := os.Chmod(filepath.Join(dir, "sub"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "sub"), 0))
 	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "sub"), 0o700) })
 	files, err := tree.Files(t.Context(), time.Time{}, everything)
 	if err != nil || len(files) != 1 || files[0].Path != "a" {
