@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
@@ -91,15 +92,9 @@ type fixture struct {
 
 func converse(t *testing.T, session string) fixture {
 	t.Helper()
-	script, err := scripted.Read("session.yml", strings.NewReader(session))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(scripted.Read("session.yml", strings.NewReader(session)))(t)
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := eventlog.Create(path, eventlog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(eventlog.Create(path, eventlog.Options{}))(t)
 	t.Cleanup(func() {
 		if err := log.Close(); err != nil {
 			t.Error(err)
@@ -119,10 +114,7 @@ func converse(t *testing.T, session string) fixture {
 // events are those of a log.
 func (f fixture) events(t *testing.T) []transcript.Event {
 	t.Helper()
-	file, err := os.Open(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(f.log))(t)
 	defer file.Close()
 	var events []transcript.Event
 	for event, err := range eventlog.Read(file) {
@@ -142,9 +134,7 @@ func decoded[T any](t *testing.T, f fixture, of transcript.Type) (all []T) {
 			continue
 		}
 		var data T
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(event.Data, &data))
 		all = append(all, data)
 	}
 	return all
@@ -160,16 +150,12 @@ func reason(err error) string {
 
 func (f fixture) mustTell(t *testing.T, words string) {
 	t.Helper()
-	if err := f.Tell(words); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Tell(words))
 }
 
 func (f fixture) mustRun(t *testing.T) {
 	t.Helper()
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Run(t.Context()))(t)
 }
 
 // mustSay runs the conversation to its end, which has these last words.
@@ -184,9 +170,7 @@ func (f fixture) mustSay(t *testing.T, words string) {
 func (f fixture) mustResume(t *testing.T, p *agent.ResumeState, pinned int, used ...transcript.ModelUse) {
 	t.Helper()
 	f.Restore(p, used, pinned)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Resume(t.Context(), p, nil))
 }
 
 // types lists the kinds of the events of a log.
@@ -282,16 +266,13 @@ func TestCommentaryDoesNotEndRun(t *testing.T) {
 
 func TestEncodesToolDefinitions(t *testing.T) {
 	t.Parallel()
-	definitions, err := callitem.Definitions([]tools.Spec{
+	definitions := must.Get(callitem.Definitions([]tools.Spec{
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
 		{Name: "write", Description: "Writes.", Grammar: "start: /<x>/"},
 		{Name: "apply_patch", Builtin: "apply_patch"},
 		{Name: "shell", Builtin: "shell"},
 		{Name: "shell", Builtin: "local_shell"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := []string{
 		`{"type":"function","name":"look","description":"Looks.","strict":false,"parameters":{"type":"object"}}`,
 		`{"type":"custom","name":"write","description":"Writes.","format":{"type":"grammar","syntax":"lark","definition":"start: /<x>/"}}`,
@@ -370,10 +351,7 @@ func TestCountsRepeatsInOneAnswerOnce(t *testing.T) {
 // text is the whole log.
 func (f fixture) text(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(f.log))(t)
 	return string(raw)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -98,9 +99,7 @@ func TestCompacts(t *testing.T) {
 						Instructions *string
 						Input        []struct{ Type string }
 					}
-					if err := json.Unmarshal([]byte(body), &sent); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, json.Unmarshal([]byte(body), &sent))
 					if inInput && (sent.Instructions != nil || sent.Input[0].Type != rawitem.AdditionalToolsType || sent.Input[1].Type != "message") {
 						t.Errorf("request %d has instructions %t, and begins with %+v", i+1, sent.Instructions != nil, sent.Input[:2])
 					}

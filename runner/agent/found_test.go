@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -40,10 +41,7 @@ func equip(t *testing.T, f fixture, by string, more ...tools.Spec) {
 	}
 	registry := tools.New(append(all, search.Tools(deferred)...)...)
 	f.Tools = &tools.Dispatcher{Observer: f.Conversation, Outputs: new(tools.Outputs), Registry: registry, Offered: []string{"read_file", by}}
-	definitions, err := callitem.Definitions(registry.Specs(f.Tools.Offered))
-	if err != nil {
-		t.Fatal(err)
-	}
+	definitions := must.Get(callitem.Definitions(registry.Specs(f.Tools.Offered)))(t)
 	f.Settings.Tools = definitions
 }
 
@@ -60,9 +58,7 @@ func requestsOf(t *testing.T, server *modeltest.Server) (all []sent) {
 	noFaults(t, server)
 	for _, body := range bodiesOf(server) {
 		var one sent
-		if err := json.Unmarshal([]byte(body), &one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &one))
 		all = append(all, one)
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -24,9 +25,7 @@ func applied(t *testing.T, p *agent.ResumeState, events ...transcript.Event) {
 	t.Helper()
 	for i, e := range events {
 		e.Seq = int64(i + 1)
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Apply(e))
 	}
 }
 

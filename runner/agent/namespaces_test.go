@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -102,10 +103,7 @@ func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 		t.Errorf("the last request is %s", body)
 	}
 
-	settings, err := f.Settings.SettingsJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Get(f.Settings.SettingsJSON())(t)
 	resumed, again := talk(t, session("{say: Done.}"), modeltest.Options{})
 	led(t, resumed)
 	resumed.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
@@ -124,10 +122,7 @@ func TestResumeKeepsNamespaces(t *testing.T) {
 		f, server := talk(t, session("{say: Done.}"), modeltest.Options{})
 		led(t, f)
 		f.Settings.ToolsInInput = additional
-		settings, err := f.Settings.SettingsJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		settings := must.Get(f.Settings.SettingsJSON())(t)
 		f.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 		f.mustRun(t)
 		if body := string(server.Requests()[0].Body); !strings.Contains(body, inGroup) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
@@ -253,9 +254,7 @@ func (f fixture) rebuilds(t *testing.T, wire string, sent []string) {
 			Settings             json.RawMessage
 			Input, Output, Items []json.RawMessage
 		}
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(e.Data, &d))
 		switch e.Type {
 		case transcript.TypeModelRequest:
 			if digest, err := rebuilt.Request(d.Settings, d.Input); err != nil || digest != d.SHA256 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -37,10 +38,7 @@ func TestDetectsQuirkOnce(t *testing.T) {
 	}
 	f.rebuilds(t, "chat", server.bodies)
 
-	settings, err := f.Settings.SettingsJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Get(f.Settings.SettingsJSON())(t)
 	again, asked := chatting(t, saying("chat", "Done."))
 	again.Settings.Effort = "low"
 	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
@@ -160,9 +158,7 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 		var sent struct {
 			Messages []struct{ Role, Content string }
 		}
-		if err := json.Unmarshal([]byte(server.bodies[1]), &sent); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(server.bodies[1]), &sent))
 		if diff := cmp.Diff(want.back, sent.Messages[1].Content); diff != "" || sent.Messages[1].Role != "assistant" {
 			t.Errorf("%q goes back as (-want +got):\n%s", text, diff)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -40,9 +41,7 @@ func TestReportsInterruptedScript(t *testing.T) {
 		asked = append(asked, call.Name)
 		return tools.Refuse(call.Name + " was broken off.")
 	}
-	if err := f.Resume(t.Context(), p, broken); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Resume(t.Context(), p, broken))
 	f.mustSay(t, "Done.")
 	if got := strings.Join(asked, " "); got != "apply_patch exec" {
 		t.Errorf("told what became of %q", got)
@@ -74,9 +73,7 @@ func TestReportsContinuedScriptCalls(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":2,"input":[{"type":"custom_tool_call_output","call_id":"script","output":"Script running with cell ID 1"}]}`),
 	)
 	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, func(tools.Call) tools.Result { return tools.Refuse("It was broken off.") }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Resume(t.Context(), p, func(tools.Call) tools.Result { return tools.Refuse("It was broken off.") }))
 	f.mustRun(t)
 	body := string(server.Requests()[0].Body)
 	if !strings.Contains(body, `the scripts are gone. The last calls that they made, and what came of each:\n- exec_command the input: It was broken off."`) {

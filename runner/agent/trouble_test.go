@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
@@ -34,15 +35,9 @@ turns:
 // talk is a conversation with a server, over HTTP.
 func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltest.Server) {
 	t.Helper()
-	server, err := modeltest.StartScript("session.yml", strings.NewReader(session), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(modeltest.StartScript("session.yml", strings.NewReader(session), o))(t)
 	t.Cleanup(server.Close)
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: time.Hour}))(t)
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond}
 	f.mustTell(t, "The task.")
@@ -356,10 +351,7 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 func TestEndsSilentAnswer(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond}))(t)
 	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
 	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -469,10 +461,7 @@ func TestLastTurnRunsItsCalls(t *testing.T) {
 func TestSilenceKeepsFinishedCall(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns:\n  - output: [{call: read_file, id: one, arguments: {path: a}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond}))(t)
 	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
 	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

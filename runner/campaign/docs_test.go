@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -16,10 +17,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/reference/campaign.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../../docs/reference/campaign.md"))(t)
 	return string(raw)
 }
 

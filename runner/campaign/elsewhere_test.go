@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -44,10 +45,7 @@ func TestEncodeBoundsReport(t *testing.T) {
 			if err != nil || len(raw) > MostReport {
 				t.Fatalf("%d × %q: %d bytes, %v", times, one, len(raw), err)
 			}
-			got, err := DecodeReport(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(DecodeReport(raw))(t)
 			kept := strings.TrimSuffix(got.Message, "…")
 			if !strings.HasPrefix(strings.ToValidUTF8(r.Message, "\ufffd"), kept) && one != "\xff" || times > 0 && kept == "" {
 				t.Errorf("%d × %q: the message is %q", times, one, got.Message)
@@ -75,10 +73,7 @@ func TestRefusesInvalidReports(t *testing.T) {
 }
 
 func FuzzDecodeReport(f *testing.F) {
-	raw, err := report(Claimed{Target: Target{Key: "bump-a"}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	raw := must.Get(report(Claimed{Target: Target{Key: "bump-a"}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode())(f)
 	f.Add(raw)
 	f.Add([]byte(`{"outcome":"skipped","message":"\ud800\u0000","cost_usd":null,"seconds":1e308}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -103,15 +98,10 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	of := func(key string) string {
-		raw, err := report(Claimed{Target: Target{Key: key}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(report(Claimed{Target: Target{Key: key}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode())(t)
 		return string(raw)
 	}
 	write("top.report.json", of("top"))
@@ -125,14 +115,9 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 	write("bad/long.report.json", strings.Repeat(" ", MostReport)+of("long"))
 	write("bad/folder.report.json/x", "")
 	secret := filepath.Join(t.TempDir(), "secret.report.json")
-	if err := errors.Join(os.WriteFile(secret, []byte(of("linked")), 0o600), os.Symlink(secret, filepath.Join(folder, "link.report.json")), os.Symlink(filepath.Dir(secret), filepath.Join(folder, "linked"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(secret, []byte(of("linked")), 0o600), os.Symlink(secret, filepath.Join(folder, "link.report.json")), os.Symlink(filepath.Dir(secret), filepath.Join(folder, "linked"))))
 	var bad []string
-	all, err := ReadReports(folder, func(err error) { bad = append(bad, err.Error()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ReadReports(folder, func(err error) { bad = append(bad, err.Error()) }))(t)
 	var keys []string
 	for _, r := range all {
 		keys = append(keys, r.Target)

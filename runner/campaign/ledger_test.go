@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -400,12 +401,7 @@ func TestNeverRepeatsRunsOrOverspends(t *testing.T) {
 // tear writes half a line, as a writer that is killed does.
 func tear(t *testing.T, dir string) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, LedgerFile), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(filepath.Join(dir, LedgerFile), os.O_WRONLY|os.O_APPEND, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteString(`{"v":1,"seq":99,"ti`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteString(`{"v":1,"seq":99,"ti`))(t)
 }

@@ -6,19 +6,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // What a run may use and is booked at is for the campaign to say, not for a repository.
 func TestRepositoryDefaultsKeepClaim(t *testing.T) {
-	c, err := spec.Load("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	filled, err := JobOf(c, Target{Key: "bump-r", Repository: "octo/r", Base: "main", SHA: "0123456789012345678901234567890123456789"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(spec.Load("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil))(t)
+	filled := must.Get(JobOf(c, Target{Key: "bump-r", Repository: "octo/r", Base: "main", SHA: "0123456789012345678901234567890123456789"}))(t)
 	file := config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: filled}
 	defaults := config.Layer{Name: "defaults", Kind: config.DefaultsLayer, Data: []byte(`version: 1
 model:
@@ -29,14 +24,8 @@ model:
 limits: {cost_usd: 1000, tokens: 999999999, turns: 9}
 agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
 `)}
-	alone, err := job.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := job.Load(defaults, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must.Get(job.Load(file))(t)
+	with := must.Get(job.Load(defaults, file))(t)
 	if a, b := alone.Model, with.Model; a.Name != b.Name || a.BaseURL != b.BaseURL || a.Price.Known() != b.Price.Known() || a.MaxOutputTokens != b.MaxOutputTokens {
 		t.Errorf("the model is %+v, and %+v with the defaults", a, b)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -106,10 +107,7 @@ func sshKey(t *testing.T) string {
 func TestReadsSigningKey(t *testing.T) {
 	t.Parallel()
 	path := sshKey(t)
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := must.Get(os.ReadFile(path))(t)
 	sign := job.Commit{Sign: signSSH, KeyEnv: "KEY"}
 	for name, test := range map[string]struct {
 		commit job.Commit

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -91,9 +92,7 @@ func TestSameTextIgnoresLineEnds(t *testing.T) {
 func TestManualCommandQuotesTitle(t *testing.T) {
 	t.Parallel()
 	rec := record.New("", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
 	f := Forge{Publisher{Project: Project{Repo: named{}}, Record: rec}}
 	p := &Proposal{Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}, Base: gitops.Base{Branch: "main"}, Task: intake.Task{Branch: taskBranch}}

@@ -5,33 +5,24 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestReusesValidBaselines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "baselines")
-	b, err := OpenBaselines(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(OpenBaselines(path))(t)
 	defer b.Close()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	if err := b.PutGreen("key", "run-1", now); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.PutGreen("key", "run-1", now))
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(path, name), []byte(content), 0o600))
 	}
 	write("red", `{"run_id":"run-1","at":"2026-03-01T09:00:00Z","state":"red"}`)
 	write("torn", `{"run_id":"run-1","at":"2026-0`)
 	write("name", `{"run_id":"](https://example.com)","at":"2026-03-01T09:00:00Z","state":"green"}`)
-	if err := os.Symlink("key", filepath.Join(path, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(path, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("key", filepath.Join(path, "link")))
+	must.Do(t, os.Mkdir(filepath.Join(path, "folder"), 0o700))
 	for _, c := range []struct {
 		key  string
 		at   time.Time

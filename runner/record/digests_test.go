@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -23,9 +24,7 @@ func ended(t *testing.T) *Directory {
 func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	t.Helper()
 	rec := New("r1", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
 	for _, name := range []string{PatchFile, PackFile, "outputs/a.log", "changes/1.patch", ReportFile, PublishFile, "state/alive", "checkout/file"} {
 		put(t, rec.Join(name), "of "+name)
@@ -44,29 +43,18 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := rec.FoldEvents(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(rec.FoldEvents(nil))(t)
 	result := Project(view)
 	result.TranscriptSHA256 = rec.Log().Head()
-	if err := rec.WriteJSON(ResultFile, result); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := OpenDirectory(rec.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.WriteJSON(ResultFile, result))
+	dir := must.Get(OpenDirectory(rec.Path()))(t)
 	t.Cleanup(dir.Close)
 	return dir
 }
 
 func checkRun(t *testing.T, d *Directory) *CheckedRun {
 	t.Helper()
-	checked, err := CheckRun(t.Context(), d.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checked := must.Get(CheckRun(t.Context(), d.path))(t)
 	return checked
 }
 
@@ -223,12 +211,8 @@ func dropLastLine(t *testing.T, path string) {
 
 func TestChecksRunWithoutDigests(t *testing.T) {
 	rec, _ := begun(t)
-	if err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}))
+	must.Do(t, rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
 	if checked := checkRun(t, rec.Directory); checked.Head != rec.Log().Head() || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
 		t.Errorf("%+v", checked)
 	}
@@ -236,10 +220,7 @@ func TestChecksRunWithoutDigests(t *testing.T) {
 
 func TestRequiresUnalteredFiles(t *testing.T) {
 	dir := ended(t)
-	view, err := dir.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(dir.View())(t)
 	unaltered := func(names ...string) error { return dir.RequireUnaltered(t.Context(), view.Finished, names...) }
 	if err := unaltered(PackFile, WorkPackFile, PatchesFolder); err != nil {
 		t.Error(err)

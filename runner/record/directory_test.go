@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -25,10 +26,7 @@ func wantStop(t *testing.T, err error, reason, says string) {
 // directory is a new run directory.
 func directory(t *testing.T) *Directory {
 	t.Helper()
-	d, err := NewDirectory(filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(NewDirectory(filepath.Join(t.TempDir(), "run")))(t)
 	t.Cleanup(d.Close)
 	return d
 }
@@ -36,12 +34,8 @@ func directory(t *testing.T) *Directory {
 // put writes a file and the folders that it stands in.
 func put(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // content is a file's; "(none)" where there is none.
@@ -103,9 +97,7 @@ func TestRefusesUnsafeRunFolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
-			if err := make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))))
 			_, err := DefaultPath(func(string) string { return "" }, "id")
 			wantStop(t, err, "run_directory", "or set HOME")
 		})
@@ -116,9 +108,7 @@ func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 	folder := t.TempDir()
 	put(t, filepath.Join(folder, "taken", ".hidden"), "")
 	put(t, filepath.Join(folder, "file"), "")
-	if err := os.Mkdir(filepath.Join(folder, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, "empty"), 0o755))
 	for name, says := range map[string]string{
 		"new/and/deep": "", "empty": "", "taken": "is not empty", "file": "cannot be made", "file/below": "cannot be made",
 	} {
@@ -155,10 +145,7 @@ func TestOpensOnlyRunDirectories(t *testing.T) {
 		d.Close()
 	}
 	t.Chdir(folder)
-	d, err := OpenDirectory("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenDirectory("run"))(t)
 	defer d.Close()
 	if !filepath.IsAbs(d.Path()) || d.Join("a", "b") != filepath.Join(d.Path(), "a/b") {
 		t.Errorf("it is at %s, and a file in it at %s", d.Path(), d.Join("a", "b"))
@@ -167,9 +154,7 @@ func TestOpensOnlyRunDirectories(t *testing.T) {
 
 func TestLocksDirectoryForOneProcess(t *testing.T) {
 	first := directory(t)
-	if err := first.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Lock())
 	second := &Directory{path: first.path}
 	wantStop(t, second.Lock(), "run_directory", "Another agent-ci works in "+first.path)
 	first.Close()
@@ -184,15 +169,11 @@ func TestLocksDirectoryForOneProcess(t *testing.T) {
 
 func TestReportsUnwritableDirectory(t *testing.T) {
 	d := directory(t)
-	if err := d.CheckWritable(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.CheckWritable())
 	if entries, err := os.ReadDir(d.path); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v is left of the trial", entries, err)
 	}
-	if err := os.Remove(d.path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(d.path))
 	wantStop(t, d.CheckWritable(), "run_directory", "cannot be written")
 	wantStop(t, d.Reserve(), "run_directory", "make room")
 }
@@ -221,9 +202,7 @@ func TestReplacesFilesAtomically(t *testing.T) {
 			put(t, d.Join("folder", "file"), "old")
 			target := filepath.Join(t.TempDir(), "target")
 			put(t, target, "theirs")
-			if err := errors.Join(os.Symlink(target, d.Join("link")), os.Symlink(filepath.Dir(target), d.Join("outside"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.Symlink(target, d.Join("link")), os.Symlink(filepath.Dir(target), d.Join("outside"))))
 			err := d.Replace(c.file, c.write)
 			if (err != nil) != c.fails || c.fails && !strings.HasPrefix(err.Error(), "write "+c.file+": ") {
 				t.Errorf("the error is %v", err)
@@ -248,15 +227,9 @@ func TestReadsOnlyFilesInDirectory(t *testing.T) {
 	put(t, d.Join("file"), "text")
 	outside := filepath.Join(t.TempDir(), "secret")
 	put(t, outside, "secret")
-	large, err := d.Create("large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(large.Truncate(MaxRead+1), large.Close(), os.Symlink(outside, d.Join("out")), os.Symlink("file", d.Join("in")),
-		os.Symlink("nowhere", d.Join("dangling")), os.Mkdir(d.Join("folder"), 0o700), syscall.Mkfifo(d.Join("pipe"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := must.Get(d.Create("large"))(t)
+	must.Do(t, errors.Join(large.Truncate(MaxRead+1), large.Close(), os.Symlink(outside, d.Join("out")), os.Symlink("file", d.Join("in")),
+		os.Symlink("nowhere", d.Join("dangling")), os.Mkdir(d.Join("folder"), 0o700), syscall.Mkfifo(d.Join("pipe"), 0o600)))
 	for name, want := range map[string]string{"file": "text", "in": "text", "out": "", "dangling": "", "folder": "", "pipe": "", "large": "", "none": ""} {
 		got, err := d.Read(name)
 		if string(got) != want || (err == nil) != (want != "") {

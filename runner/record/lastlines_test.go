@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestShowsLastLinesOfLog(t *testing.T) {
@@ -51,10 +53,7 @@ func numbered(from, to int) string {
 func TestLastLinesReadOnlyEnd(t *testing.T) {
 	d := directory(t)
 	put(t, d.Join("log"), "")
-	f, err := os.OpenFile(d.Join("log"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(d.Join("log"), os.O_WRONLY, 0))(t)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte("\n"+numbered(0, 40)), 200_000_000); err != nil { // zeros before it, which take no room
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -13,13 +14,9 @@ func noted(t *testing.T, folder string) *Record {
 	t.Helper()
 	r := New("x", nil)
 	r.DigestsFolder = folder
-	if err := r.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Make(filepath.Join(t.TempDir(), "run"), nil))
 	for _, code := range []string{"one", "two", "three"} {
-		if err := r.Append(transcript.TypeWarning, transcript.Warning{Code: code}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Append(transcript.TypeWarning, transcript.Warning{Code: code}))
 	}
 	t.Cleanup(r.Close)
 	return r
@@ -29,10 +26,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "recorded")
 	known := func(path string) bool {
 		t.Helper()
-		d, err := OpenDirectory(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenDirectory(path))(t)
 		defer d.Close()
 		return d.RecordedHere(folder)
 	}
@@ -60,9 +54,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 		"empty":                      {"", false},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, TranscriptFile), []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, TranscriptFile), []byte(c.text), 0o600))
 		if is := known(dir); is != c.want {
 			t.Errorf("%s: it is its own: %t", name, is)
 		}
@@ -91,9 +83,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 			t.Errorf("after it went on: its own: %t, want %t", is, c.want)
 		}
 	}
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(folder, 0o777))
 	if known(own.Path()) {
 		t.Error("notes are trusted that others can change")
 	}

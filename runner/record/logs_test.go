@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -14,9 +15,7 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	w := &LogWriter{file: &file, headRoom: 24, maxTail: 6}
 	w.redacted = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.keep}
 	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n", "fourth\nfifth\n", "end\n"} {
-		if _, err := w.Write([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte(part)))(t)
 	}
 	w.Flush()
 	want := "pass [secret]\nnext line\n\nagent-ci: the output is truncated; 19 bytes before its end were not kept\nend\n"
@@ -64,10 +63,7 @@ func TestTailMarksItsCut(t *testing.T) {
 	for name, log := range logs {
 		put(t, d.Join("log"), log)
 		for length := range len(log) + 3 {
-			got, err := d.Tail("log", int64(length))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(d.Tail("log", int64(length)))(t)
 			whole := strings.ToValidUTF8(log, "�")
 			rest, cut := strings.CutPrefix(got, "[…]\n")
 			switch {
@@ -99,10 +95,7 @@ func TestEndsCountOmittedBytes(t *testing.T) {
 		put(t, d.Join("log"), log)
 		for head := range len(log) + 2 {
 			for tail := range len(log) + 2 {
-				got, err := d.HeadAndTail("log", int64(head), int64(tail))
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(d.HeadAndTail("log", int64(head), int64(tail)))(t)
 				if head+tail >= len(log) {
 					if got != log {
 						t.Errorf("%q, %d and %d bytes: %q is not all", log, head, tail, got)

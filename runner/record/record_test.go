@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -27,9 +28,7 @@ func begun(t *testing.T, hidden ...secrets.Value) (rec *Record, events func() []
 	t.Helper()
 	rec = New("r1", hidden)
 	var all []transcript.Type
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) { all = append(all, e.Type) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) { all = append(all, e.Type) }))
 	t.Cleanup(rec.Close)
 	return rec, func() []transcript.Type { return all }
 }
@@ -42,9 +41,7 @@ func TestWarnsOnceAfterRunStarts(t *testing.T) {
 		t.Errorf("before run.started there are %v", got)
 	}
 	for range 2 {
-		if err := rec.Begin(transcript.RunStarted{RunID: "r1"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.Begin(transcript.RunStarted{RunID: "r1"}))
 	}
 	rec.Warn("early", "It is %s.", secret)
 	rec.Warn("early", "It is another.")
@@ -65,9 +62,7 @@ func TestResumeRepeatsNoWarnings(t *testing.T) {
 	rec.ResumeWarnings([]transcript.Warning{old})
 	rec.Warn("old", "It was so.")
 	rec.Warn("new", "It is so.")
-	if err := rec.Begin(transcript.RunStarted{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Begin(transcript.RunStarted{}))
 	if diff := cmp.Diff([]transcript.Type{transcript.TypeWarning}, events()); diff != "" || len(rec.Warnings()) != 2 {
 		t.Errorf("%v %s", rec.Warnings(), diff)
 	}
@@ -75,9 +70,7 @@ func TestResumeRepeatsNoWarnings(t *testing.T) {
 
 func TestParallelCallsWarnOnce(t *testing.T) {
 	rec, events := begun(t)
-	if err := rec.Begin(transcript.RunStarted{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Begin(transcript.RunStarted{}))
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() { rec.Warn("same", "It is %d.", i%2) })
@@ -96,10 +89,7 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, plan), rec.Append(transcript.TypeChange, change), rec.SyncLog()); err != nil {
 		t.Error(err)
 	}
-	view, err := rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil))(t)
 	rec.Warn("late", "Nobody sees it.")
 	result := Project(view)
 	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
@@ -142,16 +132,12 @@ func TestRefusesAlteredTranscript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec, _ := begun(t)
-			if err := rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}))
 			view, err := rec.View()
 			if err != nil || view.Task.Text != "Greet." {
 				t.Fatalf("%+v, %v", view, err)
 			}
-			if err := alter(rec.Join(TranscriptFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, alter(rec.Join(TranscriptFile)))
 			_, err = rec.View()
 			wantStop(t, err, "transcript_altered", "nothing was published")
 		})
@@ -236,14 +222,9 @@ func TestBoundsAndCachesBaseLookups(t *testing.T) {
 }
 
 func TestResultWritesEmptyLists(t *testing.T) {
-	raw, err := json.Marshal(NewResult("r1", outcome.Stopf(outcome.InvalidInput, "job", "It is wrong.")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(NewResult("r1", outcome.Stopf(outcome.InvalidInput, "job", "It is wrong."))))(t)
 	var result map[string]any
-	if err := json.Unmarshal(raw, &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &result))
 	for _, list := range []string{"plan", "verify", "warnings"} {
 		if _, is := result[list].([]any); !is {
 			t.Errorf("%s is %v", list, result[list])

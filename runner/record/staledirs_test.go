@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRemovesOnlyStaleFolders(t *testing.T) {
@@ -14,21 +16,13 @@ func TestRemovesOnlyStaleFolders(t *testing.T) {
 	begun := func(ago time.Duration) string { return NewID(now.Add(-ago)) }
 	old, held, fresh, run := CommandFolderPrefix+begun(time.Hour), CommandFolderPrefix+begun(time.Hour), CommandFolderPrefix+begun(time.Second), begun(time.Hour)
 	for _, name := range []string{old, held, fresh, run, CommandFolderPrefix + "of-a-person"} {
-		if err := os.MkdirAll(filepath.Join(folder, name, "work", "deep"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(folder, name, "work", "deep"), 0o700))
 	}
-	if err := os.Chmod(filepath.Join(folder, old, "work"), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(folder, old, "work"), 0o500))
 	link := CommandFolderPrefix + begun(time.Hour)
-	if err := os.Symlink(run, filepath.Join(folder, link)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(run, filepath.Join(folder, link)))
 	works := &Directory{path: filepath.Join(folder, held)}
-	if err := works.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, works.Lock())
 	defer works.lockFile.Close()
 
 	RemoveStale(folder, now)

@@ -5,25 +5,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRunsProgramsOfBaseCommit(t *testing.T) {
 	base := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"tool.sh": 0o755, "plain.txt": 0o644, "sub/tool.sh": 0o755} {
 		path := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, nil, mode))
 	}
-	if err := os.Symlink("/bin/sh", filepath.Join(base, "out.sh")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("sub/tool.sh", filepath.Join(base, "in.sh")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/bin/sh", filepath.Join(base, "out.sh")))
+	must.Do(t, os.Symlink("sub/tool.sh", filepath.Join(base, "in.sh")))
 	for name, want := range map[string]string{
 		"./tool.sh":        filepath.Join(base, "tool.sh"),
 		"sub/tool.sh":      filepath.Join(base, "sub/tool.sh"),

@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -29,9 +30,7 @@ func atAddress(t *testing.T, handler http.Handler) (*Servers, states) {
 	t.Cleanup(web.Close)
 	told := make(states, 20)
 	rec := record.New("run-1", nil)
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), told.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), told.take))
 	t.Cleanup(rec.Close)
 	servers := New(Options{Record: rec, Job: &job.Job{MCPServers: map[string]job.MCPServer{"a": {
 		URL: web.URL, Tools: []string{"*"}, Required: true, StartTimeout: job.Duration(time.Minute), ToolTimeout: job.Duration(time.Minute),
@@ -41,9 +40,7 @@ func atAddress(t *testing.T, handler http.Handler) (*Servers, states) {
 			t.Error(err)
 		}
 	})
-	if err := servers.Start(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, servers.Start(t.Context(), nil))
 	return servers, told
 }
 
@@ -70,10 +67,7 @@ func (s states) want(t *testing.T, want ...string) {
 
 func say(t *testing.T, servers *Servers) tools.Result {
 	t.Helper()
-	result, err := servers.Tools()[0].Run(t.Context(), tools.Call{Name: "mcp__a__say", Input: "{}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(servers.Tools()[0].Run(t.Context(), tools.Call{Name: "mcp__a__say", Input: "{}"}))(t)
 	return result
 }
 

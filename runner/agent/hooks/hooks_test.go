@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -30,10 +31,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		}
 		of[name] = h
 	}
-	all, err := Combine(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Combine(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME")))(t)
 	var events []transcript.HookAnswer
 	rec := record.New("run-1", nil)
 	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
@@ -56,18 +54,11 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 
 // The example of docs/reference/hooks.md is written for Claude Code and runs as it is there.
 func TestExampleOfDocsRuns(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/reference/hooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../../../docs/reference/hooks.md"))(t)
 	block := regexp.MustCompile("(?s)```python\n# (\\S+)\n(.*?)```").FindSubmatch(raw)
 	dir, name := t.TempDir(), string(block[1])
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), block[2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), block[2], 0o600))
 	h, events := asked(t, dir, map[string]job.Hook{"guard": {On: job.OnPreToolUse, Run: []string{"python3", name}, Tools: []string{"Bash|Edit|Write"}}})
 	for cmd, want := range map[string]string{
 		"rm -rf /": "rm -r is not allowed here", "rm -r -f x": "rm -r is not allowed here", "rm -f -r x": "rm -r is not allowed here", "ls; rm -fR x": "rm -r is not allowed here", "ls": "",
@@ -313,10 +304,7 @@ func TestSortsAndDigestsHooks(t *testing.T) {
 	home := t.TempDir()
 	one := map[string]job.Hook{"c": {On: job.OnStop, Run: []string{"~/c.sh"}}, "b": {On: job.OnStop, Run: []string{"sh", "a.sh"}}, "a": {On: job.OnStop, Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all, err := Combine(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(Combine(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home))(t)
 		return all
 	}
 	before := collect()
@@ -327,9 +315,7 @@ func TestSortsAndDigestsHooks(t *testing.T) {
 		t.Error("who is trusted is not by the operator alone")
 	}
 	files["a.sh"] = "two"
-	if err := os.WriteFile(filepath.Join(home, "c.sh"), []byte("two"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(home, "c.sh"), []byte("two"), 0o700))
 	after := collect()
 	if before[0].SHA256 != after[0].SHA256 || before[1].SHA256 == after[1].SHA256 || before[2].SHA256 == after[2].SHA256 || before[3].SHA256 == after[3].SHA256 {
 		t.Error("a digest is not by the files")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -16,19 +17,13 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 	dir := t.TempDir()
 	tree, root, writable, tools := filepath.Join(dir, "run", "base"), filepath.Join(dir, "repo"), filepath.Join(dir, "writable"), filepath.Join(dir, "tools")
 	for _, folder := range []string{tree, root, writable, tools} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(folder, 0o700))
 		for _, name := range []string{"auditor", "x.sh"} {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"), 0o700))
 		}
 	}
 	for name, to := range map[string]string{tools + "/linked": writable + "/auditor", dir + "/link": writable, tree + "/out.sh": root + "/x.sh"} {
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, name))
 	}
 	rooms := SandboxProvider{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":"), "HOME=" + tools}, WritableByCommands: []string{root, writable}}
 	for _, refused := range [][]string{

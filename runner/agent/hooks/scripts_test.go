@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
@@ -33,13 +34,8 @@ func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 
 	said := Answers{ReplaceQuestions: true}
 	for _, event := range *events {
-		raw, err := json.Marshal(event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := said.Apply(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(json.Marshal(event))(t)
+		must.Do(t, said.Apply(transcript.Event{Type: transcript.TypeHook, Data: raw}))
 	}
 	if d, _ := said.takeAnswer("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
 		t.Errorf("the record says %s of the call of the script", d.Decision)

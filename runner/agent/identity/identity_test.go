@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -42,9 +43,7 @@ func (l *learned) learn(_, secret string) {
 
 func TestReportsMissingSettings(t *testing.T) {
 	there, gone := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(there, nil, 0o600))
 	asks := settings.Environment{requestURL + "=https://ci.example/token", requestToken + "=t"}
 	for _, test := range []struct {
 		name  string
@@ -120,10 +119,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 			}))
 			defer server.Close()
 			known := new(learned)
-			i, err := New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL + "/token?v=2", requestToken + "=ask"}, Learn: known.learn})
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL + "/token?v=2", requestToken + "=ask"}, Learn: known.learn}))(t)
 			got, err := i.source.GetToken(t.Context(), nil)
 			if test.kind == "" {
 				if err != nil || got != good {
@@ -157,13 +153,8 @@ func TestFailsWithoutActions(t *testing.T) {
 
 func TestRereadsTokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	i, err := New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: path}, Learn: new(learned).learn})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
+	i := must.Get(New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: path}, Learn: new(learned).learn}))(t)
 	for _, test := range []struct{ content, want, words string }{
 		{jwt(`{"a":1}`) + "\n", jwt(`{"a":1}`), ""},
 		{jwt(`{"a":2}`), jwt(`{"a":2}`), ""},
@@ -173,17 +164,13 @@ func TestRereadsTokenFile(t *testing.T) {
 		{jwt("no claims"), "", "its claims are no JSON"},
 		{strings.Repeat("a", maxTokenBytes) + "." + jwt("{}"), "", "no JSON Web Token"},
 	} {
-		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(test.content), 0o600))
 		got, err := i.source.GetToken(t.Context(), nil)
 		if got != test.want || (err == nil) != (test.words == "") || err != nil && !strings.Contains(err.Error(), test.words) {
 			t.Errorf("of %.20q it is %.20q, %v", test.content, got, err)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	if _, err := i.source.GetToken(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("err = %v", err)
 	}

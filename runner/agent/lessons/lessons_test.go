@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
@@ -123,10 +124,7 @@ func TestAddedRefusesOtherChanges(t *testing.T) {
 		added memory.Lesson
 		want  bool
 	}{{"pinned", pinned, true}, {"fewer", fewer, true}, {"more", more, false}, {"another claim", other, false}} {
-		now, err := Append([]byte(kept), []memory.Lesson{test.added})
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := must.Get(Append([]byte(kept), []memory.Lesson{test.added}))(t)
 		if _, ok := Added([]byte(kept), now, []memory.Lesson{proposed}); ok != test.want {
 			t.Errorf("%s: %v", test.name, ok)
 		}
@@ -145,10 +143,7 @@ func TestAddedRefusesOtherChanges(t *testing.T) {
 // TestExactRestoresLineEnds reads files as git does that changes their line ends.
 func TestExactRestoresLineEnds(t *testing.T) {
 	returned := []byte(strings.ReplaceAll(kept, "\n", "\r\n"))
-	more, err := Append(returned, []memory.Lesson{{ID: "l-3", Claim: "c", Evidence: []string{"check:a"}, Run: "r", Date: "2026-01-31"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := must.Get(Append(returned, []memory.Lesson{{ID: "l-3", Claim: "c", Evidence: []string{"check:a"}, Run: "r", Date: "2026-01-31"}}))(t)
 	other := bytes.Replace(more, []byte("80"), []byte("81"), 1)
 	for name, test := range map[string]struct{ before, now, want []byte }{
 		"as it was":            {returned, []byte(kept), returned},

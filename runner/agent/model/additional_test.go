@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -20,10 +21,7 @@ func additional() model.Settings {
 }
 
 func TestPutsToolsAndInstructionsIntoInput(t *testing.T) {
-	got, err := model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}.Body()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}.Body())(t)
 	want := `{"model":"m","tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"low","context":"all_turns"},` +
 		`"include":["reasoning.encrypted_content"],"store":false,"stream":true,"input":[` +
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.",` +

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -42,14 +43,8 @@ func TestBodiesEqualRequests(t *testing.T) {
 		{Settings: additional, History: items},
 		{Settings: settings, History: items, Encoded: []byte("as it was")},
 	} {
-		got, err := bodies.Encode(asked, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := model.BodyFor(asked, request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(bodies.Encode(asked, request))(t)
+		want := must.Get(model.BodyFor(asked, request))(t)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("of %d items: %s", len(request.History), diff)
 		}
@@ -67,10 +62,7 @@ func TestBodiesContinueAfterInvalidItem(t *testing.T) {
 		t.Error("an item that is no JSON was sent")
 	}
 	good := model.Request{Settings: settings, History: []json.RawMessage{user("a"), user("b")}}
-	got, err := bodies.Encode(unasked{}, good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(bodies.Encode(unasked{}, good))(t)
 	want, err := good.Body()
 	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)

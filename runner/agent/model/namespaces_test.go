@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
@@ -15,12 +16,9 @@ import (
 // team is a namespace of two tools.
 func team(t *testing.T) json.RawMessage {
 	t.Helper()
-	raw, err := rawitem.Namespace("team", "Others.", []json.RawMessage{
+	raw := must.Get(rawitem.Namespace("team", "Others.", []json.RawMessage{
 		json.RawMessage(`{"type":"function","name":"spawn","description":"<Starts> one.","parameters":{"type":"object"}}`), json.RawMessage(`{"type":"function","name":"list","parameters":{"type":"object"}}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return raw
 }
 
@@ -44,25 +42,17 @@ func TestPlacesNamespaces(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.settings
 			s.Tools = []json.RawMessage{json.RawMessage(`{"type":"custom","name":"exec"}`), team(t), json.RawMessage(`{"type":"web_search"}`)}
-			raw, err := model.Request{Settings: s}.Body()
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(model.Request{Settings: s}.Body())(t)
 			var body struct {
 				Tools json.RawMessage
 				Input []json.RawMessage
 			}
-			if err := json.Unmarshal(raw, &body); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(raw, &body))
 			items := []json.RawMessage{}
 			if s.ToolsInInput {
 				items = body.Input[:1]
 			}
-			input, err := rawitem.Encode(items)
-			if err != nil {
-				t.Fatal(err)
-			}
+			input := must.Get(rawitem.Encode(items))(t)
 			if diff := cmp.Diff(test.want, string(body.Tools)+" "+string(input)); diff != "" {
 				t.Error(diff)
 			}
@@ -71,19 +61,14 @@ func TestPlacesNamespaces(t *testing.T) {
 }
 
 func TestChatFlattensNamespaces(t *testing.T) {
-	raw, err := model.BodyFor(new(chat.Client), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(model.BodyFor(new(chat.Client), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}}))(t)
 	var body struct {
 		Tools []struct {
 			Type     string
 			Function struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &body))
 	if len(body.Tools) != 2 || body.Tools[0].Type != "function" || body.Tools[0].Function.Name != "spawn" || body.Tools[1].Function.Name != "list" {
 		t.Errorf("the tools are %+v", body.Tools)
 	}

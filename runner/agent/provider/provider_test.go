@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
@@ -55,10 +56,7 @@ func TestJobAdjustsProfile(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := New(nil, j, catalog.ProfileOf, warned.warn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(New(nil, j, catalog.ProfileOf, warned.warn))(t)
 			if diff := cmp.Diff(want, got.Profile); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -143,9 +141,7 @@ func TestWarnsOfSettingsAPIMayRefuse(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
-			if _, err := New(nil, &job.Job{Model: test.model}, catalog.ProfileOf, warned.warn); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(New(nil, &job.Job{Model: test.model}, catalog.ProfileOf, warned.warn))(t)
 			if diff := cmp.Diff(test.want, warned); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
@@ -207,25 +203,18 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 func session(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.yml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
 func TestScriptedSessionEnds(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
-	got, err := Scripted(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Scripted(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j))(t)
 	for i := range 2 {
 		if !got.HasAnswers() {
 			t.Fatalf("it has %d answers", i)
 		}
-		if _, err := got.Respond(t.Context(), model.Request{}, model.Observer{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(got.Respond(t.Context(), model.Request{}, model.Observer{}))(t)
 	}
 	if got.HasAnswers() {
 		t.Error("it has more than two answers")
@@ -235,9 +224,7 @@ func TestScriptedSessionEnds(t *testing.T) {
 func TestRefusesBrokenScriptedSession(t *testing.T) {
 	j := &job.Job{}
 	large := filepath.Join(t.TempDir(), "large.yml")
-	if err := os.WriteFile(large, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(large, nil, 0o600))
 	if err := os.Truncate(large, maxScriptBytes+1); err != nil { // it takes no room
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -24,14 +25,9 @@ func committed(t *testing.T, files map[string]string) *gitops.Checkout {
 		fmt.Fprintf(&commands, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 	}
 	r.GitWith(nil, []byte(commands.String()), "fast-import", "--quiet")
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	return c
 }
 
@@ -52,10 +48,7 @@ func TestPrefersSkillsOfEarlierFolder(t *testing.T) {
 		"two/group/b/inner/SKILL.md": skillFile("inner", "A file of b."), "two/group/b/x.md": "x", "alone/SKILL.md": skillFile("alone", "The folder itself."),
 		"beside/c/SKILL.md": skillFile("c", "In no folder that is named."),
 	})
-	found, err := Find(c, []string{"one", "none", "two", "alone"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(Find(c, []string{"one", "none", "two", "alone"}))(t)
 	if diff := cmp.Diff([]string{"a one/a/SKILL.md", "b two/group/b/SKILL.md", "alone alone/SKILL.md"}, names(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -98,10 +91,7 @@ func TestBoundsSkillSearch(t *testing.T) {
 		"large": {skills: 1, files: maxFiles, more: 5},
 		"long":  {skills: 1, files: maxFilesText / 241, more: 20 - maxFilesText/241},
 	} {
-		found, err := Find(c, []string{folder})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(Find(c, []string{folder}))(t)
 		if len(found.Skills) != want.skills || want.files > 0 && (len(found.Skills[0].Files) != want.files || found.Skills[0].UnlistedFiles != want.more) {
 			t.Errorf("%s: %d skills: %.300v", folder, len(found.Skills), found.Skills)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -169,10 +170,7 @@ func TestCountsOpenAgents(t *testing.T) {
 }
 
 func TestParsesOwnPaths(t *testing.T) {
-	paths, err := ownPaths([]string{"docs/", "a.txt", "src/**/*.go"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(ownPaths([]string{"docs/", "a.txt", "src/**/*.go"}))(t)
 	c := &child{childTask: childTask{paths: paths}}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
@@ -247,9 +245,7 @@ func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	all[0].ownTeam = &member{team: m.team, child: all[0], depth: 1} // which does no work any more
 	below := &child{starter: all[0].ownTeam, childTask: childTask{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
 	m.team.children = append(m.team.children, below)
-	if _, err := m.Resume(t.Context(), below.id); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Resume(t.Context(), below.id))(t)
 	_, err := m.Send(t.Context(), below.id, "Go on", false)
 	if refusal, is := err.(*agents.Refusal); !is || !strings.Contains(refusal.Words, "has ended") {
 		t.Errorf("%v", err)

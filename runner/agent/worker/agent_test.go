@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
@@ -39,26 +40,15 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 	}
 	repo.Commit("First.")
 	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
 	t.Cleanup(rec.Close)
-	space, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	space := must.Get(workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { space.Close() })
-	if err := space.StartOn(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, space.StartOn(t.Context(), ""))
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
 	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), Checkout: confine.Checkout{NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}}
-	if err := boxes.Confine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, boxes.Confine(t.Context()))
+	must.Do(t, errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())))
 	return Options{Shared: Shared{Record: rec, Workspace: space, Sandboxes: boxes}, Job: j}
 }
 
@@ -73,24 +63,16 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 	if o.Model, err = provider.Scripted(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(New(t.Context(), o))(t)
 	t.Cleanup(a.endProcesses)
-	if err := a.Brief(briefing.Briefing{Task: briefing.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Brief(briefing.Briefing{Task: briefing.Task{Source: "prompt", Text: "Mend it."}}, nil))
 	return a
 }
 
 // ran is what came of an agent that ends without an error.
 func ran(t *testing.T, a *Agent) Work {
 	t.Helper()
-	work, err := a.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := must.Get(a.Run(t.Context()))(t)
 	return work
 }
 
@@ -168,9 +150,7 @@ func TestSendsQuestionsToPeople(t *testing.T) {
 func stopped(t *testing.T, rec *record.Record) *ResumeState {
 	t.Helper()
 	var p ResumeState
-	if _, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return p.Apply(e) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return p.Apply(e) }))(t)
 	return &p
 }
 
@@ -192,12 +172,10 @@ func TestResumesAgent(t *testing.T) {
     output: [{say: Done again.}]
   - output: [{say: unused}]
 `)
-	if err := b.Resume(StoppedAgent{
+	must.Do(t, b.Resume(StoppedAgent{
 		State: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, ModelUse: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
 		FoundWork: workspace.FoundWork{Place: workspace.InChange},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	work := ran(t, b)
 	if work.Summary != "Done again." || work.Plan.Explanation != "Why." || work.Spent.Turns != 3 || work.Spent.Usage.Input != 7 {
 		t.Errorf("%+v", work)
@@ -214,15 +192,11 @@ func TestResumeKeepsEndedAgentSilent(t *testing.T) {
   - expect: ["Mend more."]
     output: [{say: Done again.}]
 `)
-	if err := b.Resume(StoppedAgent{State: stopped(t, o.Record), Ended: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Resume(StoppedAgent{State: stopped(t, o.Record), Ended: true}))
 	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
 		t.Errorf("%+v", work)
 	}
-	if err := b.Tell("Mend more."); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Tell("Mend more."))
 	if work := ran(t, b); work.Summary != "Done again." || work.Spent.Turns != 2 {
 		t.Errorf("after more was wanted: %+v", work)
 	}
@@ -234,23 +208,16 @@ func TestResumeKeepsBriefing(t *testing.T) {
   - expect: ["Mend it.", "The run was stopped, and goes on now."]
     output: [{say: Done.}]
 `)
-	if err := a.Resume(StoppedAgent{State: new(ResumeState), Ended: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Resume(StoppedAgent{State: new(ResumeState), Ended: true}))
 	if work := ran(t, a); work.Summary != "Done." {
 		t.Errorf("%+v", work)
 	}
 }
 
 func TestOutputHidesSecrets(t *testing.T) {
-	schema, err := settings.ParseOutputSchema([]byte(`{"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(settings.ParseOutputSchema([]byte(`{"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}`)))(t)
 	o := site(t, &job.Job{}, nil)
-	if _, err := briefed(t, o, "  - output: [{say: '{\"n\": \""+secret+"\"}'}]\n").Output(t.Context(), schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(briefed(t, o, "  - output: [{say: '{\"n\": \""+secret+"\"}'}]\n").Output(t.Context(), schema))(t)
 	if raw, _ := o.Record.Read(OutputFile); string(raw) != `{"n":"[secret TOKEN]"}`+"\n" {
 		t.Errorf("it wrote %q", raw)
 	}
@@ -260,8 +227,6 @@ func TestOutputHidesSecrets(t *testing.T) {
 func session(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.yml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -19,10 +20,7 @@ func TestReadsGuidesOfBaseCommit(t *testing.T) {
 		"other/AGENTS.md": "Other.", "sub/deeper/AGENTS.md": "Beside.",
 	})
 	var warned warnings
-	guides, err := ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guides := must.Get(ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn))(t)
 	if diff := cmp.Diff([]briefing.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -35,10 +33,7 @@ func TestReadsGuidesOfBaseCommit(t *testing.T) {
 		"other":      nil,
 		".":          {"other/AGENTS.md", "sub/AGENTS.md", "sub/deep/AGENTS.md", "sub/deep/er/AGENTS.md", "sub/deeper/AGENTS.md"},
 	} {
-		further, err := FurtherGuides(t.Context(), o.Workspace.Checkout(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		further := must.Get(FurtherGuides(t.Context(), o.Workspace.Checkout(), dir))(t)
 		if diff := cmp.Diff(want, further); diff != "" {
 			t.Errorf("below %s (-want +got):\n%s", dir, diff)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -91,10 +92,7 @@ hooks:
 func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
 	t.Helper()
 	o := site(t, j, map[string]string{"a.txt": "old\n"})
-	all, err := hooks.Combine(nil, j.Hooks, func(string, int64) ([]byte, error) { return nil, os.ErrNotExist }, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(hooks.Combine(nil, j.Hooks, func(string, int64) ([]byte, error) { return nil, os.ErrNotExist }, ""))(t)
 	o.Began = time.Now()
 	base := t.TempDir()
 	o.Hooks = &hooks.Hooks{All: all, Record: o.Record, Facts: hooks.Facts{RunID: "run-1", WorkDir: o.Workspace.Root(), Path: "."}, Sandboxes: hooks.SandboxProvider{
@@ -109,7 +107,7 @@ func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
       - {call: put, arguments: {where: secret, text: "x"}}
   - output: [{say: Done.}]
 `))
-	_, err = o.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+	_, err := o.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		var d transcript.ToolFinished
 		if e.Type != transcript.TypeToolFinished {
 			return nil
@@ -124,14 +122,9 @@ func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Open(o.Record.Join("transcript.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.Open(o.Record.Join("transcript.jsonl")))(t)
 	defer log.Close()
 	var b strings.Builder
-	if err := report.Write(&b, log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Write(&b, log))
 	return outputs, b.String()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -31,9 +32,7 @@ func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p ResumeState
 			for _, e := range c.events {
-				if err := p.Apply(e); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Apply(e))
 			}
 			if p.sentOnce[nudgeHead] != c.want {
 				t.Errorf("told: %v", p.sentOnce)
@@ -41,10 +40,7 @@ func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 		})
 	}
 	for _, head := range []string{refusedHead, claimedHead, unprovenHead} {
-		text, err := json.Marshal(head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(head))(t)
 		var p ResumeState
 		if err := p.Apply(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.sentOnce[head] || p.sentOnce[nudgeHead] {
 			t.Errorf("%s: %v, %v", head, p.sentOnce, err)
@@ -64,9 +60,7 @@ func TestResumeKeepsQuestions(t *testing.T) {
 		call(`{"number":4,"tool":"request_user_input"}`),
 		call(`{"number":5,"tool":"request_user_input","detail":{"questions":[{"question":"When?","options":[{"label":"now"}]}]}}`),
 	} {
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Apply(e))
 	}
 	want := []question.Question{{Question: "Which?"}, {Question: "When?", Options: []question.Option{{Label: "now"}}}}
 	if diff := cmp.Diff(want, p.questions); diff != "" {
@@ -103,9 +97,7 @@ func TestAnswersInterruptedCall(t *testing.T) {
 func TestReportsChangesSinceStop(t *testing.T) {
 	quiet, running := &ResumeState{}, &ResumeState{}
 	request := `{"turn":1,"settings":{},"input":[{"type":"function_call_output","call_id":"c","output":"Process running with session ID 3"}]}`
-	if err := running.Apply(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, running.Apply(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}))
 	for _, test := range []struct {
 		name string
 		e    StoppedAgent

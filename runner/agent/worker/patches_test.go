@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -66,17 +67,11 @@ func TestRepeatsPatchesInFreshCheckout(t *testing.T) {
 		"changes/007.merge.diff": "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-five\n+six\n",
 		"changes/008.merge.diff": "diff --git a/made-by-a-command.txt b/made-by-a-command.txt\n--- a/made-by-a-command.txt\n+++ b/made-by-a-command.txt\n@@ -1 +1 @@\n-one\n+two\n",
 	} {
-		if err := o.Record.Write(name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Record.Write(name, []byte(text)))
 	}
 	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
-	if err := a.Resume(StoppedAgent{State: new(ResumeState)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.ApplyPatches(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Resume(StoppedAgent{State: new(ResumeState)}))
+	must.Do(t, a.ApplyPatches(t.Context()))
 	if raw, err := os.ReadFile(filepath.Join(o.Workspace.SandboxPath(), "a.txt")); string(raw) != "six\n" {
 		t.Errorf("a.txt is %q, %v", raw, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -103,9 +104,7 @@ func TestPostsQuestionsInOneComment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := test.board
-			if err := askedOn(t, &b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, askedOn(t, &b))
 			if diff := cmp.Diff(test.did, b.did); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -18,9 +19,7 @@ func TestResumeKeepsScriptState(t *testing.T) {
 		{Type: transcript.TypeToolFinished, Data: json.RawMessage(`{"number":1,"caller":1,"tool":"lookup","detail":{"stored":{"a":"of a tool of the job"}}}`)},
 		{Type: transcript.TypeToolStarted, Data: json.RawMessage(`{"number":3,"tool":"exec"}`)},
 	} {
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Apply(e))
 	}
 	if want := map[string]string{"a": "1", "b": "3"}; p.scriptState.cells != 2 || !maps.Equal(p.scriptState.stored, want) {
 		t.Errorf("left is %+v", p.scriptState)

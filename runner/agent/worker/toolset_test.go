@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -98,9 +99,7 @@ func TestDefinesOfferedAndAllowedTools(t *testing.T) {
 			raw := briefed(t, site(t, j, nil), "  - output: [{say: unused}]\n").conversation.Settings.Tools
 			got := make([]definition, len(raw))
 			for i := range raw {
-				if err := json.Unmarshal(raw[i], &got[i]); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(raw[i], &got[i]))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

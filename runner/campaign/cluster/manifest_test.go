@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -51,10 +52,7 @@ func newWave(t *testing.T, file string, targets int) Wave {
 
 func manifest(t *testing.T, w Wave) []byte {
 	t.Helper()
-	raw, err := Manifest(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(Manifest(w))(t)
 	return raw
 }
 
@@ -71,14 +69,9 @@ func documents(t *testing.T, raw []byte) (all []object) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, raw)
 		}
-		plain, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must.Get(json.Marshal(document))(t)
 		document = nil
-		if err := json.Unmarshal(plain, &document); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(plain, &document))
 		all = append(all, document)
 	}
 	return all
@@ -219,10 +212,7 @@ func TestYAMLPreservesFileText(t *testing.T) {
 		for range random.IntN(9) {
 			file.WriteRune(letters[random.IntN(len(letters))])
 		}
-		raw, err := yaml.Marshal(object{"data": object{"file": yamlText([]byte(file.String())), "next": "x"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(yaml.Marshal(object{"data": object{"file": yamlText([]byte(file.String())), "next": "x"}}))(t)
 		var got map[string]map[string]string
 		if err := yaml.Unmarshal(raw, &got); err != nil || got["data"]["file"] != file.String() || got["data"]["next"] != "x" {
 			t.Errorf("%q comes as %q, %v", file.String(), got, err)

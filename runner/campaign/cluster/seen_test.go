@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -20,10 +21,7 @@ func four(t *testing.T) []campaign.Claimed {
 // message is what the run of an index says when its container ends.
 func message(t *testing.T, h []campaign.Claimed, index int, outcome, reason string) string {
 	t.Helper()
-	raw, err := campaign.Report{Target: h[index].Target.Key, Template: h[index].Template, Attempt: 1, Outcome: outcome, Reason: reason}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(campaign.Report{Target: h[index].Target.Key, Template: h[index].Template, Attempt: 1, Outcome: outcome, Reason: reason}.Encode())(t)
 	return string(raw)
 }
 
@@ -31,22 +29,14 @@ func message(t *testing.T, h []campaign.Claimed, index int, outcome, reason stri
 // 2 an outage and a pod that runs, of 3 one that was killed, and things of others.
 func listing(t *testing.T, h []campaign.Claimed) map[string]any {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/kubectl.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/kubectl.json"))(t)
 	text := string(raw)
 	for index, end := range [][2]string{{"changed", "pull_request"}, {"verify_failed", "red"}, {"model_failed", "outage"}, {"changed", "pull_request"}} {
-		quoted, err := json.Marshal(message(t, h, index, end[0], end[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(message(t, h, index, end[0], end[1])))(t)
 		text = strings.ReplaceAll(text, fmt.Sprintf(`"MESSAGE-%d"`, index), string(quoted))
 	}
 	var all map[string]any
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &all))
 	return all
 }
 
@@ -67,10 +57,7 @@ func ended(pod any) map[string]any {
 // read says of each index how it ended: - where it goes on, ? where nobody knows.
 func read(t *testing.T, h []campaign.Claimed, all any) string {
 	t.Helper()
-	raw, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(all))(t)
 	s, err := Read(raw, h)
 	if err != nil {
 		return err.Error()
@@ -178,10 +165,7 @@ func indexes(all map[string]any, completed, failed string) {
 }
 
 func FuzzRead(f *testing.F) {
-	raw, err := os.ReadFile("testdata/kubectl.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/kubectl.json"))(f)
 	f.Add(raw)
 	f.Add([]byte(`{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"completedIndexes":"0-9223372036854775807","failedIndexes":"9223372036854775807-0"}}`))
 	f.Add([]byte(`{"kind":"List","items":[{"kind":"Job","metadata":{"name":"agent-ci-bump-3"},"status":{"conditions":[{"type":"Complete","status":"True"}]}},{"kind":"Pod"}]}`))

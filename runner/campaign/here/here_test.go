@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -37,17 +38,9 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 	t.Helper()
 	dir, ends := t.TempDir(), &strings.Builder{}
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte(hangs), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, err := spec.Load("bump.yml", []byte(campaignFile), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, err := campaign.Open(filepath.Join(dir, "ledger"), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(program, []byte(hangs), 0o700))
+	c := must.Get(spec.Load("bump.yml", []byte(campaignFile), nil))(t)
+	ledger := must.Get(campaign.Open(filepath.Join(dir, "ledger"), time.Now))(t)
 	t.Cleanup(func() { _ = ledger.Close() })
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "0123456789", Claim: campaign.Claim{USD: 2, Tokens: 5_000_000}}
 	for _, name := range names {
@@ -55,9 +48,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 		target.Key = campaign.KeyOf("bump", target)
 		plan.Targets = append(plan.Targets, target)
 	}
-	if err := ledger.Plan(plan); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ledger.Plan(plan))
 	return Options{
 		Ledger: ledger, Campaign: c, Plan: plan, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
 		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
@@ -67,9 +58,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 func TestHungProcessDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	o, ends := hanging(t, "hangs", "one", "two", "three")
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(t.Context(), o))
 	lines := strings.Split(strings.TrimSpace(ends.String()), "\n")
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "bump-hangs-") || strings.Count(ends.String(), " internal_error/no_result: ") != 4 {
 		t.Errorf("ended: %s", ends)
@@ -84,25 +73,15 @@ func TestHungProcessDelaysNoOther(t *testing.T) {
 func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	t.Parallel()
 	o, _ := hanging(t, "one")
-	claimed, err := o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	claimed := must.Get(o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets, ""))(t)
 	w := &work{Options: o, claimed: claimed[0], job: jobOf(o.Campaign, claimed[0].Target)}
-	log, err := w.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(w.lock(t.Context()))(t)
 	left := exec.Command("sleep", "1000")
 	left.Stdout = log
-	if err := errors.Join(left.Start(), log.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(left.Start(), log.Close()))
 	defer func() { _ = left.Process.Kill(); _ = left.Wait() }()
 	o.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(t.Context(), o))
 	r := o.Ledger.Of("bump").TargetState(claimed[0].Target.Key).Last
 	if r == nil || r.CostUSD != nil || !strings.Contains(r.Message, "does not end; kill it before you have the target run again, its log is "+log.Name()) {
 		t.Errorf("it ended in %+v", r)

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 )
@@ -27,14 +28,8 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	work := gittest.New(t)
 	work.Git("commit", "--quiet", "--allow-empty", "--message=begin")
 	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, err := campaign.Open(t.TempDir(), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(github.New(github.Options{APIURL: server.APIURL, Token: server.Token}))(t)
+	ledger := must.Get(campaign.Open(t.TempDir(), time.Now))(t)
 	defer ledger.Close()
 	c := &spec.Campaign{Name: "bump", Rollout: spec.Rollout{AtOnce: 9}}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "one"}
@@ -42,26 +37,16 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	for _, key := range keys {
 		plan.Targets = append(plan.Targets, campaign.Target{Key: key, Repository: "octo-org/widgets", Base: "main"})
 	}
-	if err := ledger.Plan(plan); err != nil {
-		t.Fatal(err)
-	}
-	claimed, err := ledger.Claim(c, plan, plan.Targets, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ledger.Plan(plan))
+	claimed := must.Get(ledger.Claim(c, plan, plan.Targets, ""))(t)
 	for i, key := range keys {
 		work.Git("commit", "--quiet", "--allow-empty", "--message="+key)
 		work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/"+key)
-		pull, err := client.Repository("octo-org/widgets").CreatePullRequest(t.Context(), forge.NewPullRequest{Title: key, Head: "agent-ci/" + key, Base: "main"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pull := must.Get(client.Repository("octo-org/widgets").CreatePullRequest(t.Context(), forge.NewPullRequest{Title: key, Head: "agent-ci/" + key, Base: "main"}))(t)
 		r := campaign.LostReport(claimed[i], context.Canceled)
 		r.Outcome, r.Commit, r.Branch = "changed", work.Git("rev-parse", "HEAD"), "agent-ci/"+key
 		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
-		if _, err := ledger.Settle(c, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(ledger.Settle(c, r))(t)
 	}
 	repository.SetPullRequest(2, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	repository.SetPullRequest(3, func(p *forgetest.PullRequest) { p.State = "closed" })
@@ -69,9 +54,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
 
 	before := len(server.Requests())
-	if _, err := pulls.Refresh(t.Context(), client, ledger, c, plan); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(pulls.Refresh(t.Context(), client, ledger, c, plan))(t)
 	if asked := len(server.Requests()) - before; asked != 1 {
 		t.Errorf("%d requests for the states, want 1", asked)
 	}

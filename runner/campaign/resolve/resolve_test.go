@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 )
@@ -26,19 +27,13 @@ func newForge(t *testing.T, repositories int) (*forgetest.Forge, *github.Client)
 	for i := range repositories {
 		server.AddTwin(first, "octo-org", fmt.Sprintf("r%05d", i))
 	}
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(github.New(github.Options{APIURL: server.APIURL, Token: server.Token}))(t)
 	return server, client
 }
 
 func load(t *testing.T, targets string) *spec.Campaign {
 	t.Helper()
-	c, err := spec.Load("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(spec.Load("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil))(t)
 	return c
 }
 
@@ -49,9 +44,7 @@ func TestTenThousandTargetsTakeFewRequests(t *testing.T) {
 	for i := range thousands {
 		fmt.Fprintf(&lines, "octo-org/r%05d\n", i)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "targets.txt"), []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "targets.txt"), []byte(lines.String()), 0o600))
 	keys := map[string]string{}
 	for _, from := range []string{"{file: targets.txt}", "{queries: [{organisation: octo-org}]}"} {
 		before := len(server.Requests())
@@ -82,10 +75,7 @@ func TestFindsOpenPullRequests(t *testing.T) {
 	tree := bare.Git("hash-object", "-t", "tree", "-w", os.DevNull)
 	base := bare.Git("commit-tree", tree, "-m", "begin")
 	bare.Git("update-ref", "refs/heads/main", base)
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(github.New(github.Options{APIURL: server.APIURL, Token: server.Token}))(t)
 	key := campaign.KeyOf("bump", campaign.Target{Repository: "octo-org/widgets"})
 	bare.Git("update-ref", "refs/heads/agent-ci/"+key, bare.Git("commit-tree", tree, "-p", base, "-m", "more"))
 	open(t, client, "agent-ci/"+key)
@@ -115,12 +105,8 @@ func TestRefusesTargetFileOutsideFolder(t *testing.T) {
 	_, client := newForge(t, 1)
 	folder := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "targets.txt")
-	if err := os.WriteFile(outside, []byte("octo-org/r00000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(folder, "targets.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(outside, []byte("octo-org/r00000\n"), 0o600))
+	must.Do(t, os.Symlink(outside, filepath.Join(folder, "targets.txt")))
 	if _, err := resolve.Targets(t.Context(), resolve.Options{Campaign: load(t, "{file: targets.txt}"), Folder: folder, Forge: client}); err == nil || !strings.Contains(err.Error(), "escapes") {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -16,21 +17,12 @@ import (
 // TestLedgerMatchesTestdata keeps a campaign in testdata that has all that is to be shown, with texts of
 // strangers in it.
 func TestLedgerMatchesTestdata(t *testing.T) {
-	raw, err := os.ReadFile("testdata/bump.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := spec.Load("bump.yml", raw, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/bump.yml"))(t)
+	c := must.Get(spec.Load("bump.yml", raw, nil))(t)
 	dir := t.TempDir()
 	record(t, dir, c)
 	for _, name := range []string{campaign.LedgerFile, filepath.Join("bump", campaign.PlanFile)} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		golden.Compare(t, filepath.Join("testdata", "ledger", name), got)
 	}
 }

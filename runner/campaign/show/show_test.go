@@ -16,6 +16,7 @@ import (
 	source "github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -59,9 +60,7 @@ func status(targets int) campaign.Status {
 func written(t testing.TB, write func(io.Writer, campaign.Status) error, s campaign.Status) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := write(&out, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&out, s))
 	return out.String()
 }
 
@@ -221,10 +220,7 @@ func TestMarkdownShowsProgress(t *testing.T) {
 
 func TestPageNeutralisesHostileTexts(t *testing.T) {
 	text := written(t, Page, status(120))
-	root, err := html.Parse(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(html.Parse(strings.NewReader(text)))(t)
 	elements := map[string]int{}
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {

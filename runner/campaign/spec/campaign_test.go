@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
@@ -209,18 +210,13 @@ func FuzzFill(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := c.Job.Fill(plain, map[string]any{"repository.name": "octo-org/a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(c.Job.Fill(plain, map[string]any{"repository.name": "octo-org/a"}))(t)
 		replaced := strings.NewReplacer("AAAA", a, "BBBB", b)
 		var is, should any
 		if err := yaml.Unmarshal(got, &is); err != nil {
 			t.Fatalf("%v\n%s", err, got)
 		}
-		if err := yaml.Unmarshal(want, &should); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal(want, &should))
 		if diff := cmp.Diff(eachString(should, replaced.Replace), is); diff != "" {
 			t.Errorf("the job of %q and %q (-want +got):\n%s\n%s", a, b, diff, got)
 		}
@@ -247,10 +243,7 @@ func eachString(v any, change func(string) string) any {
 // FuzzLoad: whatever a file holds, it is a campaign, or there are problems that stand in it.
 func FuzzLoad(f *testing.F) {
 	for _, path := range []string{"testdata/bad_campaign.yml", "../../task/job/testdata/bad.yml"} {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(path))(f)
 		f.Add(string(raw))
 	}
 	f.Add(filledText)

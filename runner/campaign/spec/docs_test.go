@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -40,10 +41,7 @@ func TestDocumentedKeysMatchFormat(t *testing.T) {
 		docFile:         {job.Format().Root, "../../../examples/jobs/*.yml"},
 		campaignDocFile: {Format().Root, "../../../examples/campaigns/*.yml"},
 	} {
-		document, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(os.ReadFile(file))(t)
 		before, rest, begun := strings.Cut(string(document), tablesBegin)
 		_, after, ended := strings.Cut(rest, tablesEnd)
 		if !begun || !ended {
@@ -68,10 +66,7 @@ func exampleValues(t *testing.T, of *config.Key, files string) map[string]string
 	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		visitKeys(t, of, texts[file], func(k *config.Key, node *yaml.Node) {
 			flow(node)
-			raw, err := yaml.Marshal(node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(yaml.Marshal(node))(t)
 			value := strings.TrimSpace(string(raw))
 			plain := k.HasDefault() && value == defaultText(k)
 			if had := values[k.Path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
@@ -235,14 +230,9 @@ var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (required|`([^`]*
 // that sets a key to the default that both name is the same job.
 func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 	for file, format := range map[string]*config.Format{docFile: job.Format(), campaignDocFile: Format()} {
-		document, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(os.ReadFile(file))(t)
 		var schema map[string]any
-		if err := json.Unmarshal(format.Schema(), &schema); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(format.Schema(), &schema))
 		if file == campaignDocFile {
 			delete(schema["properties"].(map[string]any)["job"].(map[string]any), "properties") // those of docs/reference/job.md
 		}
@@ -301,10 +291,7 @@ func setting(path, value string) string {
 // its default, which must make no difference.
 func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	t.Helper()
-	asYAML, err := json.Marshal(inSchema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asYAML := must.Get(json.Marshal(inSchema))(t)
 	want := mustLoadTemplate(t, setting(path, ""))
 	for from, value := range map[string]string{"schema": string(asYAML), "document": inDocument} {
 		if got := mustLoadTemplate(t, setting(path, value)); !reflect.DeepEqual(want, got) {

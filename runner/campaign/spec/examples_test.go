@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 
@@ -36,10 +37,7 @@ func yamlTexts(t testing.TB, patterns ...string) map[string]string {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 		}
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(os.ReadFile(file))(t)
 			if filepath.Ext(file) == ".yml" {
 				texts[file] = string(raw)
 			}
@@ -71,9 +69,7 @@ func visitKeys(t testing.TB, root *config.Key, text string, visit func(*config.K
 		}
 	}
 	var node yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(text), &node))
 	walk(root, node.Content[0])
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
@@ -28,10 +29,7 @@ type work struct {
 }
 
 func (w work) evidence(t *testing.T) Evidence {
-	diff, err := lines.Read(strings.NewReader(w.Patch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	diff := must.Get(lines.Read(strings.NewReader(w.Patch)))(t)
 	e := Evidence{Diff: patch(diff), Texts: texts(w.Calls, nil)}
 	for _, f := range diff.Files {
 		e.Paths = append(e.Paths, f.Path)
@@ -66,10 +64,7 @@ func texts(all []Text, failure error) iter.Seq2[Text, error] {
 
 func readWorks(t *testing.T) (works []work) {
 	for _, name := range []string{"testdata/summaries.yml", "testdata/languages.yml"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(t)
 		var some []work
 		if err := yaml.Unmarshal(data, &some); err != nil {
 			t.Fatalf("%s: %v", name, err)

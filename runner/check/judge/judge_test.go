@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -21,13 +22,9 @@ const token = "tops3cretvalue"
 func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Case {
 	t.Helper()
 	rec := record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
-	if err := rec.Write(record.PatchFile, []byte(patch)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Write(record.PatchFile, []byte(patch)))
 	return Case{Record: rec, Job: &j, Change: change, Blob: func(id string) (io.ReadCloser, int64, error) {
 		return nil, 0, fmt.Errorf("nobody wants %s", id)
 	}}
@@ -197,9 +194,7 @@ func TestBoundsWarnings(t *testing.T) {
 	j := job.Job{Policy: job.Policy{Protect: []string{"locked/**"}}}
 	j.Policy.Change.Protected = "warn"
 	c := caseOf(t, j, changed(paths...), "")
-	if err := c.Judge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Judge(t.Context()))
 	warned := c.Record.Warnings()
 	if len(warned) != 21 || !strings.HasPrefix(warned[20].Message, "3 more files") {
 		t.Errorf("%d warnings, the last %v", len(warned), warned[len(warned)-1])

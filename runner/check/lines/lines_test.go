@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRead(t *testing.T) {
@@ -40,10 +42,7 @@ GIT binary patch
 literal 3
 +x
 `
-	got, err := Read(strings.NewReader(strings.Replace(patch, "\n\n+---", "\n \n+---", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(strings.NewReader(strings.Replace(patch, "\n\n+---", "\n \n+---", 1))))(t)
 	want := &Diff{Files: []File{
 		{
 			Path:    "a.txt",
@@ -62,10 +61,7 @@ literal 3
 func TestReadIsBounded(t *testing.T) {
 	long := "+" + strings.Repeat("x", 3*maxLineBytes)
 	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n" + long + "\n" + strings.Repeat("+y\n", maxLines+5)
-	got, err := Read(strings.NewReader(patch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(strings.NewReader(patch)))(t)
 	if f := got.Files[0]; len(f.Added) != maxLines || len(f.Added[0].Text) != maxLineBytes || got.OmittedLines != 6 {
 		t.Errorf("%d lines, the first of %d bytes, %d left", len(f.Added), len(f.Added[0].Text), got.OmittedLines)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -17,10 +18,7 @@ type silencing struct {
 
 func readCases(t *testing.T) (all []silencing) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/cases.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/cases.txt"))(t)
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {

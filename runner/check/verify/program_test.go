@@ -5,22 +5,18 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // home is that of the user, whose build cache has Go's tool. TestMain sets another one.
 var home = os.Getenv("HOME")
 
 func TestReadsGoBuildID(t *testing.T) {
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), "go", "tool", "buildid", path)
 	cmd.Env = append(os.Environ(), "HOME="+home)
-	want, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(cmd.Output())(t)
 	got, err := programID()
 	if err != nil || got == "" || got != strings.TrimSpace(string(want)) {
 		t.Errorf("the build ID is %q, %v, want %q", got, err, want)

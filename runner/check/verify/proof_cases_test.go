@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -69,20 +70,11 @@ func TestClassifiesProofs(t *testing.T) {
 func judged(t *testing.T, j job.Job, until time.Time, base, change map[string]string) transcript.Verify {
 	t.Helper()
 	checks := checksOn(t, j, base)
-	baseline, err := checks.Baseline(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	baseline := must.Get(checks.Baseline(t.Context()))(t)
 	apply(t, checks.Workspace.SandboxPath(), change)
-	found, err := checks.Workspace.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(checks.Workspace.Changes(t.Context()))(t)
 	checks.ProofDeadline = until
-	table, err := checks.VerifyChange(t.Context(), 1, found, baseline.Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(checks.VerifyChange(t.Context(), 1, found, baseline.Rows))(t)
 	return table
 }
 
@@ -93,26 +85,20 @@ func apply(t *testing.T, root string, change map[string]string) {
 		if content != "-" {
 			continue
 		}
-		if err := os.Remove(filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(root, name)))
 	}
 	for name, content := range change {
 		path := filepath.Join(root, name)
 		if content == "-" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		target, isLink := strings.CutPrefix(content, "-> ")
 		if !isLink {
 			write(t, root, name, content)
 			continue
 		}
-		if err := os.Symlink(target, path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, path))
 	}
 }
 

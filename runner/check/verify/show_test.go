@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -42,9 +43,7 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 		ran := confine.ScriptResult{ExitCode: min(len(output), 1)}
 		if i == 0 {
 			row = checks.newRow(0)
@@ -150,24 +149,15 @@ func TestReadsCheckReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: c.run, JUnit: "r/*.xml"}}})
-			if err := os.Mkdir(filepath.Join(checks.Workspace.SandboxPath(), "r"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(filepath.Join(checks.Workspace.SandboxPath(), "r"), 0o755))
 			write(t, checks.Workspace.SandboxPath(), "r/old.xml", of("old"))
-			if err := errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.CopyUntracked(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.CopyUntracked(t.Context())))
 			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
 			script := checks.script(suite, 0, "outputs/verify.log")
-			ran, err := checks.check(t.Context(), suite, script, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ran := must.Get(checks.check(t.Context(), suite, script, 0))(t)
 			row := checks.newRow(0)
 			row.Before = ran.Color()
-			if err := checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, script.Log)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, script.Log)))
 			var failing []string
 			for _, test := range row.Failing {
 				failing = append(failing, test.Name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -30,19 +31,10 @@ func TestDistinguishesReasonsOfRedRuns(t *testing.T) {
 		Run: "grep -q nobody greet || if test -e " + seen + "; then " + goFails("TestBroken", "TestBoth") + "; else touch " + seen + "; " + goFails("TestFlaky", "TestBoth") + "; fi",
 	}}}
 	checks := checksOn(t, j, map[string]string{"greet": "nobody\n"})
-	baseline, err := checks.Baseline(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	baseline := must.Get(checks.Baseline(t.Context()))(t)
 	apply(t, checks.Workspace.SandboxPath(), map[string]string{"greet": "world\n"})
-	change, err := checks.Workspace.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := checks.VerifyChange(t.Context(), 1, change, baseline.Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	change := must.Get(checks.Workspace.Changes(t.Context()))(t)
+	table := must.Get(checks.VerifyChange(t.Context(), 1, change, baseline.Rows))(t)
 	var failing []string
 	for _, test := range table.Rows[0].Failing {
 		failing = append(failing, strings.TrimSpace(test.Name+" "+test.DescribeRuns()))

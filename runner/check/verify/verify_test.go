@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
@@ -40,18 +41,11 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 	repo.Write(".gitignore", "*.log\n")
 	repo.Commit("base")
 	rec := record.New("r", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
-	w, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { _ = w.Close() })
-	if err := w.StartOn(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.StartOn(t.Context(), ""))
 	j.Policy.Sandbox, j.Policy.Network, j.Repository.Path = string(grants.DangerFullAccess), job.Network{Mode: "full"}, "."
 	for i := range j.Setup {
 		j.Setup[i].Timeout = job.Duration(time.Hour)
@@ -64,12 +58,8 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 	boxes := &confine.Sandboxes{
 		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), Checkout: confine.Checkout{NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects},
 	}
-	if err := boxes.FindWorkTree(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.UseTree(t.Context(), boxes.WorkTree()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, boxes.FindWorkTree(t.Context()))
+	must.Do(t, w.UseTree(t.Context(), boxes.WorkTree()))
 	commit := func(gitops.Base, time.Time) (gitops.CommitOptions, error) {
 		return gitops.CommitOptions{Message: "change"}, nil
 	}
@@ -78,9 +68,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 
 func write(t *testing.T, dir, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 }
 
 // reason is that of a stop; other errors are given as they are.
@@ -110,10 +98,7 @@ func TestSetup(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			var ran []string
-			view, err := checks.Record.View()
-			if err != nil {
-				t.Fatal(err)
-			}
+			view := must.Get(checks.Record.View())(t)
 			for _, step := range view.Setup {
 				ran = append(ran, step.Name)
 			}
@@ -144,16 +129,10 @@ func TestRunsBaseline(t *testing.T) {
 func worked(t *testing.T, all ...job.VerifyCheck) (Checks, transcript.Verify, *gitops.ChangeSet) {
 	t.Helper()
 	checks := checksOf(t, job.Job{Verify: all})
-	table, err := checks.Baseline(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(checks.Baseline(t.Context()))(t)
 	write(t, checks.Workspace.SandboxPath(), "tracked", "base\nchange\n")
 	write(t, checks.Workspace.SandboxPath(), "ignored.log", "")
-	change, err := checks.Workspace.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	change := must.Get(checks.Workspace.Changes(t.Context()))(t)
 	return checks, table, change
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // treeOf is a tree of the files of an archive; a link's content is its target.
@@ -44,10 +46,7 @@ func TestWalk(t *testing.T) {
 	}
 	for _, name := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := must.Get(txtar.ParseFile(name))(t)
 			var want []string
 			c := Change{Branch: "agent-ci/task-1", BaseBranch: "main"}
 			for line := range strings.Lines(string(archive.Comment)) {
@@ -68,10 +67,7 @@ func TestWalk(t *testing.T) {
 				}
 			}
 			c.Base, c.Now = treeOf(base, links), treeOf(now, links)
-			found, err := Find(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(Find(c))(t)
 			var got []string
 			for _, s := range found {
 				parts := []string{path.Base(s.Workflow)}
@@ -134,9 +130,7 @@ func TestFollowsHugeMakefilesOnce(t *testing.T) {
 			before := new(runtime.MemStats)
 			runtime.ReadMemStats(before)
 			files := map[string]string{".github/workflows/ci.yml": workflow, "Makefile": makefile + "\nlast:\n"}
-			if _, err := Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Now: treeOf(files, nil)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Now: treeOf(files, nil)}))(t)
 			after := new(runtime.MemStats)
 			runtime.ReadMemStats(after)
 			if took := after.TotalAlloc - before.TotalAlloc; took > 2000*uint64(len(makefile)) {

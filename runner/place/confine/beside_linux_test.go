@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -16,23 +17,15 @@ import (
 func (f forks) withBase(t *testing.T) forks {
 	t.Helper()
 	dir := f.Record.Join("state/base")
-	base, err := f.checkout.SetBase(gitops.BaseSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree, Base: base}}); err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(f.checkout.SetBase(gitops.BaseSpec{}))(t)
+	must.Do(t, f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree, Base: base}}))
 	f.BaseTree = func(context.Context) (string, error) { return dir, nil }
 	return f
 }
 
 func (f forks) beside(t *testing.T, box *sandbox.Sandbox, b Sidecar) *sandbox.Sandbox {
 	t.Helper()
-	opened, err := f.OpenSidecar(t.Context(), box, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(f.OpenSidecar(t.Context(), box, b))(t)
 	t.Cleanup(func() { opened.Close() })
 	return opened
 }
@@ -42,9 +35,7 @@ func TestSidecarSeesPermittedWorkspace(t *testing.T) {
 	f.Job.MCPServers = map[string]job.MCPServer{
 		"reads": {Command: "x", Workspace: SidecarRead}, "writes": {Command: "x", Workspace: SidecarWrite},
 	}
-	if err := f.parent.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.parent.Close())
 	agent := f.open(t, AgentPlace())
 	f.run(t, agent, "echo agent >dir/file")
 	base := f.Record.Join("state/base")
@@ -73,18 +64,14 @@ func TestSidecarSeesPermittedWorkspace(t *testing.T) {
 
 func TestSidecarSeesSetupFiles(t *testing.T) {
 	f := forking(t).withBase(t)
-	if err := f.parent.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.parent.Close())
 	home := f.Environ.Home()
 	if home == "" {
 		t.Skip("there is no home folder")
 	}
 	setup := f.open(t, Place{Scratch: SetupScratch})
 	f.run(t, setup, "mkdir -p ~/.agent-ci-installed && echo here >~/.agent-ci-installed/program")
-	if err := setup.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, setup.Close())
 	agent := f.open(t, AgentPlace())
 	for _, name := range []string{"mcp-one", "mcp-two"} {
 		box := f.beside(t, agent, Sidecar{Name: name, BaseTree: true})
@@ -105,9 +92,7 @@ func TestSidecarSeesSetupFiles(t *testing.T) {
 func TestLendsWorkspacePerServerStart(t *testing.T) {
 	f := forking(t)
 	f.Job.MCPServers = map[string]job.MCPServer{"reads": {Command: "x", Workspace: SidecarRead}}
-	if err := f.parent.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.parent.Close())
 	agent, reads := f.open(t, AgentPlace()), Sidecar{Name: "mcp-reads", Workspace: SidecarRead}
 	for i := range 6 {
 		box := f.beside(t, agent, reads)

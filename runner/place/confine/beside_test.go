@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // shared has a folder that commands may write beside the checkout, a folder with a link to it,
@@ -17,18 +19,13 @@ func shared(t *testing.T) (s *Sandboxes, named *strings.Replacer) {
 	s = ready(t)
 	folders := make(map[string]string)
 	for _, name := range []string{"ROOT", "SHARED", "LINKED", "OWN"} {
-		dir, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 		folders[name] = dir
 	}
 	for from, to := range map[string]string{"LINKED/shared": "SHARED", "LINKED/program": "SHARED/program", "SHARED/out": "OWN"} {
 		folder, name, _ := strings.Cut(from, "/")
 		top, rest, _ := strings.Cut(to, "/")
-		if err := os.Symlink(filepath.Join(folders[top], rest), filepath.Join(folders[folder], name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(filepath.Join(folders[top], rest), filepath.Join(folders[folder], name)))
 	}
 	s.Root, s.Job.Policy.Writable = folders["ROOT"], []string{folders["SHARED"]}
 	var pairs []string

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -75,9 +76,7 @@ func TestInterruptedScriptHasNoResult(t *testing.T) {
 func TestRemovesPlaceWithTree(t *testing.T) {
 	s := confined(t)
 	tree := Place{Scratch: "verify-0", Root: s.Record.Join("state", "verify-0")}
-	if err := os.MkdirAll(tree.Root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(tree.Root, 0o700))
 	ran, err := s.RunScript(t.Context(), Script{
 		Run: `mkdir locked && touch locked/x here "$HOME/cache" && chmod 0 locked && test "$ROOT" = "$PWD"`, Dir: tree.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: tree,
 	})
@@ -101,10 +100,7 @@ func TestRemovesPlaceWithTree(t *testing.T) {
 func TestFirstSandboxSetsLevel(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
-	box, err := s.Open(t.Context(), AgentPlace())
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := must.Get(s.Open(t.Context(), AgentPlace()))(t)
 	defer box.Close()
 	if got := s.Confinement().Level; got != string(sandbox.LevelNone) {
 		t.Errorf("reached %s", got)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -44,13 +45,9 @@ func TestReplacesCheckoutPathsInEnvironment(t *testing.T) {
 func TestEnvironmentNamesTree(t *testing.T) {
 	s, tree, links := ready(t), t.TempDir(), t.TempDir()
 	alias, detour := filepath.Join(links, "alias"), filepath.Join(links, "bin")
-	if err := os.Mkdir(filepath.Join(s.Root, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(s.Root, "bin"), 0o755))
 	for link, target := range map[string]string{alias: s.Root, detour: filepath.Join(s.Root, "bin")} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, link))
 	}
 	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
 	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
@@ -86,9 +83,7 @@ func TestLinksAgentPrograms(t *testing.T) {
 		}
 	}
 	s.Record.Remove(record.StateFolder)
-	if err := os.WriteFile(s.Record.Join(record.StateFolder), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(s.Record.Join(record.StateFolder), nil, 0o600))
 	s.LinkProgram("some_tool")
 	if warned := s.Record.Warnings(); len(warned) != 1 || warned[0].Code != "no_some_tool" {
 		t.Errorf("warnings %v", warned)
@@ -100,13 +95,8 @@ func waiting(t *testing.T, env ...string) (*exec.Cmd, func() error) {
 	t.Helper()
 	cmd := exec.Command("/bin/cat")
 	cmd.Env = env
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	input := must.Get(cmd.StdinPipe())(t)
+	must.Do(t, cmd.Start())
 	return cmd, input.Close
 }
 
@@ -114,10 +104,7 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")
 	}
-	dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(record.NewDirectory(filepath.Join(t.TempDir(), "run")))(t)
 	defer dir.Close()
 	programs := dir.Join(ProgramsFolder)
 	left, _ := waiting(t, "A=b", "PATH=/bin:"+programs)
@@ -129,20 +116,11 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	if status, is := left.ProcessState.Sys().(syscall.WaitStatus); !is || status.Signal() != syscall.SIGKILL {
 		t.Errorf("what was left ended as %v", left.ProcessState)
 	}
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
-	stat, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, end())
+	stat := must.Get(os.ReadFile("/proc/self/stat"))(t)
 	self := fmt.Sprintln(os.Getpid(), strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))[20]) // who has the overlay, and lives
-	if _, err := dir.MakeFolder(ScratchFolder + "/agent/" + overlayFolder); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Write(ScratchFolder+"/agent/"+overlayFolder+"/holder", []byte(self)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(dir.MakeFolder(ScratchFolder + "/agent/" + overlayFolder))(t)
+	must.Do(t, dir.Write(ScratchFolder+"/agent/"+overlayFolder+"/holder", []byte(self)))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := KillLeftovers(ended, dir); !errors.Is(err, context.Canceled) {

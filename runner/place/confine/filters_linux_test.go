@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Places for two filters are open at once while a checkout is put on its base.
@@ -16,10 +17,7 @@ func TestEarlyFiltersUseSeparateSandboxes(t *testing.T) {
 	open := EarlyFilters(f.Record, f.Environ)
 	var places []gitops.FilterSandbox
 	for _, name := range []string{"one", "two"} {
-		place, err := open(t.Context(), gitops.Filter{Name: name, Root: f.Root})
-		if err != nil {
-			t.Fatal(err)
-		}
+		place := must.Get(open(t.Context(), gitops.Filter{Name: name, Root: f.Root}))(t)
 		defer func() {
 			if err := place.Close(); err != nil {
 				t.Error(err)
@@ -38,9 +36,7 @@ func TestEarlyFiltersUseSeparateSandboxes(t *testing.T) {
 // What a filter may read of the checkout, the agent may have replaced by a link.
 func TestFiltersFollowNoLinks(t *testing.T) {
 	f := forking(t)
-	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(f.Root, "key")), os.Symlink("dir", filepath.Join(f.Root, "keys"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Symlink("/etc/passwd", filepath.Join(f.Root, "key")), os.Symlink("dir", filepath.Join(f.Root, "keys"))))
 	for read, refused := range map[string]bool{"key": true, "keys/file": true, "dir/file": false, "none": false, ".git": false} {
 		place, err := f.OpenFilter(t.Context(), gitops.Filter{Name: "nb", Root: f.Root, Reads: []string{read}})
 		if errors.As(err, new(*gitops.FilterError)) != refused || err != nil && !refused {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
@@ -60,19 +61,14 @@ func forking(t *testing.T) forks {
 	f.in(t, setup, Place{Scratch: SetupScratch}, func(c *gitops.Checkout) {
 		f.snapshot, err = c.WithLayer(t.Context(), f.snapshot)
 	})
-	if err := errors.Join(err, setup.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, setup.Close()))
 	f.parent = f.open(t, AgentPlace())
 	return f
 }
 
 func (f forks) open(t *testing.T, p Place) *sandbox.Sandbox {
 	t.Helper()
-	box, err := f.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := must.Get(f.Open(t.Context(), p))(t)
 	t.Cleanup(func() { box.Close() })
 	return box
 }
@@ -91,10 +87,7 @@ func (f forks) run(t *testing.T, box *sandbox.Sandbox, text string) string {
 // in does something with the checkout as a sandbox has it.
 func (f forks) in(t *testing.T, box *sandbox.Sandbox, p Place, do func(*gitops.Checkout)) {
 	t.Helper()
-	layer, err := f.LayerOf(box, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layer := must.Get(f.LayerOf(box, p))(t)
 	defer layer.Tree.Close()
 	defer layer.Upper.Close()
 	do(f.checkout.InLayer(layer))
@@ -104,10 +97,7 @@ func (f forks) in(t *testing.T, box *sandbox.Sandbox, p Place, do func(*gitops.C
 func (f forks) tree(t *testing.T, box *sandbox.Sandbox, p Place) (tree gitops.Tree) {
 	t.Helper()
 	f.in(t, box, p, func(c *gitops.Checkout) {
-		cs, err := c.Changes(t.Context(), f.snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cs := must.Get(c.Changes(t.Context(), f.snapshot))(t)
 		tree = cs.Tree
 	})
 	return tree
@@ -116,10 +106,7 @@ func (f forks) tree(t *testing.T, box *sandbox.Sandbox, p Place) (tree gitops.Tr
 // fork forks the agent's workspace, and gives the tree that the fork begins with.
 func (f forks) fork(t *testing.T, name string) (fork *sandbox.Sandbox, p Place, base gitops.Tree) {
 	t.Helper()
-	p, err := f.Fork(t.Context(), f.parent, AgentPlace(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(f.Fork(t.Context(), f.parent, AgentPlace(), name))(t)
 	fork = f.open(t, p)
 	return fork, p, f.tree(t, fork, p)
 }
@@ -150,10 +137,7 @@ func TestMergesForkIntoParent(t *testing.T) {
 	}
 	f.run(t, f.parent, `sed -i s/^1$/parent/ text; echo parent >parent`)
 	f.run(t, fork, `sed -i s/^10$/fork/ text; rm new; echo fork >dir/forked; chmod +x dir/file; echo ignored >fork.log`)
-	merged, err := f.takeOver(t, base, f.tree(t, fork, place))
-	if err != nil {
-		t.Fatal(err)
-	}
+	merged := must.Get(f.takeOver(t, base, f.tree(t, fork, place)))(t)
 	var took []string
 	for _, file := range merged.Files {
 		took = append(took, string(file.Status)+" "+file.Path)
@@ -196,14 +180,9 @@ func TestRemovesFork(t *testing.T) {
 	}
 	fork, place, base := f.fork(t, "fork-1")
 	f.run(t, fork, `echo fork >text; echo x >$TMPDIR/file`)
-	again, err := f.Fork(t.Context(), fork, place, "fork-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(f.Fork(t.Context(), fork, place, "fork-2"))(t)
 	f.run(t, fork, `mkdir -p sealed/in; chmod 0 sealed`)
-	if err := errors.Join(fork.Close(), f.Remove(place)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(fork.Close(), f.Remove(place)))
 	if _, err := os.Lstat(f.scratch(place)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something of it is left: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -28,16 +29,11 @@ import (
 func ready(t *testing.T) *Sandboxes {
 	t.Helper()
 	rec := record.New("", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	s := &Sandboxes{Control: egress.Control{Record: rec}}
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(s.Record.Path()) }) // overlays leave folders that nobody may enter
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	s.Root, s.Job = root, &job.Job{}
 	s.Job.Policy.Sandbox, s.Job.Policy.Network = string(grants.WorkspaceWrite), job.Network{Mode: "loopback"}
 	s.Environ = settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
@@ -72,9 +68,7 @@ func TestOptionsFollowPlace(t *testing.T) {
 	list := job.Network{Mode: "hosts", Allow: []job.AllowedHost{{Host: "example.com"}}}
 	elsewhere, kept := t.TempDir(), s.Record.Join("state", "verify-0")
 	setup := s.scratch(Place{Scratch: SetupScratch})
-	if err := os.MkdirAll(setup, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(setup, 0o700))
 	type facts struct {
 		Mode                   grants.Mode
 		Workspace, Twin, Below string
@@ -154,10 +148,7 @@ func TestDescribesFilesAndNetwork(t *testing.T) {
 
 func TestJudgesAndCountsCommands(t *testing.T) {
 	s := ready(t)
-	set, err := rules.Load(rules.File{Name: "t.rules", Data: []byte(`prefix_rule(pattern = ["rm"], decision = "forbidden")`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(rules.Load(rules.File{Name: "t.rules", Data: []byte(`prefix_rule(pattern = ["rm"], decision = "forbidden")`)}))(t)
 	s.Rules, s.confinement = set, record.Confinement{Level: string(sandbox.LevelFull)}
 	judge := s.Judge()
 	if d := judge(policy.Request{Argv: []string{"ls"}, Dir: s.Root}); d.Action == policy.Refuse || s.DeniedCount() != 0 {
@@ -175,9 +166,7 @@ func TestHidesDeniedFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"key", "later"}
 	write := func(name string) {
-		if err := os.WriteFile(filepath.Join(s.Root, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(s.Root, name), nil, 0o600))
 	}
 	var handed []string
 	s.Checkout.ExcludeSecrets = func(found *grants.Secrets) (*grants.Secrets, error) {
@@ -185,13 +174,9 @@ func TestHidesDeniedFiles(t *testing.T) {
 		return found, nil
 	}
 	write("key")
-	if err := s.Hide(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Hide(t.Context()))
 	write("later")
-	if err := s.HideMore(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.HideMore(t.Context()))
 	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(AgentPlace()).Secrets != s.hidden {
 		t.Errorf("handed on: %q", handed)
 	}

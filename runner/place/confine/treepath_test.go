@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -23,15 +24,9 @@ func inTrees(t *testing.T, root, runs string) *Sandboxes {
 // makes has the tree of a run, with a file of it.
 func makes(t *testing.T, s *Sandboxes, file string) {
 	t.Helper()
-	if err := os.MkdirAll(s.treeFolder(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.treeFolder(), file), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Record.RecordMadeTree(s.treeFolder(), s.treeFolder()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(s.treeFolder(), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(s.treeFolder(), file), nil, 0o600))
+	must.Do(t, s.Record.RecordMadeTree(s.treeFolder(), s.treeFolder()))
 }
 
 func filesOf(t *testing.T, s *Sandboxes) (names []string) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -16,10 +17,7 @@ func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...stri
 	t.Helper()
 	p := commandSecret{Secret: secret, placeholder: placeholder}
 	for _, text := range hosts {
-		scope, err := credential.ParseScope(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scope := must.Get(credential.ParseScope(text))(t)
 		p.scopes = append(p.scopes, scope)
 	}
 	return p
@@ -47,13 +45,9 @@ func TestWritesClientFiles(t *testing.T) {
 // The run directory may be anywhere.
 func TestJavaFindsTrustStoreInAnyFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), `of "my" own, it's`)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
 	k := ClientConfig{Folder: folder, files: map[string][]byte{}, Overrides: map[string][]byte{}}
-	if err := k.trustJava(nil, "-Dkept=1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.trustJava(nil, "-Dkept=1"))
 	options := variable(k.Env, "JAVA_TOOL_OPTIONS")
 	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
 		t.Errorf("a JVM gets %s, want %s…", options, want)
@@ -62,9 +56,7 @@ func TestJavaFindsTrustStoreInAnyFolder(t *testing.T) {
 	if err != nil {
 		t.Skip("java is not on this machine")
 	}
-	if err := os.WriteFile(filepath.Join(folder, "authorities.p12"), k.files["authorities.p12"], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "authorities.p12"), k.files["authorities.p12"], 0o600))
 	cmd := exec.CommandContext(t.Context(), java, "-XshowSettings:properties", "-version")
 	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS="+options)
 	said, err := cmd.CombinedOutput()

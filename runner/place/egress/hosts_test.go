@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -26,9 +27,7 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
 			s, log := recording(t)
 			for i := range maxRecordedHosts {
-				if err := s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)))
 			}
 			beyond := s.noteHost(Agent, asked("beyond.example.com", allowed))
 			if errors.Is(beyond, errTooManyHosts) != allowed {
@@ -56,19 +55,15 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 	s, log := recording(t)
 	misused := func(target, request string) {
 		t.Helper()
-		if err := s.noteHost(Agent, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
+		must.Do(t, s.noteHost(Agent, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
 			Rule: credential.Rule("TOKEN"), Reason: "TOKEN is for npm.example.org/team alone.", Request: request,
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 	}
 	for i := range maxRecordedHosts + 1 {
 		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
 	}
 	for i := range maxRecordedHosts + 1 {
-		if err := s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), false)))
 	}
 	misused("evil.example.org:443", "PUT /")
 	all := log()
@@ -89,9 +84,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 func TestReportsRefusalsOnce(t *testing.T) {
 	s, _ := recording(t)
 	take := func(by, host string, allowed bool) {
-		if err := s.noteHost(by, asked(host, allowed)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.noteHost(by, asked(host, allowed)))
 	}
 	take("setup", "setup.example.com", false)
 	take(Agent, "open.example.com", true)
@@ -117,9 +110,7 @@ func TestReportsRefusalsOnce(t *testing.T) {
 
 func TestRedactsSecretsInHosts(t *testing.T) {
 	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
-	if err := s.noteHost(Agent, asked("tops3cretvalue.example.com", false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.noteHost(Agent, asked("tops3cretvalue.example.com", false)))
 	words := s.RefusedHosts()
 	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
 		t.Errorf("kept %s", all)
@@ -130,9 +121,7 @@ func TestRedactsSecretsInHosts(t *testing.T) {
 func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcript.HostRequest) {
 	t.Helper()
 	rec := record.New("", known)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	return &Control{Record: rec}, func() []transcript.HostRequest {
 		var all []transcript.HostRequest

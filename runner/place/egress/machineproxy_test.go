@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -21,10 +22,7 @@ func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 		"HTTPS_PROXY=http://me:p%40ss@secure.example:8080", "https_proxy=http://other.example", "http_proxy=plain.example:3128",
 		"NO_PROXY=direct.example, .corp.example,10.0.0.0/8,port.example:8443",
 	}}
-	via, err := s.proxyChooser(inheriting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	via := must.Get(s.proxyChooser(inheriting))(t)
 	for _, test := range []struct{ protocol, target, want string }{
 		{reach.HTTPS, "a.example:443", "http://me:p%40ss@secure.example:8080"},
 		{reach.HTTPS, "a.example:8443", "http://me:p%40ss@secure.example:8080"},
@@ -39,10 +37,7 @@ func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 		{reach.HTTPS, "port.example:8443", ""},
 		{reach.HTTPS, "port.example:443", "http://me:p%40ss@secure.example:8080"},
 	} {
-		target, err := reach.ParseTarget(test.protocol, test.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 		got := ""
 		if proxy := via(target); proxy != nil {
 			got = proxy.String()
@@ -104,9 +99,7 @@ func TestWarnsOfMissingProxy(t *testing.T) {
 		t.Errorf("where no list wants a proxy: %v, warnings %v", err, s.Record.Warnings())
 	}
 	s.Job.Policy.Network = inheriting
-	if err := s.SettleProxy(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.SettleProxy())
 	if w := s.Record.Warnings(); len(w) != 1 || w[0].Code != "no_proxy" || !strings.Contains(w[0].Message, "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set") {
 		t.Errorf("warnings %v", w)
 	}
@@ -121,15 +114,11 @@ func TestRecordsRequestsThroughMachineProxy(t *testing.T) {
 	by := asked("a.example", true)
 	by.Via = "proxy.example:3128"
 	for range 2 {
-		if err := s.noteHost(Agent, by); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.noteHost(Agent, by))
 	}
 	for _, address := range []string{"93.184.216.34:443", "[2606:2800::1]:443"} {
 		by.Target = address
-		if err := s.noteHost(Agent, by); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.noteHost(Agent, by))
 	}
 	got := log()
 	if len(got) != 3 || got[0].Via != "proxy.example:3128" || !strings.HasSuffix(got[0].Reason, "so that its address was not checked.") {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -32,9 +33,7 @@ func equipped(t *testing.T, policy string, environ ...string) *Control {
 	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetUpSecrets(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.SetUpSecrets())
 	return s
 }
 
@@ -88,18 +87,14 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 func TestPlaceholdersLastForRun(t *testing.T) {
 	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
 	first := s.setup.credentials
-	if err := s.SetUpSecrets(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.SetUpSecrets())
 	for i, c := range s.setup.credentials {
 		if c.Placeholder != first[i].Placeholder || len(c.Placeholder) != len(c.Value) || c.Placeholder == c.Value {
 			t.Errorf("%s was %q and is %q", c.Name, first[i].Placeholder, c.Placeholder)
 		}
 	}
 	s.Credentials[0].Value += "longer"
-	if err := s.SetUpSecrets(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.SetUpSecrets())
 	if got := s.setup.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
 		t.Errorf("of another value the placeholder is %q", got[0].Placeholder)
 	}
@@ -119,22 +114,14 @@ func TestPlaceholdersLastForRun(t *testing.T) {
 
 // What the machine trusts by a variable commands trust too, but for what is no bundle.
 func TestAddsTrustToExistingBundles(t *testing.T) {
-	corporate, err := authority.New([]string{"corp.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	corporate := must.Get(authority.New([]string{"corp.example.com"}))(t)
 	file := filepath.Join(t.TempDir(), "corporate.pem")
-	if err := os.WriteFile(file, corporate.Certificate(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, corporate.Certificate(), 0o600))
 	s := equipped(t, twoSecrets+", env: {set: {JAVA_TOOL_OPTIONS: -Dkept=1}}", "TOKEN=v4lue-of-the-token-1", "REQUESTS_CA_BUNDLE="+file, "GIT_SSL_CAINFO=/none", "NODE_EXTRA_CA_CERTS="+file)
 	variables := s.ClientConfigOf(agentCommands).Env
 	own := string(s.setup.authority.Certificate())
 	for _, v := range trustVariables {
-		raw, err := os.ReadFile(variable(variables, v.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(variable(variables, v.name)))(t)
 		if !strings.Contains(string(raw), own) {
 			t.Errorf("%s leads to nothing of the run's authority", v.name)
 		}
@@ -178,9 +165,7 @@ func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	s.EarlierUses = []transcript.Secret{{Name: "B", UseCounts: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{Sandbox: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
 	use := func(by, name, host string) {
 		t.Helper()
-		if err := s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}))
 	}
 	for range 11 {
 		use("agent", "A", "a.example.com")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -34,9 +35,7 @@ type machine struct {
 func newMachine(t *testing.T, files map[string]string) machine {
 	t.Helper()
 	repo := gittest.Repo{T: t, Dir: filepath.Join(realTemp(t), "work")}
-	if err := os.Mkdir(repo.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(repo.Dir, 0o755))
 	for name, content := range files {
 		repo.Write(name, content)
 	}
@@ -53,10 +52,7 @@ func newMachine(t *testing.T, files map[string]string) machine {
 // realTemp is a folder without links on its way.
 func realTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 
@@ -134,9 +130,7 @@ func TestReadsSandboxConfiguration(t *testing.T) {
 func TestPreparesFolderWithAndWithoutCheckout(t *testing.T) {
 	m := newMachine(t, map[string]string{"sub/file": ""})
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(m.Dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(m.Dir, link))
 	unborn := newMachine(t, nil)
 	unborn.Git("init", "--quiet")
 	plain := newMachine(t, nil)
@@ -152,10 +146,7 @@ func TestPreparesFolderWithAndWithoutCheckout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.Dir = c.from
-			p, err := Prepare(t.Context(), c.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Prepare(t.Context(), c.options))(t)
 			real, err := filepath.EvalSymlinks(c.from)
 			if err != nil || p.Dir != real || p.Workspace.Root() != c.root {
 				t.Errorf("it is %s in %s, %v", p.Dir, p.Workspace.Root(), err)
@@ -189,10 +180,7 @@ func TestPreparesNothingAfterCancel(t *testing.T) {
 func unconfined(t *testing.T, m machine) *Session {
 	t.Helper()
 	m.options.Mode = "danger-full-access"
-	s, err := Open(t.Context(), m.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(t.Context(), m.options))(t)
 	return s
 }
 
@@ -233,10 +221,7 @@ func TestConfinesCommandsLikeAgents(t *testing.T) {
 func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 	m := newMachine(t, nil)
 	first, second := unconfined(t, m), unconfined(t, m)
-	started, err := first.Start(sandbox.Command{Argv: []string{"sleep", "1000"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	started := must.Get(first.Start(sandbox.Command{Argv: []string{"sleep", "1000"}}))(t)
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
@@ -273,13 +258,8 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 func TestRemovesFilesOfKilledCommands(t *testing.T) {
 	m := newMachine(t, nil)
 	old := filepath.Join(m.state, "agent-ci", "runs", record.CommandFolderPrefix+"20200101T000000Z-00000000")
-	if err := os.MkdirAll(filepath.Join(old, "state"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	p, err := Prepare(t.Context(), m.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(old, "state"), 0o700))
+	p := must.Get(Prepare(t.Context(), m.options))(t)
 	if err := os.RemoveAll(p.Record.Path()); err != nil { // by somebody who cleans up
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -34,14 +35,14 @@ func TestSavesTakenChange(t *testing.T) {
 	if diff := cmp.Diff([]string{"M README", "D gone"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	patch := string(must(w.rec.Read(record.PatchFile))(t))
+	patch := string(must.Get(w.rec.Read(record.PatchFile))(t))
 	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.saved {
 		t.Errorf("kept %v:\n%s", w.saved, patch)
 	}
-	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
+	if view := must.Get(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
 		t.Errorf("the transcript tells of %+v", view.Change)
 	}
-	if err := must(w.OpenWorkDir(tree.Dir, "."))(t).Close(); err != nil || w.saved {
+	if err := must.Get(w.OpenWorkDir(tree.Dir, "."))(t).Close(); err != nil || w.saved {
 		t.Errorf("the work counts as kept while the agent goes on: %v", err)
 	}
 }
@@ -81,12 +82,12 @@ func TestSavesMovedChangeBesideOriginal(t *testing.T) {
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "first\n")
 	made := change(t, w)
-	ok(t, w.SaveOriginalPack())
-	ok(t, w.SaveChange(t.Context(), made, "0123"))
-	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
+	must.Do(t, w.SaveOriginalPack())
+	must.Do(t, w.SaveChange(t.Context(), made, "0123"))
+	if view := must.Get(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
 		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
 	}
-	ok(t, w.SaveChange(t.Context(), made, ""))
+	must.Do(t, w.SaveChange(t.Context(), made, ""))
 	if got := workPack(w.rec.Directory); got != record.PackFile {
 		t.Errorf("the work is in %s", got)
 	}
@@ -100,7 +101,7 @@ func TestNamesUnwritableFile(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "changed\n")
-	ok(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
+	must.Do(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
 	if _, err := w.TakeChange(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "write "+record.PackFile) {
 		t.Errorf("got %v", err)
 	}
@@ -124,12 +125,12 @@ func TestQuotesInvalidUTF8Paths(t *testing.T) {
 func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
-	root := must(w.OpenWorkDir(tree.Dir, "src"))(t)
+	root := must.Get(w.OpenWorkDir(tree.Dir, "src"))(t)
 	if _, err := root.Stat("main.go"); err != nil {
 		t.Error(err)
 	}
-	ok(t, root.Close())
-	ok(t, syscall.Mkfifo(tree.Path("pipe"), 0o600))
+	must.Do(t, root.Close())
+	must.Do(t, syscall.Mkfifo(tree.Path("pipe"), 0o600))
 	for _, path := range []string{"pipe", "nowhere"} {
 		if _, err := w.OpenWorkDir(tree.Dir, path); err == nil {
 			t.Errorf("%s was opened", path)
@@ -146,7 +147,7 @@ func TestRevertsProtectedPaths(t *testing.T) {
 	tree.Write("locked/old", "changed\n")
 	tree.Write("locked/new", "made\n")
 	tree.Write("free", "made\n")
-	left := must(w.RevertProtected(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
+	left := must.Get(w.RevertProtected(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
 	if len(left.Files) != 1 || left.Files[0].Path != "free" || tree.Read("locked/old") != "base\n" {
 		t.Errorf("left %v, locked/old is %q", left.Files, tree.Read("locked/old"))
 	}

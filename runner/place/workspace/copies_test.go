@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -46,32 +47,32 @@ func mergeIsFinished(t *testing.T, dies bool) {
 	tree.Write("new/b", "b\n")
 	tree.Remove("gone")
 	tree.Write("src/deep/zz", "z\n")
-	want, theirs := tree.Files(), must(w.Changes(t.Context()))(t)
+	want, theirs := tree.Files(), must.Get(w.Changes(t.Context()))(t)
 	for name := range want {
 		tree.Remove(name)
 	}
 	for name, text := range before {
 		tree.Write(name, text)
 	}
-	mine := must(w.Changes(t.Context()))(t)
+	mine := must.Get(w.Changes(t.Context()))(t)
 
 	ctx := ending{t.Context(), func() bool { _, err := os.Lstat(tree.Path("gone")); return err != nil }, dies}
 	died := func() (died any) {
 		defer func() { died = recover() }()
-		layer := must(w.tree.Open(ctx, OfAgent))(t)
+		layer := must.Get(w.tree.Open(ctx, OfAgent))(t)
 		defer layer.Close()
 		_, err := w.MergeCopy(ctx, layer, &MergeJournal{Append: func(string) error { return nil }}, mine.Tree, theirs.Tree)
-		ok(t, err)
+		must.Do(t, err)
 		return nil
 	}()
 	if dies {
 		if half := tree.Files(); died == nil || cmp.Equal(half, before) || cmp.Equal(half, want) {
 			t.Fatalf("it was to die in the middle of the merge: %v, %v", died, half)
 		}
-		ok(t, w.Close())
+		must.Do(t, w.Close())
 		w = c.inItsTree(t)
 	}
-	ok(t, w.FinishCalls(t.Context()))
+	must.Do(t, w.FinishCalls(t.Context()))
 	if diff := cmp.Diff(want, tree.Files()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -81,7 +82,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 func (c cut) inItsTree(t *testing.T) *Workspace {
 	t.Helper()
 	w, _, err := c.goOn(t, "")
-	ok(t, err)
-	ok(t, w.UseTree(t.Context(), privateTree(c.Join(record.PrivateTree))))
+	must.Do(t, err)
+	must.Do(t, w.UseTree(t.Context(), privateTree(c.Join(record.PrivateTree))))
 	return w
 }

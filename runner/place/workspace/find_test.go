@@ -4,14 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 	repo, outside := seeded(t), t.TempDir()
 	repo.Link(outside, "leads-out")
 	hollow := t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(hollow, ".git"), 0o700))
-	ok(t, os.Symlink(repo.Path("src"), filepath.Join(outside, "leads-in")))
+	must.Do(t, os.Mkdir(filepath.Join(hollow, ".git"), 0o700))
+	must.Do(t, os.Symlink(repo.Path("src"), filepath.Join(outside, "leads-in")))
 	for name, test := range map[string]struct{ path, dir, reason string }{
 		"in it":                 {repo.Path("out"), repo.Dir, "run_directory"},
 		"deep, not there yet":   {repo.Path("a/b/c"), repo.Path("src/deep"), "run_directory"},
@@ -32,8 +34,8 @@ func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 func TestUsesNoGitFromCheckout(t *testing.T) {
 	repo, elsewhere := seeded(t), t.TempDir()
 	for _, dir := range []string{repo.Path("bin"), elsewhere} {
-		ok(t, os.MkdirAll(dir, 0o700))
-		ok(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"), 0o700))
+		must.Do(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"), 0o700))
 	}
 	path := repo.Path("bin") + string(os.PathListSeparator) + elsewhere
 	if got := FindGit(path, repo.Path("src")); got != filepath.Join(elsewhere, "git") {

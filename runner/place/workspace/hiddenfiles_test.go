@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -19,7 +20,7 @@ func TestExcludesHiddenFiles(t *testing.T) {
 	repo.Write("key.pem", "secret")
 	w, tree := working(t, repo.Dir)
 	outside := grants.Secret{Path: "/elsewhere/key", By: grants.DeniedBy, Named: "~/key"}
-	hidden := must(w.ExcludeSecrets(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
+	hidden := must.Get(w.ExcludeSecrets(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
 		secretAt(w, "made.pem", grants.DeniedBy), outside, secretAt(w, "README", ""), // known by its place alone
 	}}))(t)
 	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.HiddenFiles() != hidden {
@@ -60,20 +61,20 @@ func TestRefusesToHideTrackedFiles(t *testing.T) {
 func TestResumeKeepsHiddenFiles(t *testing.T) {
 	repo := seeded(t)
 	w := opened(t, repo.Dir)
-	ok(t, w.restoreHidden())
+	must.Do(t, w.restoreHidden())
 	if w.HiddenFiles() != nil {
 		t.Error("something is hidden")
 	}
 	found := &grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{secretAt(w, "key.pem", grants.DeniedBy)}}
-	must(w.ExcludeSecrets(found))(t)
+	must.Get(w.ExcludeSecrets(found))(t)
 	other := opened(t, seeded(t).Dir)
 	for _, later := range []*Workspace{{rec: w.rec, root: w.root, checkout: w.checkout}, {rec: w.rec, root: other.root, checkout: other.checkout}} {
-		ok(t, later.restoreHidden())
+		must.Do(t, later.restoreHidden())
 		if here := later.root == w.root; slices.Contains(later.HiddenFiles().Paths(), w.WorkDir("key.pem")) != here {
 			t.Errorf("%s hides %v", later.root, later.HiddenFiles().Paths())
 		}
 	}
-	ok(t, w.rec.Write(hiddenFile, []byte("[")))
+	must.Do(t, w.rec.Write(hiddenFile, []byte("[")))
 	if err := w.restoreHidden(); err == nil {
 		t.Error("what can't be read counts as nothing")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What can't be put into the checkout to its end is taken out again, and nothing of what
@@ -23,7 +24,7 @@ func TestLandsChangeAtomically(t *testing.T) {
 	tree.Write("new", "whole, too\n")
 	tree.Write("saved", "of the change\n")
 	tree.Remove("gone")
-	change := must(w.Changes(t.Context()))(t)
+	change := must.Get(w.Changes(t.Context()))(t)
 	broken := errors.New("the disk is full")
 	err := w.land(t.Context(), landing{}, change, func() error {
 		repo.Write("README", "whole\n")
@@ -53,18 +54,18 @@ func killedLanding(t *testing.T, switched bool) cut {
 	w := opened(t, c.repo.Dir)
 	w.rec = c.Record
 	inTree(t, w)
-	ok(t, w.TakeSnapshot(t.Context()))
-	change := must(w.ReadWork(t.Context(), c.Directory, c.change))(t)
+	must.Do(t, w.TakeSnapshot(t.Context()))
+	change := must.Get(w.ReadWork(t.Context(), c.Directory, c.change))(t)
 	by := gitops.Signature{Name: "a", Email: "a@example.com", When: time.Now()}
-	commit := must(w.checkout.WriteCommit(t.Context(), change, gitops.CommitOptions{Message: "worked", Author: by, Committer: by}))(t)
-	ok(t, w.land(t.Context(), landing{Branch: "task", Commit: commit}, change, func() error {
+	commit := must.Get(w.checkout.WriteCommit(t.Context(), change, gitops.CommitOptions{Message: "worked", Author: by, Committer: by}))(t)
+	must.Do(t, w.land(t.Context(), landing{Branch: "task", Commit: commit}, change, func() error {
 		if switched {
 			return w.checkout.Switch(t.Context(), "task", commit, change)
 		}
 		return w.checkout.ApplyChange(t.Context(), change)
 	}))
 	c.repo.Write(".git/index.lock", lockMark(w.rec))
-	ok(t, w.Close())
+	must.Do(t, w.Close())
 	return c
 }
 
@@ -101,7 +102,7 @@ func TestRevertsInterruptedLanding(t *testing.T) {
 					}
 					return
 				}
-				ok(t, err)
+				must.Do(t, err)
 				before["README"] = "one\ntwo\n"
 				if diff := cmp.Diff(before, c.repo.Files()); diff != "" {
 					t.Errorf("the checkout (-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // earlierRun commits as a run does, on a branch of its own that is checked out.
@@ -101,7 +102,7 @@ func TestRefusesUnusableCheckout(t *testing.T) {
 			w, err := Open(t.Context(), rec, Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 			if err == nil {
 				defer w.Close()
-				ok(t, w.StartOn(t.Context(), ""))
+				must.Do(t, w.StartOn(t.Context(), ""))
 				err = w.Prepare(t.Context(), CheckoutNeeds{Path: test.path})
 			}
 			wantStop(t, err, test.reason)
@@ -155,10 +156,10 @@ func TestListsChangesByOthers(t *testing.T) {
 	repo.Write("mine", "untracked\n")
 	repo.Write("secret", "hidden\n")
 	w := opened(t, repo.Dir)
-	ok(t, w.Prepare(t.Context(), CheckoutNeeds{Path: ".", ExpectsChanges: true}))
+	must.Do(t, w.Prepare(t.Context(), CheckoutNeeds{Path: ".", ExpectsChanges: true}))
 	repo.Write("theirs", "new\n")
 	repo.Write("README", "theirs\n")
 	w.checkout.Hide([]string{"secret"})
-	ok(t, w.UseTree(t.Context(), overlayTree{privateTree(w.rec.Join("tree"))}))
-	gittest.Same(t, "changed by others", []string{"README", "theirs"}, must(w.changedByOthers(t.Context()))(t))
+	must.Do(t, w.UseTree(t.Context(), overlayTree{privateTree(w.rec.Join("tree"))}))
+	gittest.Same(t, "changed by others", []string{"README", "theirs"}, must.Get(w.changedByOthers(t.Context()))(t))
 }

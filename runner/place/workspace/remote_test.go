@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -23,15 +24,15 @@ func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Gete
 
 func TestFetchesMissingCommit(t *testing.T) {
 	repo := seeded(t)
-	w := opened(t, must(cloneOf(repo.Dir, t.TempDir()))(t))
+	w := opened(t, must.Get(cloneOf(repo.Dir, t.TempDir()))(t))
 	repo.Write("README", "later\n")
 	repo.Commit("later")
 	tip := repo.Git("rev-parse", "HEAD")
-	ok(t, w.Fetch(t.Context(), at("/nowhere"), w.Base().SHA, false)) // which asks nobody
+	must.Do(t, w.Fetch(t.Context(), at("/nowhere"), w.Base().SHA, false)) // which asks nobody
 	if w.checkout.HasCommit(tip) {
 		t.Fatal("it is here already")
 	}
-	ok(t, w.Fetch(t.Context(), at(repo.Dir), tip, false))
+	must.Do(t, w.Fetch(t.Context(), at(repo.Dir), tip, false))
 	if !w.checkout.HasCommit(tip) {
 		t.Error("it did not come")
 	}

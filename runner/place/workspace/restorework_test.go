@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -33,17 +34,17 @@ func cutShort(t *testing.T) cut {
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "worked\n")
 	change(t, w)
-	ok(t, w.Close())
+	must.Do(t, w.Close())
 	base := w.Base()
 	return cut{w.rec, repo, ResumedRun{
 		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, AgentBegan: true, HasTree: true,
-	}, must(w.rec.View())(t).Change}
+	}, must.Get(w.rec.View())(t).Change}
 }
 
 // elsewhere is a clone of the repository as it was before the run.
 func (c cut) elsewhere(t *testing.T) string {
 	t.Helper()
-	return must(cloneOf(c.repo.Dir, t.TempDir()))(t)
+	return must.Get(cloneOf(c.repo.Dir, t.TempDir()))(t)
 }
 
 // goOn opens the checkout again; dir may be empty.
@@ -58,7 +59,7 @@ func (c cut) goOn(t *testing.T, dir string) (*Workspace, FoundWork, error) {
 
 func TestLocatesWorkOfResumedRun(t *testing.T) {
 	away := func(what string) func(*testing.T, *cut) string {
-		return func(t *testing.T, c *cut) string { ok(t, c.Write(workPlaceFile, []byte(what))); return "" }
+		return func(t *testing.T, c *cut) string { must.Do(t, c.Write(workPlaceFile, []byte(what))); return "" }
 	}
 	for name, test := range map[string]struct {
 		then   func(*testing.T, *cut) (dir string)
@@ -119,7 +120,7 @@ func TestLocatesWorkOfResumedRun(t *testing.T) {
 				t.Errorf("away in %q", found.Place)
 			}
 			inTree(t, w)
-			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
+			if got := string(must.Get(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
 				t.Errorf("README is %q", got)
 			}
 			if w.Base().SHA != c.earlier.BaseSHA || w.Base().Branch != "main" {
@@ -140,8 +141,8 @@ func TestResumeRequiresOwnBase(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	c.earlier.AgentBegan = false
-	ok(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
-	ok(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
+	must.Do(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
+	must.Do(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
 	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (FoundWork{}) {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -183,18 +184,18 @@ func TestRestoresWorkInFreshCheckout(t *testing.T) {
 			c := cutShort(t)
 			c.earlier.HasTree = false
 			w, _, err := c.goOn(t, c.elsewhere(t))
-			ok(t, err)
+			must.Do(t, err)
 			inTree(t, w)
-			ok(t, w.BeginMove(test.away))
+			must.Do(t, w.BeginMove(test.away))
 			if !w.WorkPendingHere() || !WorkPending(c.Directory) {
 				t.Error("it does not count as on its way")
 			}
-			ok(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
-			ok(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
-			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.WorkPendingHere() || WorkPending(c.Directory) {
+			must.Do(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
+			must.Do(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
+			if got := string(must.Get(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.WorkPendingHere() || WorkPending(c.Directory) {
 				t.Errorf("README is %q, on its way %v", got, w.WorkPendingHere())
 			}
-			if taken := must(w.Changes(t.Context()))(t); len(taken.Files) != 1 || !w.rec.Has(untrackedFolder+"/by-setup") {
+			if taken := must.Get(w.Changes(t.Context()))(t); len(taken.Files) != 1 || !w.rec.Has(untrackedFolder+"/by-setup") {
 				t.Errorf("the change has %+v", taken.Files)
 			}
 		})
@@ -205,13 +206,13 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 	c := cutShort(t)
 	c.earlier.HasTree = false
 	w, _, err := c.goOn(t, c.elsewhere(t))
-	ok(t, err)
+	must.Do(t, err)
 	inTree(t, w)
-	ok(t, w.BeginMove(""))
+	must.Do(t, w.BeginMove(""))
 	if w.WorkPendingHere() || WorkPending(c.Directory) {
 		t.Error("work that is there counts as on its way")
 	}
-	ok(t, w.BeginMove(InPatches))
+	must.Do(t, w.BeginMove(InPatches))
 	broken := func(context.Context) error { return fs.ErrClosed }
 	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
 		t.Errorf("%v, on its way %v", err, w.WorkPendingHere())
@@ -225,7 +226,7 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 	if err := w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	ok(t, c.Write(record.PackFile, []byte("PACK")))
+	must.Do(t, c.Write(record.PackFile, []byte("PACK")))
 	if _, err := w.ReadWork(t.Context(), c.Directory, c.change); !errors.As(err, new(*gitops.PackError)) {
 		t.Errorf("got %v", err)
 	}
@@ -243,8 +244,8 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
-			ok(t, w.rec.Write(markFile, []byte("mark")))
-			ok(t, w.rec.Write(workPlaceFile, []byte("work")))
+			must.Do(t, w.rec.Write(markFile, []byte("mark")))
+			must.Do(t, w.rec.Write(workPlaceFile, []byte("work")))
 			w.workPending = test.moving
 			w.DropState()
 			got := map[string]string{}
@@ -257,8 +258,8 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 		})
 	}
 	w := Folder(newRecord(t), "/")
-	ok(t, w.rec.Write(markFile, nil))
-	ok(t, w.rec.Write(workInTreeFile+"/in-the-way", nil))
+	must.Do(t, w.rec.Write(markFile, nil))
+	must.Do(t, w.rec.Write(workInTreeFile+"/in-the-way", nil))
 	w.workOnlyInTree = true
 	if err := w.RecordWorkInTree(); err == nil {
 		t.Error("a mark that cannot be made counts as made")

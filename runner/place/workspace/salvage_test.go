@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -23,10 +24,10 @@ func salvageOf(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, rep
 	repo.Write("README", "main\n")
 	repo.Commit("main")
 	w = opened(t, repo.Dir)
-	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	must.Do(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
 	tree := inTree(t, w)
 	if do != nil {
-		ok(t, w.TakeSnapshot(t.Context()))
+		must.Do(t, w.TakeSnapshot(t.Context()))
 		do(tree)
 	}
 	if e.Take == nil {
@@ -98,10 +99,10 @@ func TestInterruptedMoveStaysPending(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
-			ok(t, w.BeginMove(InChange))
+			must.Do(t, w.BeginMove(InChange))
 			tree := inTree(t, w)
 			if worked {
-				ok(t, w.TakeSnapshot(t.Context()))
+				must.Do(t, w.TakeSnapshot(t.Context()))
 				work(tree)
 			}
 			if note := w.Salvage(t.Context(), RunEnd{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
@@ -120,11 +121,11 @@ func TestSwitchesCheckoutToCommit(t *testing.T) {
 	w, tree := working(t, repo.Dir)
 	work(tree)
 	taken := change(t, w)
-	commit := must(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
+	commit := must.Get(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
 	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
 	_, err := w.Switch(t.Context(), "theirs", commit, taken)
 	wantStop(t, err, "foreign_commit")
-	if aside := must(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t); aside != "" {
+	if aside := must.Get(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t); aside != "" {
 		t.Errorf("the checkout was not switched: %s", aside)
 	}
 	if got := repo.Git("status", "--porcelain", "--branch"); got != "## agent-ci/x" {

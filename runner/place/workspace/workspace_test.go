@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -31,9 +32,7 @@ func seeded(t *testing.T) gittest.Repo {
 func newRecord(t *testing.T) *record.Record {
 	t.Helper()
 	rec := record.New("20260101T000000Z-00000000", nil)
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
 	t.Cleanup(rec.Close)
 	return rec
 }
@@ -41,9 +40,9 @@ func newRecord(t *testing.T) *record.Record {
 // opened is a workspace on its first base, without a snapshot.
 func opened(t *testing.T, dir string) *Workspace {
 	t.Helper()
-	w := must(Open(t.Context(), newRecord(t), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
+	w := must.Get(Open(t.Context(), newRecord(t), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { _ = w.Close() })
-	ok(t, w.StartOn(t.Context(), ""))
+	must.Do(t, w.StartOn(t.Context(), ""))
 	return w
 }
 
@@ -52,7 +51,7 @@ func working(t *testing.T, dir string) (w *Workspace, tree gittest.Repo) {
 	t.Helper()
 	w = opened(t, dir)
 	tree = inTree(t, w)
-	ok(t, w.TakeSnapshot(t.Context()))
+	must.Do(t, w.TakeSnapshot(t.Context()))
 	return w, tree
 }
 
@@ -60,7 +59,7 @@ func working(t *testing.T, dir string) (w *Workspace, tree gittest.Repo) {
 func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
 	t.Helper()
 	dir := w.rec.Join(record.PrivateTree)
-	ok(t, w.UseTree(t.Context(), privateTree(dir)))
+	must.Do(t, w.UseTree(t.Context(), privateTree(dir)))
 	return gittest.Repo{T: t, Dir: dir}
 }
 
@@ -84,22 +83,7 @@ func (p privateTree) Open(context.Context, Changes) (gitops.Layer, error) {
 // change is what stands in the workspace, kept in its run directory.
 func change(t *testing.T, w *Workspace) *gitops.ChangeSet {
 	t.Helper()
-	return must(w.TakeChange(t.Context(), everything))(t)
-}
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](value T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		ok(t, err)
-		return value
-	}
+	return must.Get(w.TakeChange(t.Context(), everything))(t)
 }
 
 // wantStop makes sure that an error is an outcome for a reason, with some words; an
@@ -149,7 +133,7 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 			wantStop(t, CheckoutFailure(err), test.reason)
 			if err == nil {
-				ok(t, w.Close())
+				must.Do(t, w.Close())
 			}
 		})
 	}
@@ -173,7 +157,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 	repo.Git("branch", "other")
 	repo.Write("README", "later\n")
 	repo.Commit("later")
-	w := must(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
+	w := must.Get(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
 	defer w.Close()
 	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
 		t.Errorf("opened at %s on %v", w.Root(), w.Base())
@@ -182,8 +166,8 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 	if w.Base() != (gitops.Base{}) {
 		t.Errorf("on %v", w.Base())
 	}
-	ok(t, w.StartOn(t.Context(), ""))
-	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	must.Do(t, w.StartOn(t.Context(), ""))
+	must.Do(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
 	if w.Base().Branch != "other" || w.Commit().SHA != w.Base().SHA || repo.Read("README") != "later\n" {
 		t.Errorf("on %v, %q", w.Base(), repo.Read("README"))
 	}
@@ -192,7 +176,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 func TestNamesWorkspaceForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
 		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
-		w := must(Open(t.Context(), newRecord(t), o))(t)
+		w := must.Get(Open(t.Context(), newRecord(t), o))(t)
 		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
 			t.Errorf("%+v is %q", o, got)
 		}
@@ -203,7 +187,7 @@ func TestNamesWorkspaceForPeople(t *testing.T) {
 		if got := w.NameOrPath(); got != w.Name() {
 			t.Errorf("from inside, %+v is in %q", o, got)
 		}
-		ok(t, w.Close())
+		must.Do(t, w.Close())
 	}
 	own := Folder(nil, "/r")
 	if got := own.WorkDir("a/b"); got != filepath.Join("/r", "a", "b") {
@@ -248,15 +232,15 @@ func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 	repo.Write("notes/mine", "notes")
 	w, tree := working(t, repo.Dir)
 	tree.Write("agent", "made later")
-	ok(t, w.CopyUntracked(t.Context()))
+	must.Do(t, w.CopyUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
 	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.rec.Remove(untrackedFolder)
-	ok(t, w.RecopyUntracked(t.Context()))
+	must.Do(t, w.RecopyUntracked(t.Context()))
 	tree.Remove("ignored")
-	ok(t, w.RecopyUntracked(t.Context())) // what is kept already stays
+	must.Do(t, w.RecopyUntracked(t.Context())) // what is kept already stays
 	if !w.rec.Has(untrackedFolder + "/ignored") {
 		t.Error("what was kept is gone")
 	}
@@ -268,5 +252,5 @@ func TestPlainFolderHasNoGit(t *testing.T) {
 	if w.Checkout() != nil || w.Root() != dir || w.CommandsRan() {
 		t.Errorf("%+v", w)
 	}
-	ok(t, w.Close())
+	must.Do(t, w.Close())
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -33,30 +34,30 @@ const evilPage = "<script>evil()</script>"
 func honest(t *testing.T) map[string]string {
 	t.Helper()
 	rec := record.New("20260301T090000Z-0a1b2c3d", nil)
-	must(t, rec.Make(t.TempDir(), nil))
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
-	must(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), RunPage: "https://github.com/octo/widgets/actions/runs/7"}))
-	must(t, rec.Append(transcript.TypeWorkspace, transcript.Workspace{Repository: "octo/widgets", BaseSHA: strings.Repeat("a", 40), Path: "."}))
-	must(t, rec.Write(record.PatchFile, []byte("--- a\n")))
+	must.Do(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), RunPage: "https://github.com/octo/widgets/actions/runs/7"}))
+	must.Do(t, rec.Append(transcript.TypeWorkspace, transcript.Workspace{Repository: "octo/widgets", BaseSHA: strings.Repeat("a", 40), Path: "."}))
+	must.Do(t, rec.Write(record.PatchFile, []byte("--- a\n")))
 	_, err := rec.MakeFolder(record.OutputsFolder)
-	must(t, err)
-	must(t, rec.Write("outputs/1.txt", []byte("out")))
+	must.Do(t, err)
+	must.Do(t, rec.Write("outputs/1.txt", []byte("out")))
 	_, err = rec.MakeFolder("extensions")
-	must(t, err)
-	must(t, rec.Write("extensions/docs.json", []byte("[]")))
-	must(t, rec.Write("skills.json", []byte("{}")))
-	must(t, rec.Write(record.ReportFile, []byte(evilPage)))
+	must.Do(t, err)
+	must.Do(t, rec.Write("extensions/docs.json", []byte("[]")))
+	must.Do(t, rec.Write("skills.json", []byte("{}")))
+	must.Do(t, rec.Write(record.ReportFile, []byte(evilPage)))
 	files, err := rec.Digests(t.Context())
-	must(t, err)
-	must(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
+	must.Do(t, err)
+	must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
 	view, err := rec.FoldEvents(nil)
-	must(t, err)
+	must.Do(t, err)
 	result := record.Project(view)
 	result.TranscriptSHA256 = rec.Log().Head()
-	must(t, rec.WriteJSON(record.ResultFile, result))
+	must.Do(t, rec.WriteJSON(record.ResultFile, result))
 	rec.Remove(record.StateFolder)
 	all := map[string]string{}
-	must(t, fs.WalkDir(rec.Root().FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(rec.Root().FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			raw, readErr := rec.Read(name)
 			all[name], err = string(raw), readErr
@@ -64,13 +65,6 @@ func honest(t *testing.T) map[string]string {
 		return err
 	}))
 	return all
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // pack makes an archive of files, and of what add puts behind them.
@@ -84,16 +78,16 @@ func pack(t testing.TB, files map[string]string, add func(*zip.Writer)) []byte {
 	if add != nil {
 		add(w)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
 func entry(t testing.TB, w *zip.Writer, h *zip.FileHeader, content string) {
 	t.Helper()
 	to, err := w.CreateHeader(h)
-	must(t, err)
+	must.Do(t, err)
 	_, err = to.Write([]byte(content))
-	must(t, err)
+	must.Do(t, err)
 }
 
 // hub is a forge with a repository whose run 7 has artifacts.
@@ -108,7 +102,7 @@ func newHub(t *testing.T, archive []byte) hub {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
 	client, err := github.New(github.Options{APIURL: f.APIURL, Token: f.Token})
-	must(t, err)
+	must.Do(t, err)
 	h := hub{f, f.AddRepository("octo", "widgets"), client, filepath.Join(t.TempDir(), "out")}
 	if archive != nil {
 		h.repo.AddArtifact(7, forgetest.Artifact{Name: "agent-ci-run", Zip: archive})
@@ -125,7 +119,7 @@ func (h hub) fetch(t *testing.T) (*Fetched, error) {
 func filesIn(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			name, _ := filepath.Rel(dir, path)
 			all = append(all, filepath.ToSlash(name))
@@ -138,13 +132,13 @@ func filesIn(t testing.TB, dir string) []string {
 func TestFetchesRun(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	got, err := h.fetch(t)
-	must(t, err)
+	must.Do(t, err)
 	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
 	if diff := cmp.Diff(want, filesIn(t, h.out)); diff != "" {
 		t.Error(diff)
 	}
 	page, err := os.ReadFile(got.Report)
-	must(t, err)
+	must.Do(t, err)
 	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
 		t.Errorf("the page is not the one of this program: %.300s", page)
 	}
@@ -190,7 +184,7 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`},
 	} {
 		got, err := newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t)
-		must(t, err)
+		must.Do(t, err)
 		if diff := cmp.Diff(test.want, filesIn(t, got.Directory)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -212,7 +206,7 @@ func TestFetchesRunFromSubfolder(t *testing.T) {
 	files["temp/run/checkout/transcript.jsonl"] = "of the repository"
 	h := newHub(t, pack(t, files, func(w *zip.Writer) { entry(t, w, &zip.FileHeader{Name: "temp/"}, "") }))
 	_, err := h.fetch(t)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := os.Stat(filepath.Join(h.out, "outputs/1.txt")); err != nil {
 		t.Error(err)
 	}
@@ -227,7 +221,7 @@ func TestFetchesKilledRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t, pack(t, map[string]string{"transcript.jsonl": transcript, "changes.patch": "x", "outputs/1.txt": "x"}, nil))
 			got, err := h.fetch(t)
-			must(t, err)
+			must.Do(t, err)
 			if diff := cmp.Diff([]string{"report.html", "transcript.jsonl"}, filesIn(t, h.out)); diff != "" {
 				t.Error(diff)
 			}
@@ -304,11 +298,11 @@ func TestRefusesHostileArtifacts(t *testing.T) {
 		}), "the list of its files has more than"},
 		"a way to pack that nobody knows": {behind(func(t *testing.T, w *zip.Writer) {
 			_, err := w.CreateRaw(&zip.FileHeader{Name: "a", Method: 99})
-			must(t, err)
+			must.Do(t, err)
 		}), "unknown way"},
 		"a password": {behind(func(t *testing.T, w *zip.Writer) {
 			_, err := w.CreateRaw(&zip.FileHeader{Name: "a", Flags: 1})
-			must(t, err)
+			must.Do(t, err)
 		}), "encrypted"},
 		"a bomb":                  {bomb(files, 64<<20, 64<<20), "result.json in it has 67108864 bytes, more than 16777216"},
 		"a bomb that tells less":  {bomb(files, 64<<20, 10), "result.json in it"},
@@ -362,15 +356,15 @@ func reforged(t *testing.T, transcriptFile string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t")
 	log, err := eventlog.Create(path, eventlog.Options{})
-	must(t, err)
+	must.Do(t, err)
 	for event, err := range eventlog.Read(strings.NewReader(transcriptFile)) {
-		must(t, err)
+		must.Do(t, err)
 		_, err := log.Append(event.Type, event.Data)
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, log.Close())
+	must.Do(t, log.Close())
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return string(raw)
 }
 
@@ -378,9 +372,9 @@ func reforged(t *testing.T, transcriptFile string) string {
 func TestReportEndsWithContext(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	_, err := h.fetch(t)
-	must(t, err)
+	must.Do(t, err)
 	dir, err := record.OpenDirectory(h.out)
-	must(t, err)
+	must.Do(t, err)
 	defer dir.Close()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -394,9 +388,9 @@ func TestRefusesWrongRecordedSizes(t *testing.T) {
 	for _, told := range []int64{-1, -1 << 62, 2} {
 		raw := pack(t, map[string]string{"transcript.jsonl": "", "changes.patch": "---"}, nil)
 		a, err := openArchive(bytes.NewReader(raw), int64(len(raw)))
-		must(t, err)
+		must.Do(t, err)
 		dir, err := record.NewDirectory(t.TempDir())
-		must(t, err)
+		must.Do(t, err)
 		defer dir.Close()
 		if err := a.extractWithDigest(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
 			t.Errorf("%d: %v", told, err)
@@ -418,7 +412,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 	other := h.AddRepository("octo", "gadgets")
 	other.AddArtifact(8, forgetest.Artifact{Name: "agent-ci-run", Zip: pack(t, honest(t), nil)})
 	got, err := fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", Run: 8}, h.out, "")
-	must(t, err)
+	must.Do(t, err)
 	if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "octo/widgets") || !strings.Contains(got.Notes[1], "another run than 8") {
 		t.Errorf("%q", got.Notes)
 	}
@@ -430,10 +424,10 @@ func TestSecondFetchReplacesFirst(t *testing.T) {
 	cache := t.TempDir()
 	w := artifactRef{Repository: "Octo/Widgets", Run: 7}
 	first, err := fetch(t.Context(), h.client, w, "", cache)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(first.Directory, "more"), nil, 0o600))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(filepath.Join(first.Directory, "more"), nil, 0o600))
 	second, err := fetch(t.Context(), h.client, w, "", cache)
-	must(t, err)
+	must.Do(t, err)
 	if second.Directory != first.Directory || second.Report != filepath.Join(first.Directory, "report.html") {
 		t.Errorf("%s, then %s", first.Directory, second.Directory)
 	}
@@ -448,12 +442,12 @@ func TestSecondFetchReplacesFirst(t *testing.T) {
 
 func TestFailedFetchKeepsDirectory(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
-	must(t, os.Mkdir(h.out, 0o700))
-	must(t, os.WriteFile(filepath.Join(h.out, "mine"), nil, 0o600))
+	must.Do(t, os.Mkdir(h.out, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(h.out, "mine"), nil, 0o600))
 	if _, err := h.fetch(t); err == nil || !slices.Equal(filesIn(t, h.out), []string{"mine"}) {
 		t.Errorf("%v, %q", err, filesIn(t, h.out))
 	}
-	must(t, os.Remove(filepath.Join(h.out, "mine")))
+	must.Do(t, os.Remove(filepath.Join(h.out, "mine")))
 	h.On(http.MethodGet, "/repos/octo/widgets/actions/artifacts/*/zip", forgetest.Reply{Status: 404}, 1)
 	if _, err := h.fetch(t); err == nil {
 		t.Error("a download that failed is no error")
@@ -523,7 +517,7 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"))
-		must(t, err)
+		must.Do(t, err)
 		defer dir.Close()
 		for _, name := range a.unusedFiles(nil) {
 			if !fs.ValidPath(name) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -148,10 +149,7 @@ func TestSchemasRefuseInvalidObjects(t *testing.T) {
 		},
 		job.AsComment: {`{"comment": "C"}`: true, `{"comment": ""}`: false, `"C"`: false},
 	} {
-		schema, err := Schema(job.Publish{As: as, Labels: []string{"bug", "question"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		schema := must.Get(Schema(job.Publish{As: as, Labels: []string{"bug", "question"}}))(t)
 		for object, fits := range objects {
 			if err := schema.Check(json.RawMessage(object)); (err == nil) != fits {
 				t.Errorf("%s: %s: %v", as, object, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -35,10 +36,7 @@ func (b *board) comment() *comment {
 
 func planned(t *testing.T, status string) transcript.Event {
 	t.Helper()
-	raw, err := json.Marshal(transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}}))(t)
 	return transcript.Event{Type: transcript.TypePlan, Data: raw}
 }
 
@@ -105,11 +103,9 @@ func TestCommentFitsGitHubLimit(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	var w Watch
 	w.comment.Store(b.comment())
-	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", long), View: &transcript.View{Conversation: transcript.Conversation{Plan: plan}, ChangeState: transcript.ChangeState{Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+	must.Do(t, w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", long), View: &transcript.View{Conversation: transcript.Conversation{Plan: plan}, ChangeState: transcript.ChangeState{Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
 		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
-	}}}}}); err != nil {
-		t.Fatal(err)
-	}
+	}}}}}))
 	body := b.bodies[0]
 	if units := markdown.Units(body); units > mostUnits {
 		t.Errorf("it has %d units", units)

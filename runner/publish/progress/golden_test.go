@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -32,9 +33,7 @@ func TestProgressCommentGolden(t *testing.T) {
 		}},
 	}
 	for range 2 { // the second has no comment to conclude
-		if err := w.Conclude(t.Context(), end); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Conclude(t.Context(), end))
 	}
 	if len(b.bodies) != 2 {
 		t.Errorf("the comment was written %d times", len(b.bodies))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -14,9 +15,7 @@ import (
 
 func TestReportsAvailableResultsToStep(t *testing.T) {
 	rec := record.New("r1", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
 	cost := 0.25
 	result := record.NewResult("r1", outcome.Stopf(outcome.Changed, "pull_request", "Done."))
@@ -33,9 +32,7 @@ func TestReportsAvailableResultsToStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rec.Remove(result.Output)
 			if c.output != "" {
-				if err := rec.Write(result.Output, []byte(c.output)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, rec.Write(result.Output, []byte(c.output)))
 			}
 			folder := t.TempDir()
 			if c.noFile {

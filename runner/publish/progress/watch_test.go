@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -21,10 +22,7 @@ import (
 
 func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
 	t.Helper()
-	raw, err := json.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(data))(t)
 	return transcript.Event{Type: kind, Data: raw}
 }
 
@@ -119,9 +117,7 @@ func TestMissingCommentFailsAtEnd(t *testing.T) {
 
 func TestFindsPlacesOfFailedChecks(t *testing.T) {
 	rec := record.New("r", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
 	log := "ok\n" +
 		"a.go:3:7: undefined: x\n" +
@@ -129,9 +125,7 @@ func TestFindsPlacesOfFailedChecks(t *testing.T) {
 		"/etc/passwd:1: not ours\n" +
 		"../../out.go:1: not ours either\n" +
 		"c.go:0: no line\n" + strings.Repeat("d.go:1: again\n", 20)
-	if err := rec.Write("outputs.log", []byte(log)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Write("outputs.log", []byte(log)))
 	row := transcript.VerifyRow{Name: "lint", After: "red", Log: "outputs.log"}
 	got := StepResult{Record: rec, Folder: "web"}.locationsIn(row)
 	want := []actions.Annotation{

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -59,10 +60,7 @@ func check(name, conclusion string) forge.Check {
 
 func look(t *testing.T, r *repository) *Case {
 	t.Helper()
-	c, err := readCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(readCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}}))(t)
 	return c
 }
 
@@ -259,10 +257,7 @@ func (r *twoWriters) attempt(t *testing.T, run string, red ...Red) (*thread, *Ca
 	}
 	c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red}
 	to := &thread{Server: server{}, Repository: r, Number: 2, Run: run, Redact: func(s string) string { return s }}
-	plan, err := to.decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(to.decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3}))(t)
 	return to, c, plan
 }
 
@@ -281,9 +276,7 @@ func TestOneConcurrentAttemptWins(t *testing.T) {
 			r := &twoWriters{}
 			if c.there {
 				first, _, plan := r.attempt(t, "earlier")
-				if err := first.announceAttempt(t.Context(), plan, 3); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, first.announceAttempt(t.Context(), plan, 3))
 			}
 			slow, _, plan := r.attempt(t, "slow")
 			fast, red, fastPlan := r.attempt(t, "fast")
@@ -330,13 +323,9 @@ func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 	only, c, plan := r.attempt(t, "only")
 	var late []forge.Comment
 	r.after = func() { r.comments, late = nil, r.comments }
-	if err := only.announceAttempt(t.Context(), plan, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, only.announceAttempt(t.Context(), plan, 3))
 	r.comments = late
-	if err := only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}))
 	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
 		t.Errorf("%d comments, %+v", len(r.comments), got)
 	}
@@ -347,21 +336,15 @@ func TestAddsCostOfLostAttempt(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
 		r := &twoWriters{}
 		early, c, plan := r.attempt(t, "early")
-		if err := early.announceAttempt(t.Context(), plan, 3); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, early.announceAttempt(t.Context(), plan, 3))
 		late, _, latePlan := r.attempt(t, "late")
-		if err := late.announceAttempt(t.Context(), latePlan, 3); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, late.announceAttempt(t.Context(), latePlan, 3))
 		order := []*thread{late, early}
 		if lateLast {
 			order = []*thread{early, late}
 		}
 		for _, each := range order {
-			if err := each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1.5}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1.5}))
 		}
 		want := state{head: headSHA, run: "late", attempts: 2, spentUSD: 3}
 		if got := readState(r.comments[0].Body); got != want || len(r.comments) != 1 {

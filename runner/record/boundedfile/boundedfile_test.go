@@ -9,20 +9,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // folder has a file of five bytes and a pipe that nobody writes.
 func folder(t *testing.T) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	t.Cleanup(func() { root.Close() })
-	err = errors.Join(root.WriteFile("file", []byte("12345"), 0o600), syscall.Mkfifo(filepath.Join(root.Name(), "pipe"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(root.WriteFile("file", []byte("12345"), 0o600), syscall.Mkfifo(filepath.Join(root.Name(), "pipe"), 0o600)))
 	return root
 }
 
@@ -51,9 +47,7 @@ func TestUntilEndsWithItsContext(t *testing.T) {
 	ended := errors.New("ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := WithContext(ctx, strings.NewReader("12345"))
-	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(r, make([]byte, 2)))(t)
 	cancel(ended)
 	if _, err := r.Read(make([]byte, 2)); !errors.Is(err, ended) {
 		t.Errorf("got %v", err)

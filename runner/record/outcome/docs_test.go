@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -20,10 +21,7 @@ const docs = "../../../docs/reference/outcomes.md"
 // sections are the parts of the page by the outcome that they are about.
 func sections(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(docs))(t)
 	found := map[string]string{}
 	for _, part := range strings.Split(string(page), "\n## ")[1:] {
 		name, text, _ := strings.Cut(part, "\n")
@@ -33,10 +31,7 @@ func sections(t *testing.T) map[string]string {
 }
 
 func TestDocsListEveryOutcome(t *testing.T) {
-	page, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(docs))(t)
 	parts := sections(t)
 	for o, code := range outcome.All() {
 		row := regexp.MustCompile(`\| \[` + "`" + string(o) + "`" + `\]\(#` + string(o) + `\) \| ` + strconv.Itoa(code) + `\b`)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
@@ -32,10 +33,7 @@ var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|[^|]*\\| (.+) \\|\n")
 // TestEventsAreDocumented holds the tables of the page to the types of the events: their fields, in order,
 // with the types. With -update it rewrites them and keeps what the page says of a field.
 func TestEventsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile(eventsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(eventsPage))(t)
 	page := string(raw)
 	head, rest, _ := strings.Cut(page, "\n### ")
 	events, tail, found := strings.Cut(rest, "\n## ")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -40,10 +41,7 @@ func published(step, sha string) happening {
 
 func surveyed(t *testing.T, log string) *transcript.View {
 	t.Helper()
-	view, err := transcript.FoldEvents(strings.NewReader(log), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldEvents(strings.NewReader(log), nil))(t)
 	return view
 }
 
@@ -148,10 +146,7 @@ func TestSurveyTracksResume(t *testing.T) {
 // are read.
 func TestSurveyMatchesProject(t *testing.T) {
 	log := transcripttest.Recorded(t, append(transcripttest.Greeting(), resumed, transcripttest.Finished(154))) + `{"v":1,`
-	want, err := transcript.FoldWithEntries(strings.NewReader(log), excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(transcript.FoldWithEntries(strings.NewReader(log), excerpts))(t)
 	want.Entries = nil
 	for name, visit := range map[string]func(*transcript.View, transcript.Event) error{
 		"alone": nil, "visited": func(*transcript.View, transcript.Event) error { return nil },

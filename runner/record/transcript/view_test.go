@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -20,10 +21,7 @@ var excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts))(t)
 	return view
 }
 
@@ -103,10 +101,7 @@ func withAgent(log, agent string) string {
 func TestProjectAgents(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
-	view, err := transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts))(t)
 	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
 	if diff := cmp.Diff(want, outlines(view)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -138,10 +133,7 @@ func TestProjectNamesBadEvent(t *testing.T) {
 
 func TestProjectTornLog(t *testing.T) {
 	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
-	view, err := transcript.FoldWithEntries(strings.NewReader(text), excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), excerpts))(t)
 	if !view.Torn || view.EventCount != 22 {
 		t.Errorf("torn %t, %d events", view.Torn, view.EventCount)
 	}
@@ -208,9 +200,7 @@ func BenchmarkProject(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := transcript.FoldWithEntries(strings.NewReader(text), cut); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(transcript.FoldWithEntries(strings.NewReader(text), cut))(b)
 			}
 		})
 	}
@@ -221,9 +211,7 @@ func BenchmarkVerifyChain(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := eventlog.VerifyChain(strings.NewReader(text)); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(eventlog.VerifyChain(strings.NewReader(text)))(b)
 	}
 }
 

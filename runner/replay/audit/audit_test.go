@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -36,9 +37,7 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 func newRecord(t *testing.T) *record.Record {
 	t.Helper()
 	rec := record.New("r", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	return rec
 }
@@ -154,19 +153,11 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := newRecord(t)
-			err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			view, err := rec.FoldEvents(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"}))
+			view := must.Get(rec.FoldEvents(nil))(t)
 			result := record.Project(view)
 			result.TranscriptSHA256 = rec.Log().Head()
-			if err := rec.WriteJSON(record.ResultFile, result); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.WriteJSON(record.ResultFile, result))
 			if c.from == "" {
 				rec.Remove(c.file)
 			} else if raw, err := rec.Read(c.file); err != nil || os.WriteFile(rec.Join(c.file), []byte(strings.Replace(string(raw), c.from, c.to, 1)), 0o600) != nil {
@@ -181,28 +172,19 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 
 func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	rec := newRecord(t)
-	if err := rec.Append(transcript.TypePolicy, transcript.Policy{SandboxPath: "/trees/567100680939/tree"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Append(transcript.TypePolicy, transcript.Policy{SandboxPath: "/trees/567100680939/tree"}))
 	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go\n/trees/567100680939/tree/b.go", 2: "other"} {
-		if err := rec.Append(transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Output: output}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.Append(transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Output: output}))
 	}
 	ofScript := transcript.ToolFinished{Number: 2, Caller: 1, Tool: "read_file", Output: "of a script"}
-	if err := rec.Append(transcript.TypeToolFinished, ofScript); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Append(transcript.TypeToolFinished, ofScript))
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{SandboxPath: "/trees/248100680939/tree"}}}
-	found, err := r.CompareOutputs([]transcript.ToolFinished{
+	found := must.Get(r.CompareOutputs([]transcript.ToolFinished{
 		ofScript,
 		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go\n/trees/248100680939/tree/b.go"},
 		{Number: 2, Tool: "read_file", Output: "same"},
 		{Number: 3, Tool: "list_dir", Output: "gone"},
-	}, rec.Directory, "/tmp/new")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, rec.Directory, "/tmp/new"))(t)
 	want := Differences{{Subject: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {Subject: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
@@ -217,19 +199,14 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 		for i, name := range calls {
 			ended = append(ended, transcript.ToolFinished{Number: i + 1, Caller: 1, Tool: "read_file", Output: "of " + name})
 			began := transcript.ToolStarted{Number: i + 1, Caller: 1, Tool: "read_file", Input: root + "/" + name}
-			if err := errors.Join(rec.Append(transcript.TypeToolStarted, began), rec.Append(transcript.TypeToolFinished, ended[i])); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(rec.Append(transcript.TypeToolStarted, began), rec.Append(transcript.TypeToolFinished, ended[i])))
 		}
 		return rec, ended
 	}
 	before, recorded := run("/home/old", "a", "b", "c", "gone")
 	after, _ := run("/tmp/new", "c", "a", "b", "new")
 	r := Record{Directory: before.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
-	found, err := r.CompareOutputs(recorded, after.Directory, "/tmp/new")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(r.CompareOutputs(recorded, after.Directory, "/tmp/new"))(t)
 	want := Differences{{Subject: "call 1.4 (read_file)", Recorded: "of gone", Replayed: "of new"}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
 		t.Error(diff)
@@ -239,12 +216,8 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 func TestChecksRequestsPatchAndFiles(t *testing.T) {
 	rec := newRecord(t)
 	request := transcript.ModelRequest{Turn: 1, SHA256: "0123", Settings: json.RawMessage(`{"model":"m"}`), Input: []json.RawMessage{json.RawMessage(`{"role":"user"}`)}}
-	if err := rec.Append(transcript.TypeModelRequest, request); err != nil {
-		t.Fatal(err)
-	}
-	if err := rec.Write(record.PatchFile, []byte("a patch\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Append(transcript.TypeModelRequest, request))
+	must.Do(t, rec.Write(record.PatchFile, []byte("a patch\n")))
 	r := ended(outcome.Changed, "left_in_checkout", "none", "", "t1", "green")
 	r.Directory = rec.Directory
 	found, number, err := r.CompareRequests()

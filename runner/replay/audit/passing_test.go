@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -91,10 +92,7 @@ func TestSortsDifferencesByCall(t *testing.T) {
 		recorded = append(recorded, transcript.ToolFinished{Number: number, Caller: 4, Tool: "exec_command"})
 	}
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
-	found, err := r.CompareOutputs(recorded, rec.Directory, "/tmp/new")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(r.CompareOutputs(recorded, rec.Directory, "/tmp/new"))(t)
 	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 4.1 (exec_command)", "call 4.2 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
 	if diff := cmp.Diff(want, what(found)); diff != "" || recorded[0].Number != 2 {
 		t.Errorf("-want +got:\n%s", diff)
@@ -106,13 +104,9 @@ func TestComparesTruncatedOutputsWhole(t *testing.T) {
 	const output = "Process exited with code 0\nOutput:\nWarning: truncated output (original token count: "
 	directory := func(content string) *record.Directory {
 		rec := newRecord(t)
-		if err := rec.Write("whole.txt", []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.Write("whole.txt", []byte(content)))
 		is := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + content[:9], Truncated: true, File: "whole.txt"}
-		if err := rec.Append(transcript.TypeToolFinished, is); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rec.Append(transcript.TypeToolFinished, is))
 		return rec.Directory
 	}
 	was := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + "took 10.2", Truncated: true, File: "whole.txt"}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -21,14 +22,10 @@ func TestAbandonedRunNamesItsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := record.New("20260101T000000Z-00000000", nil)
-			if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
 			defer rec.Close()
 			for _, folder := range test.there {
-				if _, err := rec.MakeFolder(folder); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(rec.MakeFolder(folder))(t)
 			}
 			left := Departure{rec: rec}
 			if got := left.abandonedResult(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {

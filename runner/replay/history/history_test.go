@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -16,15 +17,9 @@ import (
 // emptyRecord is a record without events, and its log.
 func emptyRecord(t *testing.T, clock func() time.Time) (*record.Record, *eventlog.Log) {
 	t.Helper()
-	dir, err := record.NewDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(record.NewDirectory(t.TempDir()))(t)
 	t.Cleanup(dir.Close)
-	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: clock}))(t)
 	t.Cleanup(func() { _ = log.Close() })
 	rec := record.New("", nil)
 	rec.Directory = dir
@@ -44,13 +39,8 @@ func TestLimitsFollowLastResume(t *testing.T) {
 		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.turns=7"}}, 5},
 		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.tool_calls=4"}}, 4},
 	} {
-		if _, err := log.Append(step.event, step.data); err != nil {
-			t.Fatal(err)
-		}
-		h, err := Read(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(log.Append(step.event, step.data))(t)
+		h := must.Get(Read(rec))(t)
 		if h.Job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
 			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.Job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
 		}
@@ -79,13 +69,8 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 		if step.by != "" {
 			by = log.ForAgent(step.by)
 		}
-		if _, err := by.Append(step.event, step.data); err != nil {
-			t.Fatal(err)
-		}
-		h, err := Read(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(by.Append(step.event, step.data))(t)
+		h := must.Get(Read(rec))(t)
 		if h.conversation.OthersCalls != step.want {
 			t.Errorf("after %s of %q, others have %d calls, want %d", step.event, step.by, h.conversation.OthersCalls, step.want)
 		}
@@ -96,9 +81,7 @@ func TestCountsTimeWithoutEvents(t *testing.T) {
 	began := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := began
 	rec, log := emptyRecord(t, func() time.Time { return now })
-	if _, err := rec.MakeFolder(record.StateFolder); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(rec.MakeFolder(record.StateFolder))(t)
 	for _, step := range []struct {
 		name  string
 		at    time.Duration // since the run began
@@ -115,18 +98,11 @@ func TestCountsTimeWithoutEvents(t *testing.T) {
 		{"a clock that was put back", time.Hour + 7*time.Second, transcript.TypeWarning, transcript.Warning{}, 100 * 365 * 24 * time.Hour, 97 * time.Second},
 	} {
 		now = began.Add(step.at)
-		if _, err := log.Append(step.event, step.data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(log.Append(step.event, step.data))(t)
 		if step.alive > 0 {
-			if err := rec.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, rec.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))))
 		}
-		h, err := Read(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(Read(rec))(t)
 		if h.Elapsed != step.want {
 			t.Errorf("%s: the run lived %s, want %s", step.name, h.Elapsed, step.want)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -32,10 +33,7 @@ func surroundings(t *testing.T, more ...string) []string {
 // prepared is a folder with these variables.
 func prepared(t *testing.T, dir string, environ []string) *sandboxcommand.Prepared {
 	t.Helper()
-	p, err := sandboxcommand.Prepare(t.Context(), sandboxcommand.Options{Dir: dir, Environ: environ})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(sandboxcommand.Prepare(t.Context(), sandboxcommand.Options{Dir: dir, Environ: environ}))(t)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -71,10 +69,7 @@ func TestDiagnosesMachineDespiteMistake(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer server.Close()
 	environ := surroundings(t, "AGENT_CI_LIMITS_TURNS=none", "OPENAI_API_KEY=sk-0123456789abcdef", "OPENAI_BASE_URL="+server.URL+"/sk-0123456789abcdef", "GITHUB_API_URL="+server.URL)
-	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: environ, Version: "1.2.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: environ, Version: "1.2.3"}))(t)
 	if first := d.Problems[0]; first.About != "configuration" || first.Severity != severityError || !strings.Contains(first.Message, "limits.turns") || !d.Broken() {
 		t.Errorf("the problems are %q", d.Problems)
 	}
@@ -96,10 +91,7 @@ func TestDiagnosesMachineDespiteMistake(t *testing.T) {
 func TestNamesSecretsAndProxyWithoutValues(t *testing.T) {
 	const network = "AGENT_CI_POLICY_NETWORK={proxy: inherit}"
 	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], parameter: k, commands: [agent, verify]}]"
-	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")}))(t)
 	want := []string{"TOKEN for npm.example.com/team (GET, HEAD, header Authorization), of setup", "KEY for a.example.com (GET, HEAD, parameter k), of agent, verify"}
 	if !slices.Equal(d.Confinement.Secrets, want) || d.Confinement.Proxy != "https by proxy.example.com:3128, http by other.example.com:80" {
 		t.Errorf("named are %q, and the proxy %q", d.Confinement.Secrets, d.Confinement.Proxy)
@@ -113,10 +105,7 @@ func TestNamesSecretsAndProxyWithoutValues(t *testing.T) {
 // What a run would be told of its hosts before it begins, the diagnosis tells.
 func TestReportsProblemsOfHosts(t *testing.T) {
 	const inherit = "AGENT_CI_POLICY_NETWORK={allow: [{host: a.example.com, ca: certs/none.pem}], proxy: inherit}"
-	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, inherit)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, inherit)}))(t)
 	for severity, says := range map[string]string{
 		severityError:   "The authority certs/none.pem of a.example.com (policy.network.allow[0]) cannot be used: ",
 		severityWarning: "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set",
@@ -131,9 +120,7 @@ func TestReportsProblemsOfHosts(t *testing.T) {
 
 func TestFailsWithoutUsableFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	bare := gittest.New(t)
 	bare.Git("config", "core.bare", "true")
 	for reason, o := range map[string]Options{
@@ -187,9 +174,7 @@ func TestWarnsOfWeakConfinement(t *testing.T) {
 func TestTriesAndWarnsWithoutSandbox(t *testing.T) {
 	d := &Diagnosis{}
 	p := prepared(t, t.TempDir(), surroundings(t, "AGENT_CI_POLICY_SANDBOX=danger-full-access"))
-	if err := d.examineConfinement(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.examineConfinement(t.Context(), p))
 	c := d.Confinement
 	if c.Sandbox != "danger-full-access" || c.Level != "none" || len(c.Layers) > 0 || len(c.Trials) == 0 {
 		t.Errorf("it is %+v", c)
@@ -206,9 +191,7 @@ func TestUnreachableLevelIsError(t *testing.T) {
 	d := &Diagnosis{}
 	p := prepared(t, t.TempDir(), surroundings(t))
 	p.Job.Policy.Require = "everything"
-	if err := d.examineConfinement(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.examineConfinement(t.Context(), p))
 	if !d.Broken() || d.Confinement.Level != "none" || d.Confinement.Require != "everything" || d.Confinement.Processes != "not limited" {
 		t.Errorf("it is %+v with %q", d.Confinement, d.Problems)
 	}
@@ -219,9 +202,7 @@ func TestReportsStateOfGit(t *testing.T) {
 	repo.Git("remote", "add", "origin", "https://octocat:password-of-the-octocat@github.com/octo/widgets.git")
 	repo.Write("bin/git", "#!/bin/sh\n")
 	inside := repo.Path("bin")
-	if err := os.Chmod(repo.Path("bin/git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(repo.Path("bin/git"), 0o700))
 	for name, c := range map[string]struct {
 		dir, path string
 		says      []string
@@ -234,10 +215,7 @@ func TestReportsStateOfGit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{}
-			p, err := d.prepare(t.Context(), sandboxcommand.Options{Dir: c.dir, Environ: surroundings(t, "PATH="+c.path)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(d.prepare(t.Context(), sandboxcommand.Options{Dir: c.dir, Environ: surroundings(t, "PATH="+c.path)}))(t)
 			defer p.Close()
 			d.examineGit(t.Context(), p)
 			var problems []Problem // but for those of the URL with a password
@@ -294,9 +272,7 @@ func TestDiagnosesModelAddressAndKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{}
 			p := prepared(t, t.TempDir(), surroundings(t, c.environ...))
-			if err := d.examineReadiness(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, d.examineReadiness(t.Context(), p))
 			d.examineModel(t.Context(), p, false)
 			c.want.Name = p.Job.Model.Name
 			if diff := cmp.Diff(c.want, d.Model); diff != "" {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The model's API and GitHub are asked, and what they say of key and token is told. An API that
@@ -42,11 +44,8 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t,
-				"OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_TOKEN="+token, "GITHUB_API_URL="+server.URL+"/api", "GITHUB_REPOSITORY=octo/widgets")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t,
+				"OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_TOKEN="+token, "GITHUB_API_URL="+server.URL+"/api", "GITHUB_REPOSITORY=octo/widgets")}))(t)
 			let := c.want == nil || strings.Contains(c.want[0], "GitHub") || strings.Contains(c.want[0], "octo")
 			if tried := asked["/v1/responses"] == "Bearer "+key; tried != let || tried != (d.Model.Endpoint != nil) {
 				t.Errorf("the endpoint was tried: %v", tried)
@@ -90,14 +89,8 @@ func TestTrialsAreBounded(t *testing.T) {
 		_, _ = w.Write([]byte(`{"error": {"message": "` + key + ` unknown: stream stream_options parallel_tool_calls reasoning_effort max_completion_tokens, System role not supported, roles must alternate"}}`))
 	}))
 	defer server.Close()
-	d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1")}))(t)
+	told := must.Get(json.Marshal(d))(t)
 	if asked == 0 || asked > mostRequests || d.Model.Endpoint == nil || d.Model.Endpoint.Requests != asked || !d.Broken() {
 		t.Errorf("after %d requests the diagnosis is %s", asked, told)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -24,10 +25,7 @@ const commit = "0123456789abcdef0123456789abcdef01234567"
 
 func content(t *testing.T, name string) string {
 	t.Helper()
-	raw, err := embedded.ReadFile("starter/" + name + ".yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(embedded.ReadFile("starter/" + name + ".yml"))(t)
 	return string(raw)
 }
 
@@ -84,10 +82,7 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 	}))
 	defer server.Close()
 	p, _ := Lookup("other")
-	p, err := p.At(server.URL + "/v1/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(p.At(server.URL + "/v1/"))(t)
 	for _, c := range []struct {
 		status  int
 		checked bool
@@ -125,10 +120,7 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
-	client, err := github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}))(t)
 	w := world{f, f.AddRepository("octo", "widgets"), client.Setup("octo/widgets")}
 	seed := gittest.New(t)
 	seed.Seed()

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // push commits files to a branch as somebody else does.
@@ -16,12 +17,8 @@ func (w world) push(t *testing.T, branch string, files map[string]string) {
 	t.Helper()
 	w.change(t, branch, func(dir string) {
 		for path, content := range files {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+			must.Do(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644))
 		}
 	})
 }
@@ -134,9 +131,7 @@ func TestAddressDecidesSecret(t *testing.T) {
 func TestReplacesSecretOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"))
 	s := w.setup(t)
 	report, err := s.Do(t.Context(), w.hub)
 	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || value != "theirs" || len(report.Left) != 1 || !strings.Contains(report.Left[0], "--replace-secret") {
@@ -158,9 +153,7 @@ func TestReplacesSecretOnlyOnRequest(t *testing.T) {
 func TestRefusesSecondSetup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.setup(t).Do(t.Context(), w.hub))(t)
 	other := w.setup(t)
 	other.Workflow = "comment"
 	w.refused(t, other, "of another setup is open (it has no .github/workflows/agent-ci-comment.yml): merge it, or close it and delete its branch, first")
@@ -178,12 +171,8 @@ func TestRefusesLinkInPath(t *testing.T) {
 	for _, link := range []string{".github/workflows", ".github/agent-ci.yml", ".github"} {
 		w := newWorld(t)
 		w.change(t, "main", func(dir string) {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("../elsewhere", filepath.Join(dir, link)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755))
+			must.Do(t, os.Symlink("../elsewhere", filepath.Join(dir, link)))
 		})
 		w.refused(t, w.setup(t), link)
 	}
@@ -194,10 +183,7 @@ func TestEveryWorkflowTakesKeyVariable(t *testing.T) {
 	starters, _ := filepath.Glob("starter/*.yml")
 	recipes, _ := filepath.Glob("recipes/*/workflow.yml")
 	for _, file := range append(starters, recipes...) {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		var parsed struct {
 			Jobs map[string]struct {
 				Steps []struct{ With map[string]string }

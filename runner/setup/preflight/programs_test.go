@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -15,9 +16,7 @@ import (
 func TestReportsMissingPrograms(t *testing.T) {
 	bin, lib := t.TempDir(), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "here"): 0o700, filepath.Join(bin, "python3"): 0o700, filepath.Join(bin, "text"): 0o600, filepath.Join(lib, "there"): 0o700} {
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"), mode))
 	}
 	const none = Kind("")
 	for _, test := range []struct {
@@ -61,19 +60,13 @@ func TestReportsMissingPrograms(t *testing.T) {
 		{"a tool in a folder of the run", "tools: {dynamic: [{name: t, description: d, input_schema: {type: object}, run: ['${AGENT_CI_BASE_TREE}/x']}]}", none, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + test.job + "\n")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + test.job + "\n")}))(t)
 			o := Options{
 				Job: j, Environ: settings.Environment{"PATH=" + bin, "HOME=" + bin}, Scripted: true, Path: bin,
 				Changeable: func(path string) bool { return strings.HasPrefix(path, "/checkout/") },
 				InBase:     func(path string) (bool, error) { return path == "tools/base" || path == "x", nil },
 			}
-			found, err := Check(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(Check(t.Context(), o))(t)
 			switch {
 			case test.want == none && len(found) > 0:
 				t.Errorf("it finds %+v", found)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
@@ -17,13 +18,8 @@ var triggers = actions.Triggers{Labels: []string{"agent-ci"}, Assignees: []strin
 func read(t *testing.T, name, payload string) *actions.Event {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "event.json")
-	if err := os.WriteFile(path, []byte(payload), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	event, err := actions.ReadEvent(t.Context(), name, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(payload), 0o600))
+	event := must.Get(actions.ReadEvent(t.Context(), name, path))(t)
 	return event
 }
 
@@ -104,9 +100,7 @@ func TestReportsMissingAndBrokenEvents(t *testing.T) {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "event.json")
-	if err := os.WriteFile(path, []byte(`{"action": 7`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"action": 7`), 0o600))
 	if _, err := actions.ReadEvent(t.Context(), "issues", path); err == nil {
 		t.Error("half an event is read")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
@@ -55,9 +56,7 @@ func FuzzLog(f *testing.F) {
 		var got bytes.Buffer
 		log := actions.NewLog(&got)
 		for _, part := range []string{a, b, c} {
-			if _, err := log.Write([]byte(part)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(log.Write([]byte(part)))(t)
 		}
 		for _, line := range runnerLines(got.String()) {
 			if isCommand(line) {
@@ -65,9 +64,7 @@ func FuzzLog(f *testing.F) {
 			}
 		}
 		got.Reset()
-		if err := log.Annotate(actions.Annotation{Level: "error", Title: a, File: b, Line: 7, Message: c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, log.Annotate(actions.Annotation{Level: "error", Title: a, File: b, Line: 7, Message: c}))
 		if lines := runnerLines(strings.TrimPrefix(got.String(), "\n")); len(lines) != 2 || lines[1] != "" {
 			t.Errorf("an annotation is %q", lines)
 		}
@@ -88,9 +85,7 @@ func TestWritesWorkflowCommands(t *testing.T) {
 		func() error { return log.Annotate(actions.Annotation{Level: "notice", Message: "done"}) },
 	}
 	for _, step := range steps {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step())
 	}
 	want := "::group::the agent,%0Aat work: 100%25\nhalf a line\n::endgroup::\n::add-mask::one\n::add-mask::two\n" +
 		"::error col=2,file=a%3Ab.go,line=3,title=tests%2C all::x::y%0Az\n::notice::done\n"
@@ -103,10 +98,7 @@ func TestWritesWorkflowCommands(t *testing.T) {
 // (actions/runner, FileCommandManager: EnvFileKeyValuePairs).
 func outputs(t *testing.T, path string) map[string]string {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	found := map[string]string{}
 	for rest := string(raw); rest != ""; {
 		head, after, ended := strings.Cut(rest, "\n")
@@ -137,9 +129,7 @@ func FuzzOutputs(f *testing.F) {
 		step := &actions.Step{OutputFile: filepath.Join(t.TempDir(), "output")}
 		want := map[string]string{"summary": a, "plan": b}
 		for _, name := range []string{"summary", "plan"} {
-			if err := step.SetOutput(name, want[name]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, step.SetOutput(name, want[name]))
 		}
 		if diff := cmp.Diff(want, outputs(t, step.OutputFile)); diff != "" {
 			t.Error(diff)
@@ -150,12 +140,8 @@ func FuzzOutputs(f *testing.F) {
 func TestBoundsOutputsAndSummary(t *testing.T) {
 	dir := t.TempDir()
 	step := &actions.Step{OutputFile: filepath.Join(dir, "output"), SummaryFile: filepath.Join(dir, "summary")}
-	if err := step.SetOutput("summary", strings.Repeat("ü", 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := step.AddSummary(strings.Repeat("ü", 1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, step.SetOutput("summary", strings.Repeat("ü", 1<<20)))
+	must.Do(t, step.AddSummary(strings.Repeat("ü", 1<<20)))
 	if got := outputs(t, step.OutputFile)["summary"]; len(got) != 64<<10 || strings.Trim(got, "ü") != "" {
 		t.Errorf("the output has %d bytes", len(got))
 	}

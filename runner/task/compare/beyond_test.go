@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -60,20 +61,14 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 // template is the job of these keys and the version.
 func template(t *testing.T, keys string) *job.Job {
 	t.Helper()
-	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + keys)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + keys)}))(t)
 	return j
 }
 
 // recorded is a job as a record has it, which is checked like a job file.
 func recorded(t *testing.T, j *job.Job) *job.Job {
 	t.Helper()
-	raw, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(j))(t)
 	again, err := job.LoadRecorded(raw)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, raw)
@@ -82,16 +77,10 @@ func recorded(t *testing.T, j *job.Job) *job.Job {
 }
 
 func TestLoadRecordedValidatesLikeFile(t *testing.T) {
-	files, err := filepath.Glob("../job/testdata/good/*.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("../job/testdata/good/*.yml"))(t)
 	taken := 0
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.FileLayer, Data: raw}); err == nil {
 			again := recorded(t, j)
 			if over := FirstExcess(again, j, true); over != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -59,10 +60,7 @@ func TestParsesTypedIssues(t *testing.T) {
 		"https://ghe.example/o/r/issues/7":     {0, "invalid_input/issue"},
 		"":                                     {0, "invalid_input/event"},
 	} {
-		input, err := json.Marshal(typed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		input := must.Get(json.Marshal(typed))(t)
 		for name, payload := range map[string]string{"workflow_dispatch": `{"inputs": {"issue": %s}}`, "repository_dispatch": `{"client_payload": {"issue": %s}}`} {
 			ends := want.ends
 			if name == "repository_dispatch" && typed == "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -28,9 +29,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 		}
 		return data, err
 	}
-	if err := s.Record.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Record.Make(t.TempDir(), nil))
 	t.Cleanup(s.Record.Close)
 	images, missing := s.Images(t.Context(), task)
 	for _, image := range images {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -43,14 +44,8 @@ func TestNamesRepositoryByPrecedence(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
 	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
 	label := intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
-	command, err := intake.RepairEvent("of/command#7", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	repair, err := command.Request(&named)
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := must.Get(intake.RepairEvent("of/command#7", true))(t)
+	repair := must.Get(command.Request(&named))(t)
 	for want, n := range map[string]intake.RepositorySources{
 		"of/record":  {Recorded: "of/record", Job: &named, Event: command, Request: repair, Origin: origin},
 		"of/command": {Job: &job.Job{Task: job.Task{Issue: "of/issue#7"}}, Event: command, Request: repair, Origin: origin},

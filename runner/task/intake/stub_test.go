@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -126,9 +127,7 @@ func eventOf(t *testing.T, name, payload string) intake.Event {
 	from := inActions
 	if name != "" {
 		from.EventName, from.EventPath = name, filepath.Join(t.TempDir(), "event.json")
-		if err := os.WriteFile(from.EventPath, []byte(payload), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(from.EventPath, []byte(payload), 0o600))
 	}
 	return intake.ReadEvent(t.Context(), from)
 }
@@ -137,10 +136,7 @@ func eventOf(t *testing.T, name, payload string) intake.Event {
 func sourceOf(t *testing.T, on *server, j *job.Job, name, payload string) *intake.Source {
 	t.Helper()
 	e := eventOf(t, name, payload)
-	request, err := e.Request(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(e.Request(j))(t)
 	return &intake.Source{
 		Event: e, Request: request, Job: j, Forge: on, Target: on.Repository("o/r"), Permissions: intake.PermissionCache{}, Record: record.New("", nil), Publishes: true,
 		Prompt: func(context.Context) (string, error) { return j.Task.Prompt, nil },
@@ -193,9 +189,6 @@ func equal[T any](t *testing.T, of string, want, got T) {
 // read returns the task of a source.
 func read(t *testing.T, s *intake.Source, pull *forge.PullRequest) intake.Task {
 	t.Helper()
-	task, err := s.Read(t.Context(), pull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(s.Read(t.Context(), pull))(t)
 	return task
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -39,10 +40,7 @@ func fuzzSeeds(f *testing.F) []string {
 	f.Helper()
 	seeds := []string{start, "", "---\n---\n", "\xff"}
 	for _, path := range []string{"testdata/bad.yml", "testdata/good/every_key.yml", "testdata/good/issue_quoted.yml"} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(f)
 		seeds = append(seeds, string(data))
 	}
 	return seeds
@@ -77,10 +75,7 @@ func checkProblems(t *testing.T, err error, lines int) {
 
 func checkReload(t *testing.T, job *Job) {
 	t.Helper()
-	written, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(json.Marshal(job))(t)
 	if strings.ContainsFunc(string(written), func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return // JSON leaves characters unescaped that YAML wants escaped
 	}

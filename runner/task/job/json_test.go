@@ -3,6 +3,8 @@ package job
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // JSON is YAML: a job as any encoder writes it is read, with each of its escapes.
@@ -15,9 +17,7 @@ func TestReadsJobsInJSON(t *testing.T) {
 	} {
 		raw := `{"version": 1, "task": {"prompt": "` + text + `"}}`
 		var other Job
-		if err := json.Unmarshal([]byte(raw), &other); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(raw), &other))
 		job := mustLoad(t, jobFile(raw))
 		if job.Task.Prompt != want || other.Task.Prompt != want {
 			t.Errorf("%s is read as %q, as JSON it is %q; want %q", text, job.Task.Prompt, other.Task.Prompt, want)

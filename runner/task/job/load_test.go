@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
@@ -88,14 +89,9 @@ func TestGoodFilesLoadFitSchemaAndSurviveJSON(t *testing.T) {
 				t.Error(err)
 			}
 			job := mustLoad(t, config.Layer{Name: name, Data: data})
-			written, err := json.Marshal(job)
-			if err != nil {
-				t.Fatal(err)
-			}
+			written := must.Get(json.Marshal(job))(t)
 			var read Job
-			if err := json.Unmarshal(written, &read); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(written, &read))
 			equal(t, "job after JSON (-before +after)", job, &read)
 		})
 	}
@@ -109,10 +105,7 @@ func goodFiles(t *testing.T) map[string][]byte {
 	}
 	files := make(map[string][]byte, len(paths))
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(t)
 		files[filepath.Base(path)] = data
 	}
 	return files
@@ -120,14 +113,9 @@ func goodFiles(t *testing.T) map[string][]byte {
 
 func TestEncodesEffectiveJobAsJSON(t *testing.T) {
 	job := mustLoad(t, config.Layer{Name: "every_key.yml", Data: goodFiles(t)["every_key.yml"]})
-	written, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(json.Marshal(job))(t)
 	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(written, &keys); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(written, &keys))
 	var lines strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		fmt.Fprintf(&lines, "%s: %s\n", key, keys[key])

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,10 +128,7 @@ func TestEncodesAndDescribesNetworks(t *testing.T) {
 			"allow list: db.corp.example (private, ca corp.pem), preset npm, a.example.com (ca corp.pem); by the machine's proxy",
 		},
 	} {
-		raw, err := json.Marshal(test.network)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(json.Marshal(test.network))(t)
 		if string(raw) != test.encoded || test.network.String() != test.reader {
 			t.Errorf("%s, for a reader %q", raw, test.network)
 		}
@@ -157,10 +155,7 @@ func TestListsNetworksOfJob(t *testing.T) {
 
 func TestListExpandsPresets(t *testing.T) {
 	network := Network{Allow: []AllowedHost{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
-	list, err := network.ReachList()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(network.ReachList())(t)
 	if got := list.String(); got != "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)" {
 		t.Errorf("the list is %s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
@@ -205,19 +206,13 @@ func TestLocatesEachMistake(t *testing.T) {
 }
 
 func TestReportsAllMistakesInOrder(t *testing.T) {
-	data, err := os.ReadFile("testdata/bad.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/bad.yml"))(t)
 	got := problemLines(t, config.Layer{Name: "bad.yml", Data: data})
 	golden.Compare(t, "testdata/bad.txt", strings.Join(got, "\n")+"\n")
 }
 
 func TestReportsMistakesOfLayersInOrder(t *testing.T) {
-	set, err := Format().Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Format().Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"}))(t)
 	environment, _ := Format().Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
 	got := problemLines(t,
 		config.Layer{Name: "agent-ci.yml", Kind: config.DefaultsLayer, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},

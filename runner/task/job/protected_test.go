@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
@@ -19,10 +20,7 @@ func TestDefaultProtectionsAreDocumented(t *testing.T) {
 		begin = "<!-- The table below is written by go test ./runner/task/job -update. -->\n"
 		end   = "<!-- End of the table. -->\n"
 	)
-	document, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(os.ReadFile(page))(t)
 	before, rest, begun := strings.Cut(string(document), begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !begun || !ended {
@@ -50,10 +48,7 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 	free := []string{".vscode/extensions.json", "src/agents.go", ".githubber/x", "docs/mise.md", "npmrc", "vscode/tasks.json"}
 	fitting := func(j *Job, paths []string) (fit []string) {
 		for _, path := range paths {
-			is, err := policy.Protected(j.Policy.Protect, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			is := must.Get(policy.Protected(j.Policy.Protect, path))(t)
 			if is {
 				fit = append(fit, path)
 			}

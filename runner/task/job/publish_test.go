@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -37,10 +38,7 @@ func TestValidatesPublishSettings(t *testing.T) {
 // Checks of the repository's other jobs are left out, and an answer is expected.
 func TestFeedbackHasNoChecks(t *testing.T) {
 	defaults := config.Layer{Name: "defaults", Kind: config.DefaultsLayer, Data: []byte("version: 1\nverify: [{run: make}, {run: make}]\n")}
-	j, err := Load(defaults, jobFile(start+"publish: {as: review}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Load(defaults, jobFile(start+"publish: {as: review}")))(t)
 	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.IsFeedback() {
 		t.Errorf("the job has %v and expects %s", j.Verify, j.Task.Expects)
 	}

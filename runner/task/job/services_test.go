@@ -3,6 +3,8 @@ package job
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMergesServicesByNameAndKey(t *testing.T) {
@@ -21,9 +23,7 @@ func TestMergesServicesByNameAndKey(t *testing.T) {
 
 func mustDuration(t *testing.T, text string) (d Duration) {
 	t.Helper()
-	if err := d.UnmarshalText([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.UnmarshalText([]byte(text)))
 	return d
 }
 

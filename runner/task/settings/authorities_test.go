@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -22,22 +23,13 @@ import (
 // authority is the certificate of one, in PEM.
 func authority(t *testing.T, name string) (string, *x509.Certificate) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	made := must.Get(x509.ParseCertificate(raw))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), made
 }
 
@@ -117,10 +109,7 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	}
 	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.AllowedHost{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
 	j.Policy.Secrets = []job.Secret{{Name: "X", Hosts: []string{"secret.example/team", "10.0.0.6:8443"}, Private: true, CA: filepath.Join(folder, "three.pem")}}
-	all, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, &j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(settings.ReadAuthorities(t.Context(), settings.Commit{}, &j))(t)
 	if got := all.CertificatesFor(j.Policy.Network.Allow); !bytes.Equal(got, []byte(one+two)) {
 		t.Errorf("those of the list are %s", got)
 	}
@@ -138,10 +127,7 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 		"a.corp.example:443": {true, false}, "10.0.0.5:8443": {false, true}, "both.corp.example:443": {true, true},
 		"10.0.0.5:443": {}, "corp.example:443": {}, "registry.npmjs.org:443": {}, "open.example:443": {}, "x.example:443": {},
 	} {
-		target, err := reach.ParseTarget(reach.HTTPS, authority)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(reach.ParseTarget(reach.HTTPS, authority))(t)
 		pool := roots(target)
 		if (pool == nil) != (want == [2]bool{}) {
 			t.Errorf("%s has roots of its own: %t", authority, pool != nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -19,30 +20,19 @@ const value = "v4lue-0f-the-secret"
 
 func jobWith(t *testing.T, policy string) *job.Job {
 	t.Helper()
-	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")}))(t)
 	return j
 }
 
 func TestReadCredentials(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte("fr0m-a-file\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(home, "token"), []byte("fr0m-a-file\r\n"), 0o600))
 	j := jobWith(t, `secrets: [
 		{name: NPM, preset: npm, hosts: [npm.example.com/team]}, {name: KEY, from: ~/token, hosts: [a.example.com], parameter: key, methods: [POST]},
 		{name: MODULES, from: `+home+`/token, preset: git, hosts: [git.example.com]}]`)
-	got, err := ReadCredentials(t.Context(), Environment{"HOME=" + home, "NPM=" + value}, j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadCredentials(t.Context(), Environment{"HOME=" + home, "NPM=" + value}, j))(t)
 	scope := func(text string) []credential.Scope {
-		s, err := credential.ParseScope(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(credential.ParseScope(text))(t)
 		return []credential.Scope{s}
 	}
 	want := credential.Set{

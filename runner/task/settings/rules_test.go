@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -25,10 +26,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 		{[]string{"ci/more.rules"}, []string{"own", "more"}},
 		{[]string{filepath.Join(base.Root(), "ci/more.rules"), filepath.Join(operator, "op.rules")}, []string{"own", "more", "op"}},
 	} {
-		set, err := settings.ReadRules(t.Context(), base, c.operators)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(settings.ReadRules(t.Context(), base, c.operators))(t)
 		for _, program := range []string{"own", "more", "op", "new"} {
 			d := policy.Commands{Rules: set, Sandboxed: true}.Decide(policy.Request{Argv: []string{program}, Dir: base.Root()})
 			if (d.Action == policy.Refuse) != slices.Contains(c.refused, program) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -187,14 +188,9 @@ func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 
 func asMap(t *testing.T, l job.Limits) map[string]any {
 	t.Helper()
-	raw, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(l))(t)
 	var m map[string]any
-	if err := json.Unmarshal(raw, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &m))
 	return m
 }
 

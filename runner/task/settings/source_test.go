@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -28,16 +29,12 @@ func (f files) put(t *testing.T, folder string) {
 	t.Helper()
 	for name, content := range f {
 		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write := func() error { return os.WriteFile(path, []byte(content), 0o600) }
 		if target, is := strings.CutPrefix(content, "-> "); is {
 			write = func() error { return os.Symlink(target, path) }
 		}
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write())
 	}
 }
 
@@ -48,15 +45,9 @@ func committed(t *testing.T, have files) settings.Commit {
 	have.put(t, repo.Dir)
 	repo.Git("add", "--all")
 	repo.Git("commit", "--quiet", "--allow-empty", "--message=first")
-	checkout, err := gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkout := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = checkout.Close() })
-	base, err := checkout.SetBase(gitops.BaseSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(checkout.SetBase(gitops.BaseSpec{}))(t)
 	return settings.Commit{Checkout: checkout, SHA: base.SHA}
 }
 
@@ -105,9 +96,7 @@ func TestReadFilePicksDiskOrBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := committed(t, files{"ci/job.yml": "base", "ci/link.yml": "-> job.yml", "also": "-> ci"})
 			if c.change != nil {
-				if err := c.change(base.Root()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.change(base.Root()))
 			}
 			path := filepath.Join(base.Root(), c.file)
 			s, warnings := source(settings.Inputs{})
@@ -313,10 +302,7 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 		all[job] = fmt.Sprintf("version: 1\ntask: {prompt: Count., output_schema: %s}\n", name)
 		base := committed(t, all)
 		s, _ := source(settings.Inputs{JobFile: filepath.Join(base.Root(), job)})
-		from, err := s.Load(t.Context(), base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := must.Get(s.Load(t.Context(), base))(t)
 		read, err := s.ReadOutputSchema(t.Context(), base, from)
 		if reason != "" {
 			wantStop(t, err, reason, name)

@@ -8,14 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
 func TestReadsTable(t *testing.T) {
-	entries, err := readCatalog(catalogTSV, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(readCatalog(catalogTSV, all))(t)
 	if len(entries) != 279 {
 		t.Errorf("it has %d rows", len(entries))
 	}

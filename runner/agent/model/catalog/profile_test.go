@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRecognisesModelNames(t *testing.T) {
@@ -43,10 +45,7 @@ func TestRecognisesModelNames(t *testing.T) {
 
 // TestProfilesHaveSources holds the rule that no price is made up.
 func TestProfilesHaveSources(t *testing.T) {
-	file, err := readProfiles(profilesYAML)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(readProfiles(profilesYAML))(t)
 	for _, entry := range file.Models {
 		if entry.Patch != "freeform" && entry.Patch != "function" {
 			t.Errorf("%v: patch is %s", entry.Models, entry.Patch)

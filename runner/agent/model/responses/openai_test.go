@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
@@ -32,10 +33,7 @@ turns:
 
 func client(t *testing.T, url string) *responses.Client {
 	t.Helper()
-	c, err := responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}}))(t)
 	return c
 }
 
@@ -48,19 +46,13 @@ func user(text string) json.RawMessage {
 }
 
 func TestKeepsItemsAsSent(t *testing.T) {
-	server, err := modeltest.StartScript(t.Name(), strings.NewReader(oneTurn), modeltest.Options{Key: "sk-test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(modeltest.StartScript(t.Name(), strings.NewReader(oneTurn), modeltest.Options{Key: "sk-test"}))(t)
 	defer server.Close()
 	request := model.Request{
 		Settings: model.Settings{Model: "gpt-5.1-codex", Instructions: "Work.", CacheKey: "run-1", Effort: "medium"},
 		History:  []json.RawMessage{user("do it")},
 	}
-	first, err := client(t, server.BaseURL()).Respond(t.Context(), request, model.Observer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(client(t, server.BaseURL()).Respond(t.Context(), request, model.Observer{}))(t)
 	want := []string{
 		`{"encrypted_content":"gAAA<&>","id":"rs_1","summary":[],"type":"reasoning"}`,
 		`{"id":"x_1","payload":{"a":[true,null],"z":1},"type":"brand_new_thing"}`,

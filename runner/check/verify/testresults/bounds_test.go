@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // allocated is how many bytes something allocates in all, those given back too.
@@ -123,10 +125,7 @@ func (h *hole) Read(p []byte) (int, error) {
 }
 
 func TestReadsBothEndsOfLongOutput(t *testing.T) {
-	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*maxEach + 1<<20}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := must.Get(Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*maxEach + 1<<20}, nil))(t)
 	var names []string
 	for _, test := range told.Failing {
 		names = append(names, test.Name)

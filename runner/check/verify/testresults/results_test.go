@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
@@ -54,10 +55,7 @@ func described(r *Results) string {
 
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(name))(t)
 	return raw
 }
 
@@ -80,10 +78,7 @@ func read(t testing.TB, name string) *Results {
 
 func outputs(t testing.TB) []string {
 	t.Helper()
-	texts, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := must.Get(filepath.Glob("testdata/*.txt"))(t)
 	return append(texts, "testdata/junit.xml")
 }
 
@@ -165,10 +160,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Read(t.Context(), bytes.NewReader(raw), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Read(t.Context(), bytes.NewReader(raw), nil))(t)
 		wantTidy(t, got)
 	})
 }

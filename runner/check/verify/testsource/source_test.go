@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
@@ -51,10 +52,7 @@ FAIL	example.com/m [build failed]
 
 func readFailures(t *testing.T, output string) []Failure {
 	t.Helper()
-	told, err := testresults.Read(t.Context(), strings.NewReader(output), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := must.Get(testresults.Read(t.Context(), strings.NewReader(output), nil))(t)
 	return Failures(told)
 }
 
@@ -112,10 +110,7 @@ func TestLocatesFailures(t *testing.T) {
 		repo.Write(name, content)
 	}
 	repo.Commit("base")
-	checkout, err := gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkout := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = checkout.Close() })
 	file := File{Path: "pkg/a/x_test.go", Text: "func TestOne(t *testing.T) {}"}
 	py := File{Path: "tests/test_a.py", Text: "def test_one():"}

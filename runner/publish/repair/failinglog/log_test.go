@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/publish/repair/failinglog"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
@@ -41,10 +42,7 @@ func aJob(conclusion string) forge.Job {
 
 func cut(t *testing.T, log io.Reader, job forge.Job) string {
 	t.Helper()
-	text, err := failinglog.Cut(log, job, most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(failinglog.Cut(log, job, most))(t)
 	check(t, text, most)
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -33,10 +34,7 @@ func TestBodyGolden(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.golden, func(t *testing.T) {
-			body, err := alone(projected(t, test.run), test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must.Get(alone(projected(t, test.run), test.options))(t)
 			golden.Compare(t, "testdata/"+test.golden, body)
 		})
 	}
@@ -47,10 +45,7 @@ func TestDocumentGolden(t *testing.T) {
 		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(file, func(t *testing.T) {
-			view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{}))(t)
 			golden.Compare(t, "testdata/"+file, Document(view))
 		})
 	}
@@ -77,10 +72,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			const limit = 6_000
 			view := projected(t, transcripttest.Long(events))
-			posts, err := composed(view, Options{Mode: mode, limit: limit, Closing: "Fixes #7"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			posts := must.Get(composed(view, Options{Mode: mode, limit: limit, Closing: "Fixes #7"}))(t)
 			if len(posts.Comments) == 0 {
 				t.Fatal("everything fits in the body; the test tests nothing")
 			}
@@ -109,10 +101,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 
 func TestComposeCountsOmittedCalls(t *testing.T) {
 	view := projected(t, transcripttest.Long(900))
-	posts, err := composed(view, Options{limit: 6_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	posts := must.Get(composed(view, Options{limit: 6_000}))(t)
 	all := posted(t, posts, 6_000)
 	if len(posts.Comments) != MaxComments {
 		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
@@ -142,10 +131,7 @@ func patched(calls int, changing ...int) []transcripttest.Happening {
 func TestShowsChangingCallsFirst(t *testing.T) {
 	for _, mode := range []Mode{full, digest} {
 		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
-		body, err := alone(view, Options{Mode: mode, limit: 20_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(alone(view, Options{Mode: mode, limit: 20_000}))(t)
 		posted(t, Posts{Body: body}, 20_000)
 		last := 0
 		for _, want := range []string{"file-3", "file-150", "file-151", "file-2001", "file-2420"} {
@@ -176,10 +162,7 @@ func TestManyChangingCallsDisplaceOthers(t *testing.T) {
 		all[i] = i + 101
 	}
 	view := projected(t, patched(400, all...))
-	posts, err := composed(view, Options{limit: 3_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	posts := must.Get(composed(view, Options{limit: 3_000}))(t)
 	text := strings.Join(posted(t, posts, 3_000), "")
 	if shown := strings.Count(text, "<b>apply_patch</b>"); shown < 100 || strings.Contains(text, "<b>exec_command</b>") {
 		t.Errorf("%d calls that changed files are shown, and others: %v", shown, strings.Contains(text, "<b>exec_command</b>"))
@@ -205,10 +188,7 @@ func TestWorstCallFits(t *testing.T) {
 			for i := range 6 {
 				run = append(run, transcripttest.Said(i, text), transcripttest.Called(i, text, text, text), transcripttest.Ended(i, text, text, text, 1))
 			}
-			posts, err := composed(projected(t, run), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			posts := must.Get(composed(projected(t, run), Options{}))(t)
 			if all := strings.Join(posted(t, posts, DefaultLimit), ""); strings.Count(all, "<summary>") != 6 {
 				t.Errorf("%d of 6 calls are shown", strings.Count(all, "<summary>"))
 			}
@@ -219,14 +199,8 @@ func TestWorstCallFits(t *testing.T) {
 func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
 	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
-	view, err := transcript.FoldWithEntries(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := alone(view, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts))(t)
+	body := must.Get(alone(view, Options{}))(t)
 	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
 		t.Errorf("body:\n%s", body)
 	}
@@ -239,10 +213,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {
 		t.Helper()
-		made, err := alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := must.Get(alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template}))(t)
 		return made
 	}
 	fresh := body(template, "Done.")
@@ -269,10 +240,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 }
 
 func TestCutsLongTemplate(t *testing.T) {
-	body, err := alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)}))(t)
 	form, _, ended := strings.Cut(body, "\n"+templateEnd+"\n")
 	if !ended || !strings.Contains(form, " more blocks.\n") || strings.Count(form, "- [ ] x") < 50 || !strings.Contains(body, "## Transcript") {
 		t.Errorf("body:\n%s", body)

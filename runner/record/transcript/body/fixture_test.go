@@ -4,16 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts))(t)
 	return view
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -20,19 +21,13 @@ import (
 
 func TestBodyRemembersEarlierRequests(t *testing.T) {
 	view := projected(t, transcripttest.Greeting())
-	posts, err := composed(view, Options{KeepRequest: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	posts := must.Get(composed(view, Options{KeepRequest: true}))(t)
 	first := Requests(posts.Body)
 	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || first[0].Summary == "" {
 		t.Fatalf("it remembers %+v", first)
 	}
 	view.Task.RequestText, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
-	posts, err = composed(view, Options{KeepRequest: true, Earlier: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	posts = must.Get(composed(view, Options{KeepRequest: true, Earlier: first}))(t)
 	golden.Compare(t, "testdata/body_follow_up.md", withoutMemory(posts.Body))
 	second := Requests(posts.Body)
 	if len(second) != 2 || second[0].Run != "second" || second[0].Asked != "Shout, @octocat." {
@@ -92,12 +87,8 @@ func withoutMemory(body string) string {
 func TestIgnoresUnreadableRequests(t *testing.T) {
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
-	if _, err := w.Write([]byte(`[{"asked":"` + strings.Repeat("x", 4<<20) + `"}]`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write([]byte(`[{"asked":"` + strings.Repeat("x", 4<<20) + `"}]`)))(t)
+	must.Do(t, w.Close())
 	for name, packed := range map[string]string{
 		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
 		"too many": pack(make([]sections.Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -49,10 +50,7 @@ func TestVerdictLeadsBody(t *testing.T) {
 		view.Verify = &transcript.Verify{Attempt: test.attempt, Passed: true, Rows: test.rows}
 		view.Change = &transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}}
 		view.Models = []transcript.ModelUse{{Model: "m", CostUSD: 0.0612, Price: list}}
-		posts, err := Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Draft: test.draft})
-		if err != nil {
-			t.Fatal(err)
-		}
+		posts := must.Get(Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Draft: test.draft}))(t)
 		got, _ := strings.CutPrefix(posts.Body, "<!-- mark -->\n")
 		if line, rest, _ := strings.Cut(got, "\n"); line != want || !strings.HasPrefix(rest, "\nFixes #7\n") {
 			t.Errorf("got  %s\nwant %s", line, want)
@@ -81,10 +79,7 @@ func TestOmitsPlanCalls(t *testing.T) {
 		transcripttest.Called(2, "c3", "exec_command", `{"cmd":"go test"}`), transcripttest.Ended(2, "c3", "exec_command", "ok", 0),
 	}
 	for _, mode := range []Mode{full, digest} {
-		body, err := alone(projected(t, run), Options{Mode: mode})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(alone(projected(t, run), Options{Mode: mode}))(t)
 		if strings.Contains(body, "update_plan") || strings.Contains(body, "todowrite") || strings.Contains(body, "not shown here") || !strings.Contains(body, "exec_command") {
 			t.Errorf("%s: %s", mode, body)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -75,10 +76,7 @@ func wantBroken(t *testing.T, lines []string, line int) {
 func TestVerifyChainEnd(t *testing.T) {
 	lines := logLines(t)
 	whole := strings.Join(lines, "") + "\n"
-	head, err := eventlog.VerifyChain(strings.NewReader(whole))
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := must.Get(eventlog.VerifyChain(strings.NewReader(whole)))(t)
 	last := len(lines) - 1
 	shorter, err := eventlog.VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
 	if err != nil || shorter == head {

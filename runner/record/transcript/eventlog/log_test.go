@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // disk is a file in memory that can fail.
@@ -68,31 +70,20 @@ func warning(i int) warned { return warned{Code: "test", Message: fmt.Sprintf("w
 // appendWarning appends warning i.
 func appendWarning(t *testing.T, log *Log, i int) {
 	t.Helper()
-	if _, err := log.Append(typeWarning, warning(i)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(log.Append(typeWarning, warning(i)))(t)
 }
 
 func contents(t testing.TB, path string) string {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	return string(raw)
 }
 
 func TestCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := Create(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(Create(path, Options{}))(t)
 	t.Cleanup(func() { _ = log.Close() })
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("the log has mode %o, others can read it", got)
 	}
@@ -110,22 +101,12 @@ func TestCreate(t *testing.T) {
 func TestAppendWritesLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	zone := time.FixedZone("", 3600)
-	log, err := Create(path, Options{Clock: func() time.Time { return time.Date(2026, 3, 1, 10, 0, 0, 123456789, zone) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := log.Append(typeWarning, warned{Code: "a", Message: "<b> & 'c'"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Append("plan", struct {
+	log := must.Get(Create(path, Options{Clock: func() time.Time { return time.Date(2026, 3, 1, 10, 0, 0, 123456789, zone) }}))(t)
+	first := must.Get(log.Append(typeWarning, warned{Code: "a", Message: "<b> & 'c'"}))(t)
+	must.Get(log.Append("plan", struct {
 		Steps []string `json:"steps"`
-	}{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	}{}))(t)
+	must.Do(t, log.Close())
 	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + Genesis + `"}`
 	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + lineDigest([]byte(line)) + `"}` + "\n"
 	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
@@ -140,10 +121,7 @@ func TestConcurrentAppends(t *testing.T) {
 	const writers, each = 8, 50
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	var told []int64
-	log, err := Create(path, Options{Sink: func(e Event) { told = append(told, e.Seq) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(Create(path, Options{Sink: func(e Event) { told = append(told, e.Seq) }}))(t)
 	var wait sync.WaitGroup
 	for range writers {
 		wait.Go(func() {
@@ -160,9 +138,7 @@ func TestConcurrentAppends(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	head, err := VerifyChain(strings.NewReader(contents(t, path)))
 	if err != nil || head != log.Head() {
 		t.Errorf("chain ends in %s (%v), the log in %s", head, err, log.Head())
@@ -189,10 +165,7 @@ func TestRedactsEveryString(t *testing.T) {
 			lines.Write(append(line, '\n'))
 		},
 	})
-	literal, err := encodeJSON(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	literal := must.Get(encodeJSON(secret))(t)
 	escaped := strings.Trim(string(literal), `"`)
 	raw := json.RawMessage(`{"` + escaped + `":["p@ss\u0022\\\nword \u00e9\u003cx\u003e",{"n":1.50,"deep":"a ` + escaped + `"}]}`)
 	for _, h := range []struct {
@@ -203,9 +176,7 @@ func TestRedactsEveryString(t *testing.T) {
 		{"model.response", raw},
 		{"tool.finished", map[string]any{"output": secret, "detail": map[string]any{secret: []string{secret}}}},
 	} {
-		if _, err := log.Append(h.kind, h.data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(log.Append(h.kind, h.data))(t)
 	}
 	got := lines.String()
 	if count := strings.Count(got, "[gone]"); count != 8 {
@@ -233,9 +204,7 @@ func TestRedactsOnlyReadableStrings(t *testing.T) {
 
 func TestAppendWritesValidUTF8(t *testing.T) {
 	d := &disk{room: -1}
-	if _, err := newLog(d, Options{}).Append("model.response", json.RawMessage("\"a\xffb\"")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(newLog(d, Options{}).Append("model.response", json.RawMessage("\"a\xffb\"")))(t)
 	if !strings.Contains(d.String(), `"a`+"\ufffd"+`b"`) {
 		t.Errorf("log: %q", d.String())
 	}
@@ -309,9 +278,7 @@ func TestSync(t *testing.T) {
 	if d.synced != 0 {
 		t.Error("each append is synced")
 	}
-	if err := log.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Sync())
 	if d.synced != d.Len() {
 		t.Errorf("%d of %d bytes are durable", d.synced, d.Len())
 	}
@@ -334,9 +301,7 @@ func TestClose(t *testing.T) {
 	log := newLog(d, Options{})
 	appendWarning(t, log, 1)
 	for range 2 {
-		if err := log.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, log.Close())
 	}
 	if d.synced != d.Len() || !d.closed {
 		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, d.Len(), d.closed)

@@ -6,22 +6,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // threeWarnings is a log with three events, and its bytes.
 func threeWarnings(t *testing.T) (path string, whole []byte) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := Create(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(Create(path, Options{}))(t)
 	for i := range 3 {
 		appendWarning(t, log, i)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	return path, []byte(contents(t, path))
 }
 
@@ -29,9 +26,7 @@ func TestReopenDropsTornLine(t *testing.T) {
 	path, whole := threeWarnings(t)
 	last := strings.LastIndex(strings.TrimSuffix(string(whole), "\n"), "\n") + 1
 	for cut := range len(whole) - last + 1 { // the last line, cut at each byte
-		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, whole[:len(whole)-cut], 0o600))
 		log, torn, err := Reopen(path, Options{})
 		if err != nil {
 			t.Fatalf("cut by %d: %v", cut, err)
@@ -46,13 +41,8 @@ func TestReopenDropsTornLine(t *testing.T) {
 		if e, err := log.Append(typeWarning, warning(9)); err != nil || e.Seq != wantSeq+1 {
 			t.Fatalf("append: %v, %v", e.Seq, err)
 		}
-		if err := log.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, log.Close())
+		f := must.Get(os.Open(path))(t)
 		head, err := VerifyChain(f)
 		f.Close()
 		if err != nil || head != log.Head() {
@@ -63,9 +53,7 @@ func TestReopenDropsTornLine(t *testing.T) {
 
 func TestReopenRefusesAlteredLog(t *testing.T) {
 	path, whole := threeWarnings(t)
-	if err := os.WriteFile(path, []byte(strings.Replace(string(whole), "warning 1", "warning 7", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(strings.Replace(string(whole), "warning 1", "warning 7", 1)), 0o600))
 	if log, _, err := Reopen(path, Options{}); err == nil {
 		log.Close()
 		t.Error("an altered transcript was opened to be added to")
@@ -74,9 +62,7 @@ func TestReopenRefusesAlteredLog(t *testing.T) {
 
 func TestReopenRefusesPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	if _, _, err := Reopen(path, Options{}); err == nil || !strings.HasSuffix(err.Error(), "is not a regular file") {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -17,15 +18,10 @@ type happening = transcripttest.Happening
 // (its setup failed). The browser tests show the same files.
 func fixture(t testing.TB, name string) (run []happening) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/" + name + ".jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/" + name + ".jsonl"))(t)
 	for line := range strings.Lines(string(raw)) {
 		var event transcript.Event
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &event))
 		run = append(run, happening{Kind: event.Type, Data: event.Data})
 	}
 	return run

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMarksChangedWords(t *testing.T) {
@@ -119,9 +121,7 @@ func TestProse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var got strings.Builder
-			if err := prose(excerpt{Head: test.in}).Render(&got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prose(excerpt{Head: test.in}).Render(&got))
 			if got.String() != test.want {
 				t.Errorf("got %q, want %q", got.String(), test.want)
 			}

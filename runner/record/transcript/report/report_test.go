@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -24,9 +25,7 @@ import (
 func rendered(t testing.TB, log string) string {
 	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, strings.NewReader(log)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, strings.NewReader(log)))
 	return b.String()
 }
 
@@ -35,17 +34,11 @@ func unchained(t testing.TB, run []happening) string {
 	t.Helper()
 	var b strings.Builder
 	for i, h := range run {
-		data, err := json.Marshal(h.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		line, err := json.Marshal(transcript.Event{
+		data := must.Get(json.Marshal(h.Data))(t)
+		line := must.Get(json.Marshal(transcript.Event{
 			V: eventlog.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.Kind, Data: data,
 			Time: time.Date(2026, 3, 1, 9, 0, i, 0, time.UTC),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		b.Write(append(line, '\n'))
 	}
 	return b.String()
@@ -60,10 +53,7 @@ type readPage struct {
 
 func parsed(t testing.TB, page string) readPage {
 	t.Helper()
-	root, err := html.Parse(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(html.Parse(strings.NewReader(page)))(t)
 	d := readPage{ids: map[string]int{}}
 	var text strings.Builder
 	for n := range root.Descendants() {
@@ -281,9 +271,7 @@ func (g *growing) Seek(int64, int) (int64, error) {
 func TestIgnoresEventsAppendedWhileReading(t *testing.T) {
 	run := fixture(t, "ordinary")
 	var b strings.Builder
-	if err := Write(&b, &growing{logs: []string{unchained(t, run[:10]), unchained(t, run)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, &growing{logs: []string{unchained(t, run[:10]), unchained(t, run)}}))
 	if d := parsed(t, b.String()); d.ids["e10"] != 1 || d.ids["e11"] != 0 {
 		t.Error("the timeline does not end where the first reading ended")
 	}
@@ -375,8 +363,6 @@ func BenchmarkWrite(b *testing.B) {
 	call := []happening{called(1, 1, "exec_command", `{"cmd":"go test ./..."}`), ended(1, 1, "exec_command", transcripttest.Numbered(60), nil)}
 	log := unchained(b, slices.Repeat(call, 2500))
 	for b.Loop() {
-		if err := Write(io.Discard, strings.NewReader(log)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, Write(io.Discard, strings.NewReader(log)))
 	}
 }

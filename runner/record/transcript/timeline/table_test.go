@@ -5,14 +5,12 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 func TestEveryEventTypeHasRow(t *testing.T) {
-	source, err := os.ReadFile("../event.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../event.go"))(t)
 	types := regexp.MustCompile(`(?m)^\tType\w+ +Type = "([a-z_.]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(types) < 30 {
 		t.Fatalf("found %d types", len(types))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
@@ -94,10 +95,7 @@ func TestCleansHostileTexts(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		got, removed := clean.Text(string(raw))
 		if strings.Contains(got, "OBEY") || !removed.Any() {
 			t.Errorf("%s: removed %+v of it, left:\n%s", file, removed, got)
@@ -124,10 +122,7 @@ func checkShown(t *testing.T, got string) {
 func FuzzClean(f *testing.F) {
 	files, _ := filepath.Glob("testdata/hostile/*.md")
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(f)
 		f.Add(string(raw))
 	}
 	f.Add("a <!<!-- x -->-- y --> <!--- \u200b[//]: # (z)\n<!--")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -69,10 +70,7 @@ func TestClassifiesFailures(t *testing.T) {
 
 // A page to log in, such as a proxy's, is named by its address without what may be secret there.
 func TestNamesWebPageInPlaceOfAnswer(t *testing.T) {
-	from, err := http.NewRequest(http.MethodPost, "https://user:pass@proxy.example.com/v1/responses?key=secret", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(http.NewRequest(http.MethodPost, "https://user:pass@proxy.example.com/v1/responses?key=secret", nil))(t)
 	f := webPageFailure(&http.Response{Header: http.Header{"Content-Type": {"Text/HTML; charset=utf-8"}}, Request: from})
 	if f == nil || f.Message != "a web page came from https://proxy.example.com/v1/responses in the place of an answer" {
 		t.Errorf("%v", f)

@@ -7,23 +7,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestTableIsUpToDate holds that nobody edits the table by hand.
 func TestTableIsUpToDate(t *testing.T) {
 	const root = "../../../../../.."
-	raw, err := os.ReadFile(filepath.Join(root, sourceFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := catalogOf(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(root, catalogFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(root, sourceFile)))(t)
+	want := must.Get(catalogOf(raw))(t)
+	got := must.Get(os.ReadFile(filepath.Join(root, catalogFile)))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s is not what make models makes of %s; run it (-want +got):\n%s", catalogFile, sourceFile, diff)
 	}
@@ -37,9 +30,7 @@ func api(t *testing.T, models string) string {
 		all[i] = `"` + provider + `": {"models": {"m": {"tool_call": true, "limit": {"context": 1000}}}}`
 	}
 	path := filepath.Join(t.TempDir(), "api.json")
-	if err := os.WriteFile(path, []byte("{"+strings.Join(all, ",")+`,"openai": {"models": {`+models+"}}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{"+strings.Join(all, ",")+`,"openai": {"models": {`+models+"}}}"), 0o600))
 	return path
 }
 
@@ -48,18 +39,13 @@ func made(t *testing.T, models string) (sourceRows, catalogRows []string, err er
 	t.Helper()
 	root := t.TempDir()
 	for _, file := range []string{sourceFile, catalogFile} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700))
 	}
 	if err := run(root, api(t, models), source{"abc", "2026-07-02"}); err != nil {
 		return nil, nil, err
 	}
 	rows := func(file string) (rows []string) {
-		raw, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(root, file)))(t)
 		for _, line := range strings.Split(string(raw), "\n") {
 			if strings.HasPrefix(line, "openai\t") {
 				rows = append(rows, line)
