@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -47,9 +45,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := must.Get(Changes{Protect: []string{"ci/**"}, Treat: test.treat}.Judge([]ChangedFile{test.file}))(t)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got)
 		})
 	}
 }
@@ -57,9 +53,7 @@ func TestJudge(t *testing.T) {
 func TestDropLeavesProtectedPathsOut(t *testing.T) {
 	files := []ChangedFile{{Path: "ci/x", NewMode: "100755"}, {Path: "a", NewMode: "100644"}, {Path: "sub", NewMode: "160000"}}
 	got := must.Get(Changes{Protect: []string{"ci/**"}, Treat: map[Concern]Treatment{ConcernProtected: Drop}}.Judge(files))(t)
-	if diff := cmp.Diff(Verdict{Drop: []string{"ci/x"}, Fail: []Finding{{"sub", ConcernSubmodule}}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, Verdict{Drop: []string{"ci/x"}, Fail: []Finding{{"sub", ConcernSubmodule}}}, got)
 	if _, err := (Changes{Protect: []string{"[x"}}).Judge(files); err == nil {
 		t.Error("a pattern that cannot be read is no error")
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -149,9 +148,7 @@ prefix_rule(pattern = ["bash"], decision = "forbidden")`)
 				}
 				got = append(got, v)
 			}
-			if diff := cmp.Diff([]string{test.readOnly, test.workspace, test.full}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, []string{test.readOnly, test.workspace, test.full}, got)
 		})
 	}
 }
@@ -168,9 +165,7 @@ func TestRefusalExplainsItself(t *testing.T) {
 	const want = `{"action":"refuse","command":"git push origin main","rule":"t.rules:2","reason":"The rules forbid commands that begin with ` + "`git push`" +
 		`: The runner publishes.","remedy":"` + otherWayRemedy + `.","allowed_by_rule":false,` +
 		`"matched_rules":[{"rule":"t.rules:2","decision":"forbidden","prefix":["git","push"],"command":"git push origin main","via":["sudo"],"justification":"The runner publishes."}]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("JSON (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, string(got), "JSON")
 	for _, q := range []Request{script("rm -rf /"), script("rm -rf x"), script(strings.Repeat("sudo ", 10) + "ls")} {
 		if d := full.Decide(q); d.Reason == "" || d.Remedy == "" || d.Rule == "" || d.Command == "" || strings.Contains(d.Words(), "..") {
 			t.Errorf("%s: %q", q.text(), d.Words())

@@ -3,7 +3,7 @@ package policy
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -83,9 +83,7 @@ func TestEnvironment(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := Environment(test.environ, test.pass, test.set)
 			want := append([]string{}, test.want...)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, want, got)
 		})
 	}
 }

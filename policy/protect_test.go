@@ -3,8 +3,6 @@ package policy
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -22,9 +20,7 @@ func TestProtected(t *testing.T) {
 		}
 	}
 	want := []string{".github/workflows/ci.yml", ".GitHub/x", "CODEOWNERS", "docs/CODEOWNERS", "deploy/prod.yml"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 	if _, err := Protected([]string{"a/[b"}, "a/b"); err == nil {
 		t.Error("a pattern that cannot be read gives no error")
 	}

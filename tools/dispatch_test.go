@@ -125,12 +125,8 @@ func TestReadingCallsRunConcurrentlyInOrder(t *testing.T) {
 	for i, result := range d.Dispatch(t.Context(), calls(names...)) {
 		got, want = append(got, result.Output), append(want, fmt.Sprint("call_", i))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, seen.started); diff != "" {
-		t.Errorf("started (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got, "results")
+	must.Same(t, want, seen.started, "started")
 	if len(seen.finished) != n {
 		t.Errorf("%d calls finished, want %d", len(seen.finished), n)
 	}
@@ -151,12 +147,8 @@ func TestMutatesCallDecidesPerCall(t *testing.T) {
 	made := calls("exec_command", "exec_command", "bash", "exec_command")
 	made[2].Input = ` { "change" : true } `
 	d.Dispatch(t.Context(), made)
-	if diff := cmp.Diff([]string{"{}", "{}", `{"change":true}`, "{}"}, order); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]bool{false, false, true, false}, seen.mutates); diff != "" {
-		t.Errorf("mutates (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"{}", "{}", `{"change":true}`, "{}"}, order, "order")
+	must.Same(t, []bool{false, false, true, false}, seen.mutates, "mutates")
 }
 
 func TestEveryCallGetsResult(t *testing.T) {
@@ -283,9 +275,7 @@ func TestBrokenResponseChangesNothing(t *testing.T) {
 		t.Errorf("got %+v, want the result of the one call that ran", results)
 	}
 	want := []string{"call_0"}
-	if diff := cmp.Diff(want, ran); diff != "" {
-		t.Errorf("ran (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, ran, "ran")
 	if diff := cmp.Diff(want, seen.started); diff != "" || len(seen.finished) != 1 {
 		t.Errorf("started (-want +got):\n%s%d finished", diff, len(seen.finished))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestParsesJSONInStrings has strings with JSON where the schema wants an object or a list, at any place in it.
@@ -46,9 +46,7 @@ func TestParsesJSONInStrings(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(test.want, r.Output); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, test.want, r.Output)
 		})
 	}
 }

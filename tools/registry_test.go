@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var (
@@ -81,9 +81,7 @@ func TestAcceptsForeignNamesAndArguments(t *testing.T) {
 			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, listFake, grepFake, imageFake, fake{name: "native", builtin: true})
 			d.Offered = []string{"exec_command"}
 			got := d.Dispatch(t.Context(), []Call{test.call})[0]
-			if diff := cmp.Diff(Result{Output: test.want}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, Result{Output: test.want}, got)
 		})
 	}
 }
@@ -139,16 +137,12 @@ func TestRestrict(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, r.Names()); diff != "" {
-				t.Errorf("names (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, r.Names(), "names")
 			var specs []string
 			for _, spec := range r.Specs([]string{"read_file", "update_plan", "exec_command", "fly"}) {
 				specs = append(specs, spec.Name)
 			}
-			if diff := cmp.Diff(test.want, specs); diff != "" {
-				t.Errorf("specs (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, specs, "specs")
 		})
 	}
 }

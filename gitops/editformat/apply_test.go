@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // files are texts by path; those without a text are not there.
@@ -72,11 +73,7 @@ func testApply(t *testing.T, f editformat.Format, tests []applying) {
 			if (err != nil) != (test.now == nil) || !maps.Equal(now, test.now) {
 				t.Errorf("now %q\nwant %q\nsaid %s", now, test.now, said)
 			}
-			for _, part := range test.said {
-				if !strings.Contains(said, part) {
-					t.Errorf("%q is not said in:\n%s", part, said)
-				}
-			}
+			must.Contain(t, said, test.said...)
 			if test.said == nil && said != "" && test.now != nil {
 				t.Errorf("said: %s", said)
 			}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -88,9 +86,7 @@ func TestSendsAttachmentRequestsToGitHubOnly(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "https://") {
 				t.Errorf("the error holds an address: %v", err)
 			}
-			if diff := cmp.Diff(c.asked, w.asked); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			must.Same(t, c.asked, w.asked, "requests")
 		})
 	}
 }

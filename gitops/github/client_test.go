@@ -127,9 +127,7 @@ func TestBranch(t *testing.T) {
 		SHA: "c0", Tree: "t0", Parents: []string{"p0"}, Message: "m", Author: "A <a@example.com>", Committer: "B <b@example.com>",
 		Authored: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Committed: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("commit (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got, "commit")
 	for _, name := range []string{"r", "empty"} {
 		if got, err := a.client.Repository("o/"+name).Branch(t.Context(), "main"); got != nil || err != nil {
 			t.Errorf("%s: Branch = %v, %v, want nothing", name, got, err)
@@ -199,9 +197,7 @@ func TestFindPullRequest(t *testing.T) {
 				t.Errorf("found %d, want %d", number, c.want)
 			}
 			want := []string{"GET /api/v3/repos/o/r/pulls?direction=desc&head=o%3Ax&per_page=100&sort=created&state=all"}
-			if diff := cmp.Diff(want, a.asked); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			must.Same(t, want, a.asked, "requests")
 		})
 	}
 }
@@ -222,12 +218,8 @@ func TestSetDraft(t *testing.T) {
 			t.Errorf("SetDraft(%v): %v, Draft = %v", draft, err, pull.Draft)
 		}
 		mutation := map[bool]string{true: "convertPullRequestToDraft", false: "markPullRequestReadyForReview"}[draft]
-		if !strings.Contains(fmt.Sprint(sent["query"]), mutation) {
-			t.Errorf("query = %v, want %s", sent["query"], mutation)
-		}
-		if diff := cmp.Diff(map[string]any{"id": "PR_1"}, sent["variables"]); diff != "" {
-			t.Errorf("variables (-want +got):\n%s", diff)
-		}
+		must.Contain(t, fmt.Sprint(sent["query"]), mutation)
+		must.Same(t, map[string]any{"id": "PR_1"}, sent["variables"], "variables")
 	}
 	for message, want := range map[string]forge.Kind{
 		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: forge.Forbidden,
@@ -306,11 +298,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Remedy == "" || !strings.HasSuffix(err.Error(), failed.Remedy) {
 				t.Fatalf("err = %v, want one that ends in what to do", err)
 			}
-			for _, words := range append(c.words, "create the pull request from x in o/r: ") {
-				if !strings.Contains(err.Error(), words) {
-					t.Errorf("err = %q, want %q in it", err, words)
-				}
-			}
+			must.Contain(t, err.Error(), append(c.words, "create the pull request from x in o/r: ")...)
 			if strings.Contains(err.Error(), token) {
 				t.Errorf("err shows the token: %q", err)
 			}

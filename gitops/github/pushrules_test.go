@@ -42,9 +42,7 @@ func TestPushRules(t *testing.T) {
 			for _, r := range rules {
 				kinds = append(kinds, r.Kind)
 			}
-			if diff := cmp.Diff(test.want, kinds); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, test.want, kinds)
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
@@ -30,9 +28,7 @@ func TestSetsUpRepository(t *testing.T) {
 	if value, _ := repository.Secret("KEY"); value != "sk-new" || !repository.WorkflowsMayOpenPullRequests() {
 		t.Errorf("the secret is %q, pull requests %v", value, repository.WorkflowsMayOpenPullRequests())
 	}
-	if diff := cmp.Diff([]string{"agent-ci"}, repository.Labels()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"agent-ci"}, repository.Labels())
 	if err := s.PutSecret(ctx, "a/../b", "x"); forge.KindOf(err) != forge.Invalid {
 		t.Errorf("a name that leads elsewhere: %v", err)
 	}

@@ -62,9 +62,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 		with(func(f *forge.Finding) { f.Repository, f.CanWrite = "octo/hidden", false }),
 		{Found: true, Repository: "octo/empty", CanWrite: true},
 	}
-	if diff := cmp.Diff(want, findings[:len(want)]); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, findings[:len(want)])
 }
 
 func TestSurveyEndsOnRefusal(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A worktree of a repository elsewhere, whose configuration and the user's hold
@@ -30,9 +30,7 @@ func TestListsRestrictions(t *testing.T) {
 		Environ: []string{"XDG_CONFIG_HOME=" + in("elsewhere"), "XDG_CONFIG_HOME=" + in("xdg"), "GIT_CONFIG_GLOBAL=" + in("home/global"), "GIT_CONFIG_SYSTEM=/dev/null"},
 	}.Restrictions()
 	orPanic(err)
-	if d := cmp.Diff([]string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly)
 	for _, c := range []struct {
 		file    string
 		from    map[string][]byte
@@ -97,7 +95,5 @@ func TestCredentials(t *testing.T) {
 	orPanic(os.Symlink("real", filepath.Join(dir, ".git/there")))
 	files, err := Credentials(dir)
 	orPanic(err)
-	if d := cmp.Diff([]string{filepath.Join(dir, ".git/config"), filepath.Join(dir, ".git/real")}, files); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{filepath.Join(dir, ".git/config"), filepath.Join(dir, ".git/real")}, files)
 }

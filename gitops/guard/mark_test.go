@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -82,9 +80,7 @@ func TestMarkDetectsChanges(t *testing.T) {
 			mark := kept(t, dir)
 			c.change(t, dir)
 			got := must.Get(mark.Changed(t.Context()))(t)
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, c.want, got)
 		})
 	}
 }
@@ -108,9 +104,7 @@ func TestMarkFollowsGitFile(t *testing.T) {
 	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
 	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
 	got := must.Get(mark.Changed(t.Context()))(t)
-	if d := cmp.Diff([]string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got)
 }
 
 // A submodule's .git lies in the work tree, where commands write in every tier,
@@ -147,9 +141,7 @@ func TestMarkCoversSubmodules(t *testing.T) {
 		"folder/real/HEAD was changed", "folder/real/commondir is gone", "lib/.git was changed", "lib/deep/.git is gone",
 		"folder/common is new", "folder/common/config is new", "late/.git is new", "late/.git/config is new",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, got)
 }
 
 // Commands write .gitmodules, whose paths may lead back to the folder that has it.
@@ -165,9 +157,7 @@ func TestReadsCyclicSubmodulesOnce(t *testing.T) {
 	for _, name := range []string{"one/.git", "two/.git", "lib/.git", "lib/up/.git"} {
 		want = append(want, filepath.Join(dir, name))
 	}
-	if d := cmp.Diff(want, submodulesOf(dir)); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, submodulesOf(dir))
 }
 
 // realTempDir is a temporary folder without a link on the way to it.

@@ -186,9 +186,7 @@ func TestPushLosesLease(t *testing.T) {
 					t.Fatalf("err = %v, want a LeaseError", err)
 				}
 				want := &remote.LeaseError{Branch: c.branch, Expected: c.expected, Found: c.found}
-				if diff := cmp.Diff(want, lost); diff != "" {
-					t.Error(diff)
-				}
+				must.Same(t, want, lost)
 				wantTip(t, o, "side", o.side)
 			})
 		}
@@ -447,9 +445,7 @@ func wantClone(t *testing.T, dir, commits string, refs []string) {
 	}
 	listed := strings.Fields(git(t, dir, "for-each-ref", "--format=%(refname)"))
 	listed = slices.DeleteFunc(listed, func(name string) bool { return name == "refs/remotes/origin/HEAD" })
-	if diff := cmp.Diff(refs, listed); diff != "" {
-		t.Errorf("refs (-want +got):\n%s", diff)
-	}
+	must.Same(t, refs, listed, "refs")
 	_, err := os.Stat(filepath.Join(dir, ".git", "shallow"))
 	if err == nil {
 		t.Error("the clone is shallow")

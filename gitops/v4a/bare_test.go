@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestAppliesBareDiffs(t *testing.T) {
@@ -72,9 +72,7 @@ func TestAppliesBareDiffs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, got)
 		})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func hunksOf(c *v4a.Content) string {
@@ -32,9 +32,7 @@ func TestWithTextYieldsDiff(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := v4a.NewContent(tt.before).WithText(tt.after)
-			if diff := cmp.Diff(tt.want, hunksOf(c)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, hunksOf(c))
 			if c.Changed() != (tt.want != "") || c.Diff().Empty() != (tt.want == "") {
 				t.Errorf("changed: %v, empty: %v", c.Changed(), c.Diff().Empty())
 			}
@@ -79,16 +77,12 @@ func TestNotesLooseAndAmbiguousMatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, notes); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, notes)
 		})
 	}
 }
 
 func TestPaths(t *testing.T) {
 	patch := parsed(t, "*** Add File: b\n+x\n*** Update File: a\n*** Move to: ./b\n@@\n x\n*** Delete File: b\n*** Delete File: a\n")
-	if diff := cmp.Diff([]string{"b", "a", "./b"}, v4a.Paths(patch)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"b", "a", "./b"}, v4a.Paths(patch))
 }

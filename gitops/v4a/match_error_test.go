@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestMatchErrorExplainsMismatch(t *testing.T) {
@@ -71,9 +71,7 @@ func TestMatchErrorExplainsMismatch(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, err.Error())
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -119,9 +118,7 @@ func TestUpdate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := must.Get(updated(t, tt.text, tt.hunks))(t)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, got)
 		})
 	}
 }

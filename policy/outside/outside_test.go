@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -24,9 +22,7 @@ func TestStartsProgramByItsRow(t *testing.T) {
 		GitRemote: {"PATH=/bin", "GIT_CONFIG_KEY_7=a", "LC_ALL=C"}, GitVersion: {}, Unconfined: env, Stage: {},
 	} {
 		out := must.Get(use.Command(t.Context(), "/usr/bin/env", Root, env).Output())(t)
-		if diff := cmp.Diff(strings.Join(want, "\n"), strings.TrimSpace(string(out))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", use.Name, diff)
-		}
+		must.Same(t, strings.Join(want, "\n"), strings.TrimSpace(string(out)), use.Name)
 	}
 }
 
@@ -106,9 +102,7 @@ func TestOnlyTestsNote(t *testing.T) {
 	if err != nil || json.Unmarshal(raw, &got) != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}
-	if diff := cmp.Diff(Start{GitRemote.Name, "/bin/true", Root, []string{"a"}, []string{"PATH"}, []string{"MORE"}}, got); diff != "" {
-		t.Errorf("it noted (-want +got):\n%s", diff)
-	}
+	must.Same(t, Start{GitRemote.Name, "/bin/true", Root, []string{"a"}, []string{"PATH"}, []string{"MORE"}}, got, "it noted")
 }
 
 // docs/internals/security.md has the list as it is here.

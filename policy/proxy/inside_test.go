@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/authority"
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -254,12 +252,8 @@ func TestSendsValueToItsHost(t *testing.T) {
 		want := []seen{{Method: "POST", Target: "/team/a?b=c", Host: "npm.example.org", Body: "hello", Proto: map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[outside], Header: http.Header{
 			"Authorization": {"Bearer " + secret}, "X-Kept": {"1"}, "User-Agent": {"me"}, "Accept-Encoding": {"identity"}, "Content-Length": {"5"},
 		}}}
-		if diff := cmp.Diff(want, sent()); diff != "" {
-			t.Errorf("the server was sent (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"TOKEN npm.example.org:443"}, h.used); diff != "" {
-			t.Errorf("used (-want +got):\n%s", diff)
-		}
+		must.Same(t, want, sent(), "the server was sent")
+		must.Same(t, []string{"TOKEN npm.example.org:443"}, h.used, "used")
 		if got := h.refusals(); len(got) > 0 {
 			t.Errorf("refused %q", got)
 		}

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -196,18 +195,14 @@ func TestForwardsHTTP(t *testing.T) {
 	defer response.Body.Close()
 	body := must.Get(io.ReadAll(response.Body))(t)
 	want := "POST /a%2Fb?q=1 host=api.example.com body=\"hello\"\nAuthorization=Bearer mine\nConnection=close\nX-Kept=2\nUser-Agent=me\nAccept-Encoding=gzip\n"
-	if diff := cmp.Diff(want, string(body)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, string(body))
 	if response.Header.Get("X-End") != "z" || response.Header.Get("Proxy-Authenticate") != "" {
 		t.Errorf("the header is %v", response.Header)
 	}
 	if got := <-b.dialled; got != "93.184.216.34:80" {
 		t.Errorf("dialled %s", got)
 	}
-	if diff := cmp.Diff([]string{"http api.example.com:80 true policy.network: api.example.com"}, b.told()); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"http api.example.com:80 true policy.network: api.example.com"}, b.told(), "told")
 }
 
 func TestTunnelCarriesTLS(t *testing.T) {
@@ -267,14 +262,8 @@ func TestRefusals(t *testing.T) {
 			if !strings.HasPrefix(answer, test.status) {
 				t.Errorf("the answer is\n%s", answer)
 			}
-			for _, words := range test.words {
-				if !strings.Contains(answer, words) {
-					t.Errorf("the answer has no %q:\n%s", words, answer)
-				}
-			}
-			if diff := cmp.Diff([]string{test.told}, b.told()); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
-			}
+			must.Contain(t, answer, test.words...)
+			must.Same(t, []string{test.told}, b.told(), "told")
 			if len(b.resolved) > 0 || len(b.dialled) > 0 {
 				t.Errorf("it resolved %q and dialled %d times", b.resolved, len(b.dialled))
 			}
@@ -309,9 +298,7 @@ func TestTriesNextAddress(t *testing.T) {
 	if first, second := <-b.dialled, <-b.dialled; first != "93.184.216.36:80" || second != "[2606:2800:220:1::36]:80" {
 		t.Errorf("dialled %s and %s", first, second)
 	}
-	if diff := cmp.Diff([]string{"b.example.org"}, b.resolved); diff != "" {
-		t.Errorf("resolved (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"b.example.org"}, b.resolved, "resolved")
 }
 
 func TestReachesListedTargets(t *testing.T) {

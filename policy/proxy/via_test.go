@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -121,9 +119,7 @@ func TestReachesTargetsByUpstreamProxy(t *testing.T) {
 					t.Errorf("the answer is\n%s", answer)
 				}
 				want := []string{"CONNECT internal.example.org:443 internal.example.org:443", "GET http://port.example.net:8443/a?b port.example.net:8443"}
-				if diff := cmp.Diff(want, relay.requests()); diff != "" {
-					t.Errorf("the other proxy was asked (-want +got):\n%s", diff)
-				}
+				must.Same(t, want, relay.requests(), "the other proxy was asked")
 				for _, r := range b.observed {
 					if r.Via != relay.Listener.Addr().String() || !r.Allowed {
 						t.Errorf("observed %+v", r)
@@ -371,9 +367,7 @@ func TestHidesShortPasswordOnlyInHeader(t *testing.T) {
 func TestRefusesEncodedUpstreamAnswers(t *testing.T) {
 	t.Parallel()
 	to := telltale(t, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, func(text string) string {
-		if !strings.Contains(text, "Accept-Encoding: identity") {
-			t.Errorf("it is asked\n%s", text)
-		}
+		must.Contain(t, text, "Accept-Encoding: identity")
 		return text
 	})
 	b := newBench(t, nil, by(t, strings.Replace(to, "://", "://octo:hunter2@", 1), nil))

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -68,9 +66,7 @@ prefix_rule(pattern = [["/usr/bin/two", "two"]])`
 		{"/usr/bin/two", []string{"11 allow /usr/bin/two"}},
 	} {
 		t.Run(test.command, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, matched(set, test.command)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, matched(set, test.command))
 		})
 	}
 	if got := (*Set)(nil).Match([]string{"git"}); got != nil {
@@ -91,9 +87,7 @@ func TestMatchesRulesOfAllFiles(t *testing.T) {
 		File{"a.rules", []byte(`prefix_rule(pattern=["git"], decision="prompt")`)},
 		File{"b.rules", []byte("\n" + `prefix_rule(pattern=["git", "commit"], decision="forbidden")` + "\n" + `prefix_rule(pattern=["git"])`)}))(t)
 	want := []string{"a.rules:1 prompt git", "b.rules:2 forbidden git commit", "b.rules:3 allow git"}
-	if diff := cmp.Diff(want, matched(set, "git commit -m hi")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, matched(set, "git commit -m hi"))
 }
 
 func TestReach(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
@@ -150,8 +148,6 @@ func TestCacheWithoutOverlayIsReadOnly(t *testing.T) {
 		if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
 			t.Errorf("got %+v, %v", status, err)
 		}
-		if d := cmp.Diff("outside\nrefused\n"+filepath.Join(home, ".cache/go-build")+"\n", output.String()); d != "" {
-			t.Error(d)
-		}
+		must.Same(t, "outside\nrefused\n"+filepath.Join(home, ".cache/go-build")+"\n", output.String())
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -33,11 +34,7 @@ func TestGitReadsItsRepository(t *testing.T) {
 			repo.Commit("add a file")
 		})
 		got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
-		for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%q is not in\n%s", want, got)
-			}
-		}
+		must.Contain(t, got, " M file", "1 insertion", "add a file", "begin", "1) one", "2) two")
 	})
 }
 

@@ -185,9 +185,7 @@ func TestCredentialFilesRefuseWriting(t *testing.T) {
 				if note := box.Explain(clues, status); err != nil || status.ExitCode == 0 || !strings.Contains(note, "files of credentials are empty") {
 					t.Errorf("got %+v, %v, %q", status, err, note)
 				}
-				if diff := cmp.Diff(before, attributes(t, paths)); diff != "" {
-					t.Error(diff)
-				}
+				must.Same(t, before, attributes(t, paths))
 			})
 		}
 	}

@@ -264,14 +264,10 @@ func TestCommandsReachListedHosts(t *testing.T) {
 		if err != nil || status.ExitCode != 0 {
 			t.Fatalf("%+v, %v: %s", status, err, output.String())
 		}
-		for _, want := range []string{
+		must.Contain(t, output.String(),
 			"open.example.org is here\n", `agent-ci refused to reach "evil.example.com:80" by http. No rule allows it`,
 			"Refused by agent-ci (no rule allows it): evil.example.com:443", "served by itself\n",
-		} {
-			if !strings.Contains(output.String(), want) {
-				t.Errorf("the output has no %q:\n%s", want, output.String())
-			}
-		}
+		)
 		if layers := strings.Join(box.Layers(), ", "); !strings.Contains(layers, "proxy") || !strings.Contains(layers, "net)") {
 			t.Errorf("the layers are %s", layers)
 		}

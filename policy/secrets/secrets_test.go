@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRedact(t *testing.T) {
@@ -35,9 +35,7 @@ func TestRedact(t *testing.T) {
 	if got := r.Redact("the PIN is 1234567"); got != "the PIN is 1234567" {
 		t.Errorf("a short value was searched: %q", got)
 	}
-	if diff := cmp.Diff([]string{"PIN"}, r.Short()); diff != "" {
-		t.Errorf("Short (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"PIN"}, r.Short(), "Short")
 	if got := (*Redactor)(nil).Redact("x"); got != "x" {
 		t.Errorf("nil redactor: %q", got)
 	}

@@ -116,9 +116,7 @@ func TestFindNewIgnoresMovedSecrets(t *testing.T) {
 	moved, added := tokens["npm token"][0], tokens["GitLab token"][0]
 	r := NewRedactor([]Value{{"KEY", "the-value-of-the-key"}})
 	found := must.Get(r.FindNew(strings.NewReader("a "+moved+"\n"+added+" the-value-of-the-key"), strings.NewReader("b\n"+moved+" the-value-of-the-key")))(t)
-	if diff := cmp.Diff([]string{"GitLab token", "KEY"}, found); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"GitLab token", "KEY"}, found)
 }
 
 func TestFragments(t *testing.T) {

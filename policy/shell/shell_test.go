@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestPlainLists(t *testing.T) {
@@ -123,9 +125,7 @@ func TestWords(t *testing.T) {
 		{`a\ b "c\"d\e" $'\x41\tB\'' 'e\f'`, []Word{{"a b", true}, {`c"d\e`, true}, {"A\tB'", true}, {`e\f`, true}}},
 	} {
 		got := ReadScript(test.script).Commands[0].Words
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.script, diff)
-		}
+		must.Same(t, test.want, got, test.script)
 	}
 }
 
@@ -137,17 +137,13 @@ func TestReportsStartingPrograms(t *testing.T) {
 		{Words: knownWords([]string{"env", "A=1", "git", "push"}), Via: []string{"sudo"}, Top: 1},
 		{Words: knownWords([]string{"git", "push"}), Via: []string{"sudo", "env"}, Top: 1},
 	}
-	if diff := cmp.Diff(want, got.Commands); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got.Commands)
 }
 
 func TestXargsCommandMayHaveMoreArguments(t *testing.T) {
 	got := ReadScript(`xargs rm -rf`).Commands
 	want := []Word{{"rm", true}, {"-rf", true}, {"…", false}}
-	if diff := cmp.Diff(want, got[len(got)-1].Words); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got[len(got)-1].Words)
 }
 
 func TestDetectsDirectoryChanges(t *testing.T) {

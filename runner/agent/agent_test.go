@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
@@ -204,31 +202,21 @@ turns:
 		t.Fatalf("Run = %q, %v", said, err)
 	}
 	want := []tools.Call{{ID: "one", Number: 1, Turn: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Turn: 1, Name: "apply", Input: "*** Begin Patch", Form: tools.Freeform}}
-	if diff := cmp.Diff(want, f.box.asked); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, f.box.asked, "calls")
 	second := f.requests.bodies[1]
-	for _, part := range []string{
+	must.Contain(t, second,
 		`"encrypted_content":"opaque"`,
 		`{"type":"function_call_output","call_id":"one","output":"hello"}`,
 		`{"type":"custom_tool_call_output","call_id":"two","output":""}`,
-	} {
-		if !strings.Contains(second, part) {
-			t.Errorf("the second request lacks %s:\n%s", part, second)
-		}
-	}
+	)
 	if prefix := strings.TrimSuffix(f.requests.bodies[0], "]}"); !strings.HasPrefix(second, prefix) {
 		t.Errorf("the second request does not begin with the bytes of the first:\n%s\n%s", prefix, second)
 	}
 	spent := agent.Spent{Turns: 2, Calls: 2, Usage: model.Usage{Input: 30, Cached: 4, Output: 5, Reasoning: 1}}
 	spent.Models = []transcript.ModelUse{{Usage: transcript.Usage(spent.Usage)}}
-	if diff := cmp.Diff(spent, f.Spent()); diff != "" {
-		t.Errorf("spent (-want +got):\n%s", diff)
-	}
+	must.Same(t, spent, f.Spent(), "spent")
 	events := []string{"model.request", "model.response", "model.request", "model.response"}
-	if diff := cmp.Diff(events, f.types(t)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	must.Same(t, events, f.types(t), "events")
 }
 
 // TestCommentaryDoesNotEndRun gives messages with a phase, as newer models do.
@@ -284,9 +272,7 @@ func TestEncodesToolDefinitions(t *testing.T) {
 	for i, definition := range definitions {
 		got[i] = string(definition)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 }
 
 func TestEndsWhenModelFails(t *testing.T) {

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -81,9 +80,7 @@ func TestChatRunsWholeConversation(t *testing.T) {
 			want := []tools.Call{
 				{ID: "one", Number: 1, Turn: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Turn: 2, Name: "read_file", Input: "{}"}, {ID: "three", Number: 3, Turn: 2, Name: "read_file", Input: "{}"},
 			}
-			if diff := cmp.Diff(want, f.box.asked); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			must.Same(t, want, f.box.asked, "calls")
 			// The second and the third answer don't tell theirs.
 			if got := f.Spent().Usage; got.Input < 100 || got.Cached != 3 || got.Output < 10 || got.Reasoning != 2 {
 				t.Errorf("usage %+v", got)
@@ -91,15 +88,11 @@ func TestChatRunsWholeConversation(t *testing.T) {
 			if log := f.text(t); strings.Count(log, `"reasoning":2,"service_tier":"flex"`) != 1 {
 				t.Errorf("the tier of the first answer is not told:\n%s", log)
 			}
-			for _, part := range []string{
+			must.Contain(t, server.bodies[1],
 				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"max_completion_tokens":99`,
 				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
 				`{"role":"tool","content":"hello","tool_call_id":"one"}`,
-			} {
-				if !strings.Contains(server.bodies[1], part) {
-					t.Errorf("the second request lacks %s:\n%s", part, server.bodies[1])
-				}
-			}
+			)
 			if strings.Contains(server.bodies[1], "apply_patch") {
 				t.Errorf("a tool that is no function is offered:\n%s", server.bodies[1])
 			}
@@ -218,9 +211,7 @@ func TestChatDistinguishesCalls(t *testing.T) {
 			if strings.HasPrefix(name, "neither") {
 				want = []string{`one{"file_path":"a"}`, "call_2_1{}", "call_2_2{}"}
 			}
-			if diff := cmp.Diff(want, ids); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			must.Same(t, want, ids, "calls")
 		})
 	}
 }
@@ -251,9 +242,7 @@ func TestChatShowsTaskImages(t *testing.T) {
 	f.AddItems(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
 	f.mustRun(t)
 	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
-	if !strings.Contains(server.bodies[0], want) {
-		t.Errorf("the request lacks %s:\n%s", want, server.bodies[0])
-	}
+	must.Contain(t, server.bodies[0], want)
 }
 
 func TestChatShowsImagesAfterOutputs(t *testing.T) {
@@ -262,9 +251,7 @@ func TestChatShowsImagesAfterOutputs(t *testing.T) {
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
 	f.mustSay(t, "Done.")
 	one := `{"role":"tool","content":"a picture","tool_call_id":"one"},{"role":"user","content":[{"type":"text","text":"What the call one shows:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
-	if !strings.Contains(server.bodies[1], one) {
-		t.Errorf("the image is not in\n%s", server.bodies[1])
-	}
+	must.Contain(t, server.bodies[1], one)
 	// The outputs of one answer follow each other; the server checks it.
 	if n := strings.Count(server.bodies[2], `"image_url":{`); n != 3 {
 		t.Errorf("%d images, want 3, in\n%s", n, server.bodies[2])

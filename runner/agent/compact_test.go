@@ -84,9 +84,7 @@ func TestCompacts(t *testing.T) {
 						t.Errorf("compaction: %+v", one)
 					}
 					survives(t, one.Items)
-					if !strings.Contains(string(slices.Concat(one.Items...)), c.kept) {
-						t.Errorf("the items lack %s: %s", c.kept, one.Items)
-					}
+					must.Contain(t, string(slices.Concat(one.Items...)), c.kept)
 				}
 				if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
 					t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
@@ -134,9 +132,7 @@ func TestEndpointCompactionKeepsRunnerMessages(t *testing.T) {
 	}
 	for _, one := range found {
 		survives(t, one.Items)
-		if !strings.Contains(string(slices.Concat(one.Items...)), "The check lint is red.") {
-			t.Errorf("what the runner said is gone: %s", one.Items)
-		}
+		must.Contain(t, string(slices.Concat(one.Items...)), "The check lint is red.")
 	}
 	f.rebuilds(t, "responses", bodiesOf(server))
 	noFaults(t, server)

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -40,17 +39,11 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 			t.Errorf("%s: in the first request %t, in the second %t", part, strings.Contains(first, part), strings.Contains(second, part))
 		}
 	}
-	for _, part := range []string{`"model":"second"`, `"parallel_tool_calls":false`, "The task.", "web_search_call", `"output":"found"`, "look at the checkout and its changes"} {
-		if !strings.Contains(second, part) {
-			t.Errorf("the second request lacks %s:\n%s", part, second)
-		}
-	}
+	must.Contain(t, second, `"model":"second"`, `"parallel_tool_calls":false`, "The task.", "web_search_call", `"output":"found"`, "look at the checkout and its changes")
 	want := []transcript.ModelFallback{{
 		Turn: 2, From: "first", To: "second", Reason: "not_found", Message: "model request: not_found (HTTP 404): gone", OmittedItems: []int{1, 2, 3}, Price: &price.List{Rates: price.Rates{Input: 5}},
 	}}
-	if diff := cmp.Diff(want, f.fallbacks(t)); diff != "" {
-		t.Errorf("fallbacks (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, f.fallbacks(t), "fallbacks")
 	if cost, known := f.Cost(); !known || cost != 2+5 {
 		t.Errorf("it cost %v, %t", cost, known)
 	}

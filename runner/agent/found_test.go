@@ -168,9 +168,7 @@ func TestCountsTokensOfFoundTools(t *testing.T) {
 			told = append(told, r.found())
 		}
 	}
-	if diff := cmp.Diff([][]string{nil, {"weather_of_whales"}, {"weather_of_whales"}, {"weather_of_whales"}, nil}, told); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, [][]string{nil, {"weather_of_whales"}, {"weather_of_whales"}, {"weather_of_whales"}, nil}, told)
 }
 
 // TestBoundsFoundTools finds more than the model can be told of at once.

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -91,9 +90,7 @@ func TestRunsCallsWhileAnswerArrives(t *testing.T) {
 		return &model.Response{ID: "resp", Status: "completed", Output: []json.RawMessage{json.RawMessage(look("one"))}}, nil
 	}, says("Done."))
 	f.mustSay(t, "Done.")
-	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"one"}, f.names())
 }
 
 func TestContinuesFromInterruptedAnswer(t *testing.T) {
@@ -110,17 +107,13 @@ func TestContinuesFromInterruptedAnswer(t *testing.T) {
 		return nil, cut()
 	}, whole(look("two")), says("Done."))
 	f.mustSay(t, "Done.")
-	if diff := cmp.Diff([]string{"zero", "one", "two"}, f.names()); diff != "" {
-		t.Errorf("calls that ran (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"zero", "one", "two"}, f.names(), "calls that ran")
 	third := f.requests.bodies[2]
 	rest := `{"type":"reasoning","id":"rs_1","encrypted_content":"first"},` + look("one") + `,{"type":"function_call_output","call_id":"one","output":"hello"}]}`
 	if !strings.HasSuffix(third, rest) || strings.Contains(third, "second") {
 		t.Errorf("the third request does not go on behind the call that ran:\n%s", third)
 	}
-	if !strings.Contains(third, look("zero")) {
-		t.Errorf("the third request is\n%s", third)
-	}
+	must.Contain(t, third, look("zero"))
 	if spent := f.Spent(); spent.Calls != 3 || spent.Turns != 4 {
 		t.Errorf("spent %+v", spent)
 	}
@@ -137,9 +130,7 @@ func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
 		return nil, cut()
 	}, whole(look("two"), change), says("Done."))
 	f.mustRun(t)
-	if diff := cmp.Diff([]string{"two", "change"}, f.names()); diff != "" {
-		t.Errorf("calls that ran (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"two", "change"}, f.names(), "calls that ran")
 	if f.box.asked[0].Number != 1 {
 		t.Errorf("the first call that ran has number %d", f.box.asked[0].Number)
 	}
@@ -166,9 +157,7 @@ func TestEndsWhenAnswerCannotBeRepeated(t *testing.T) {
 			if _, err := f.Run(t.Context()); err == nil || name == "cancelled" && !errors.Is(err, context.Canceled) {
 				t.Errorf("Run ended in %v", err)
 			}
-			if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
-				t.Errorf("calls that ran (-want +got):\n%s", diff)
-			}
+			must.Same(t, []string{"one"}, f.names(), "calls that ran")
 		})
 	}
 }
@@ -192,9 +181,7 @@ func TestRunsNoIncompleteCall(t *testing.T) {
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
 	f.mustRun(t)
-	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
-		t.Errorf("calls that ran (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"one"}, f.names(), "calls that ran")
 	for _, id := range []string{"half", "two"} {
 		if part := `"call_id":"` + id + `","output":"Not run: the answer breaks off`; !strings.Contains(f.requests.bodies[1], part) {
 			t.Errorf("no answer to %s in\n%s", id, f.requests.bodies[1])
@@ -255,12 +242,8 @@ func TestCountsHostedCalls(t *testing.T) {
 	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "limits.tool_calls") {
 		t.Fatalf("Run ended in %v, want the limit", err)
 	}
-	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
-		t.Errorf("calls that ran here (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, Models: []transcript.ModelUse{{}}}, f.Spent()); diff != "" {
-		t.Errorf("spent (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"one"}, f.names(), "calls that ran here")
+	must.Same(t, agent.Spent{Turns: 1, Calls: 3, Models: []transcript.ModelUse{{}}}, f.Spent(), "spent")
 }
 
 func TestDeniesApprovalRequests(t *testing.T) {

@@ -79,9 +79,7 @@ func TestResumeRunsNoIncompleteCall(t *testing.T) {
 		t.Errorf("calls that ran: %q", names)
 	}
 	f.mustRun(t)
-	if !strings.Contains(f.requests.bodies[0], `"call_id":"half","output":"Not run: the answer breaks off`) {
-		t.Errorf("the call that is cut has no answer in\n%s", f.requests.bodies[0])
-	}
+	must.Contain(t, f.requests.bodies[0], `"call_id":"half","output":"Not run: the answer breaks off`)
 }
 
 func TestResumeRunsNoRefusedCall(t *testing.T) {
@@ -103,9 +101,7 @@ func TestResumeRunsNoRefusedCall(t *testing.T) {
 		t.Errorf("%d calls count, 3 were run", got)
 	}
 	f.mustRun(t)
-	if !strings.Contains(f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`) {
-		t.Errorf("the refused call has no answer in\n%s", f.requests.bodies[0])
-	}
+	must.Contain(t, f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`)
 }
 
 func TestResumeAnswersCallsInWords(t *testing.T) {

@@ -223,9 +223,7 @@ func TestGivesCallsUniqueIDs(t *testing.T) {
 				}
 				f, server := oddly(t, wire, append(answers, saying(wire, "Done."))...)
 				f.mustSay(t, "Done.")
-				if diff := cmp.Diff(c.want, f.ids()); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
+				must.Same(t, c.want, f.ids(), "calls")
 				for _, id := range c.want {
 					if last := server.bodies[len(server.bodies)-1]; strings.Count(last, fmt.Sprintf("%q", id)) != 2 {
 						t.Errorf("the last request has %s not in a call and its output: %s", id, last)

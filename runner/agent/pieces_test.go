@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Events of the Responses API.
@@ -67,9 +67,7 @@ func TestJoinsCallTextFromEvents(t *testing.T) {
 			for _, call := range f.box.asked {
 				inputs = append(inputs, call.Input)
 			}
-			if diff := cmp.Diff([]string{c.want}, inputs); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			must.Same(t, []string{c.want}, inputs, "calls")
 			f.rebuilds(t, c.wire, server.bodies)
 		})
 	}

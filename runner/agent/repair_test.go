@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -62,9 +63,7 @@ func TestDropsUndecryptableItems(t *testing.T) {
 					t.Errorf("%s: requests are %s\n%s", words, server.bodies[1], server.bodies[2])
 				}
 			}
-			if !strings.Contains(server.bodies[2], `"one"`) {
-				t.Errorf("the call is missing in %s", server.bodies[2])
-			}
+			must.Contain(t, server.bodies[2], `"one"`)
 			f.rebuilds(t, c.wire, server.bodies)
 
 			again, asked := oddly(t, c.wire, c.refusal, saying(c.wire, "Done."))

@@ -76,9 +76,7 @@ func TestReportsContinuedScriptCalls(t *testing.T) {
 	must.Do(t, f.Resume(t.Context(), p, func(tools.Call) tools.Result { return tools.Refuse("It was broken off.") }))
 	f.mustRun(t)
 	body := string(server.Requests()[0].Body)
-	if !strings.Contains(body, `the scripts are gone. The last calls that they made, and what came of each:\n- exec_command the input: It was broken off."`) {
-		t.Errorf("the model is told %s", body)
-	}
+	must.Contain(t, body, `the scripts are gone. The last calls that they made, and what came of each:\n- exec_command the input: It was broken off."`)
 	if calls := f.Spent().Calls; calls != 3 { // the script, and two of its calls: the others were refused
 		t.Errorf("%d calls count", calls)
 	}

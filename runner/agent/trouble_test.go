@@ -126,9 +126,7 @@ func TestRetriesTemporaryFailureAtEachTurn(t *testing.T) {
 					if requests := server.Requests(); len(requests) != 4 || string(requests[turn-1].Body) != string(requests[turn].Body) {
 						t.Errorf("the request was not sent again as it was; there were %d", len(requests))
 					}
-					if diff := cmp.Diff([]model.Kind{kind}, kinds); diff != "" {
-						t.Errorf("failures (-want +got):\n%s", diff)
-					}
+					must.Same(t, []model.Kind{kind}, kinds, "failures")
 				})
 			}
 		}
@@ -143,9 +141,7 @@ func (f fixture) wholeAndOnce(t *testing.T, server *modeltest.Server) {
 	for _, call := range f.box.asked {
 		ids = append(ids, call.ID)
 	}
-	if diff := cmp.Diff([]string{"one", "two"}, ids); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"one", "two"}, ids, "calls")
 }
 
 func TestSurvivesStreamCutAtAnyEvent(t *testing.T) {
@@ -252,9 +248,7 @@ func TestChargesNamedServiceTier(t *testing.T) {
 			if cost, known := f.Cost(); !known || math.Abs(cost-test.cost) > 1e-9 {
 				t.Errorf("costs %v, %t", cost, known)
 			}
-			if diff := cmp.Diff(test.warned, warned); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.warned, warned, "warnings")
 			log := f.text(t)
 			if told := strings.Contains(log, `"service_tier":`); told != (test.told != "") || told && !strings.Contains(log, `"cache_write":400,"output":100,"reasoning":0,"service_tier":"`+test.told+`"}`) {
 				t.Errorf("the transcript has another tier:\n%s", log)
@@ -384,13 +378,9 @@ func TestReadsAnswersInOnePiece(t *testing.T) {
 	f.mustSay(t, "Done.")
 	f.wholeAndOnce(t, server)
 	body := string(server.Requests()[0].Body)
-	for _, part := range []string{
+	must.Contain(t, body,
 		`"stream":false`, `"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`, `"max_output_tokens":5000`, `"parallel_tool_calls":false`,
-	} {
-		if !strings.Contains(body, part) {
-			t.Errorf("the request lacks %s: %s", part, body)
-		}
-	}
+	)
 	for _, next := range server.Requests()[1:] { // what the provider has cached
 		if !strings.HasPrefix(string(next.Body), strings.TrimSuffix(body, "]}")) {
 			t.Errorf("the request does not begin with the bytes of the one before, %s: %s", body, next.Body)

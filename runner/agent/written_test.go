@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -180,7 +179,5 @@ func TestResumeRunsWrittenCalls(t *testing.T) {
 	for _, call := range f.box.asked {
 		names = append(names, call.ID+" "+call.Name)
 	}
-	if diff := cmp.Diff([]string{"written_1 apply_patch", "written_2 read_file"}, names); diff != "" {
-		t.Errorf("calls that were run (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"written_1 apply_patch", "written_2 read_file"}, names, "calls that were run")
 }

@@ -82,9 +82,7 @@ func TestStatusIsDocumented(t *testing.T) {
 	}
 	classes := section(t, "## What is shown")
 	for _, class := range Classes() {
-		if !strings.Contains(classes, "`"+string(class)+"`") {
-			t.Errorf("docs/reference/campaign.md does not tell of the class %s", class)
-		}
+		must.Contain(t, classes, "`"+string(class)+"`")
 	}
 }
 

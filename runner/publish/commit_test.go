@@ -12,8 +12,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -37,9 +35,7 @@ func TestCommitMessage(t *testing.T) {
 	if len(paragraphs) > 2 {
 		want = strings.Replace(want, "SUMMARY", paragraphs[2], 1) // how names are made harmless is markdown's
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Mode: intake.Join}}
 	if got := p.message("Greet", "head-1", "octo/widgets", ""); got != "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n" {
 		t.Errorf("of a person's pull request: %q", got)
@@ -194,9 +190,7 @@ func TestTreeEdits(t *testing.T) {
 	want := []forge.TreeEdit{
 		{Path: "gone"}, {Path: "folder", Mode: "100644", ID: "1"}, {Path: "file/new", Mode: "100644", ID: "2"}, {Path: "a/b/c", Mode: "100644", ID: "3"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 }
 
 func TestFindsPullRequestTemplate(t *testing.T) {

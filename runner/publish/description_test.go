@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -81,9 +82,7 @@ func TestDecidesAndExplainsDrafts(t *testing.T) {
 			if test.p.Job == nil {
 				test.p.Job = &job.Job{}
 			}
-			if diff := cmp.Diff(test.want, test.p.draftReasons()); diff != "" {
-				t.Errorf("reasons (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, test.p.draftReasons(), "reasons")
 			if got := test.p.isDraft(); got != test.draft {
 				t.Errorf("draft: %v", got)
 			}

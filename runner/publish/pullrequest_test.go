@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -24,9 +22,7 @@ func refusal(message string) forgetest.Reply {
 
 func TestFindsAbsentNames(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff([]string{"new"}, missingNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"new"}, missingNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"}))
 }
 
 func TestWarnsIfDraftsAreUnsupported(t *testing.T) {

@@ -47,13 +47,9 @@ func TestWarnsOnceAfterRunStarts(t *testing.T) {
 	rec.Warn("early", "It is another.")
 	rec.Warn("late", "It is another.")
 	want := []transcript.Warning{{Code: "early", Message: "It is [secret TOKEN]."}, {Code: "early", Message: "It is another."}, {Code: "late", Message: "It is another."}}
-	if diff := cmp.Diff(want, rec.Warnings()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, rec.Warnings())
 	types := []transcript.Type{transcript.TypeRunStarted, transcript.TypeWarning, transcript.TypeWarning, transcript.TypeWarning}
-	if diff := cmp.Diff(types, events()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, types, events())
 }
 
 func TestResumeRepeatsNoWarnings(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -33,7 +31,5 @@ func TestRemovesOnlyStaleFolders(t *testing.T) {
 		left[name] = err == nil
 	}
 	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, CommandFolderPrefix + "of-a-person": true}
-	if diff := cmp.Diff(want, left); diff != "" {
-		t.Errorf("what is left differs (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, left, "what is left differs")
 }

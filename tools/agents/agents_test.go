@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -151,9 +150,7 @@ func exchanges(t *testing.T, form func(agents.Setup) []tools.Tool, all []exchang
 			if result.Failed {
 				got = "refused: " + got
 			}
-			if diff := cmp.Diff(e.want, got); diff != "" {
-				t.Errorf("the result (-want +got):\n%s", diff)
-			}
+			must.Same(t, e.want, got, "the result")
 			if asked := strings.Join(f.asked, "; "); e.asked != "" && asked != e.asked {
 				t.Errorf("the team was asked %s, want %s", asked, e.asked)
 			}
@@ -305,9 +302,7 @@ func TestCloseKeepsUnmergedAgentOpen(t *testing.T) {
 	if want := `{"previous_status":{"completed":"It is <b>done</b>."},"merged":{"done":"a.go conflicts."}}`; second.Failed || second.Output != want {
 		t.Errorf("got %+v, want %s", second, want)
 	}
-	if diff := cmp.Diff([]string{"merge done", "merge done", "close done"}, f.asked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"merge done", "merge done", "close done"}, f.asked)
 }
 
 // TestScriptsCannotCallAgentTools has a script of another tool call those of agents.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
@@ -82,9 +80,7 @@ func TestLetters(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(head+test.want, agents.Final("/root", "/root/a", test.status).String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, head+test.want, agents.Final("/root", "/root/a", test.status).String())
 		})
 	}
 	if got, want := (agents.Letter{Kind: agents.NewTask, To: "/root/a", From: "/root", Payload: "Look."}).String(), "Message Type: NEW_TASK\nTask name: /root/a\nSender: /root\nPayload:\nLook."; got != want {

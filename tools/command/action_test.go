@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -109,9 +110,7 @@ func TestLimitsActionOutput(t *testing.T) {
 			for _, ran := range newBench(t).act(t.Context(), tools.ShellAction, test.action).Commands {
 				cut = append(cut, strings.Contains(ran.Output, "truncated"))
 			}
-			if diff := cmp.Diff(test.cut, cut); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.cut, cut)
 		})
 	}
 }

@@ -309,9 +309,7 @@ func TestTimeLimits(t *testing.T) {
 			if !result.Failed || !strings.Contains(result.Output, test.header) || !strings.HasSuffix(result.Output, "Output:\ncommand timed out after 50 milliseconds\na\n") {
 				t.Errorf("got %+v", result)
 			}
-			if diff := cmp.Diff(map[string]any{"exit_code": 124, "timed_out": true}, result.Detail); diff != "" {
-				t.Errorf("detail (-want +got):\n%s", diff)
-			}
+			must.Same(t, map[string]any{"exit_code": 124, "timed_out": true}, result.Detail, "detail")
 		})
 	}
 }

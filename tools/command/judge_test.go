@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // noting denies what it is told to and keeps what it was asked.
@@ -44,9 +44,7 @@ func TestJudgesCommandBeforeStart(t *testing.T) {
 				result := b.call(t.Context(), test.tool, test.arguments)
 				want := test.want
 				want.Dir = filepath.Join(b.dir, want.Dir)
-				if diff := cmp.Diff([]policy.Request{want}, judge.asked); diff != "" {
-					t.Errorf("asked (-want +got):\n%s", diff)
-				}
+				must.Same(t, []policy.Request{want}, judge.asked, "asked")
 				_, err := os.Stat(filepath.Join(want.Dir, "mark"))
 				if ran := err == nil; ran == denies {
 					t.Errorf("denied %v, ran %v", denies, ran)

@@ -3,7 +3,7 @@ package command
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestWithPrograms(t *testing.T) {
@@ -23,9 +23,7 @@ func TestWithPrograms(t *testing.T) {
 			if want == nil {
 				want = c.argv
 			}
-			if diff := cmp.Diff(want, withPrograms(c.argv, "/run dir/it's")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, want, withPrograms(c.argv, "/run dir/it's"))
 		})
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/google/go-cmp/cmp"
 )
 
 const patchBody = "*** Begin Patch\n*** Add File: a\n+$HOME `x` $(( \\\n*** End Patch\n"
@@ -156,9 +156,7 @@ func TestAppliesPatchCallsWithoutRunning(t *testing.T) {
 			if !filepath.IsAbs(dir) {
 				dir = filepath.Join(b.dir, dir)
 			}
-			if diff := cmp.Diff([]patched{{dir, patchBody}}, got); diff != "" {
-				t.Errorf("patched (-want +got):\n%s", diff)
-			}
+			must.Same(t, []patched{{dir, patchBody}}, got, "patched")
 			if !b.seen.mutated {
 				t.Error("the call does not mutate")
 			}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // virtually runs a subtest on a clock that moves only while all of it waits: a slow machine
@@ -350,9 +352,7 @@ func TestChangedToolsKeepList(t *testing.T) {
 	s := open(t, Server{Start: server.start, Observe: told.observe})
 	call(t, s, "x", "{}")
 	call(t, s, "x", "{}")
-	if diff := cmp.Diff([]Notice{{Kind: ToolsChanged}}, told.all); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []Notice{{Kind: ToolsChanged}}, told.all)
 	if len(s.List().Tools) != 1 {
 		t.Errorf("got %+v", s.List())
 	}

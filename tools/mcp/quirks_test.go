@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // quirky is a server of 2025-11-25 that answers with the results of a function, or refuses with "error". over is
@@ -157,9 +159,7 @@ func TestFollowsEmptyCursors(t *testing.T) {
 				for _, tool := range s.List().Tools {
 					got = append(got, tool.Tool)
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Error(diff)
-				}
+				must.Same(t, test.want, got)
 				for _, tool := range []string{"list_mcp_resources", "list_mcp_resource_templates"} {
 					if diff := cmp.Diff(test.want, listed(t, s, tool, `{}`)); diff != "" {
 						t.Error(tool, diff)

@@ -228,9 +228,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	other := []List{lists[2], lists[1], listOf("a", "taken", "b__c", long, "with/dot", "with.dot", "plain")}
-	if diff := cmp.Diff(got, names(other)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, got, names(other))
 	crafted := strings.TrimPrefix(got["a with.dot"], "mcp__a__")
 	seen := map[string]bool{}
 	for _, name := range names([]List{listOf("a", "with.dot", "with/dot", crafted)}) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 )
 
 func lesson(id, claim string) Lesson {
@@ -23,9 +23,7 @@ func call(t *testing.T, tool tools.Tool, input string) tools.Result {
 func TestChoose(t *testing.T) {
 	all := []Lesson{lesson("tides", "Tides are high at noon."), lesson("port", "The port of the database is 5433."), lesson("ports", "Ports.")}
 	m := Choose(all, "Mend the ports of the harbour")
-	if diff := cmp.Diff([]string{"port", "ports"}, m.Chosen); diff != "" {
-		t.Errorf("chosen (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"port", "ports"}, m.Chosen, "chosen")
 	if m := Choose(all, "zebra"); len(m.Chosen) != 0 {
 		t.Errorf("chosen are %v", m.Chosen)
 	}

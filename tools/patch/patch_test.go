@@ -159,9 +159,7 @@ func TestOperations(t *testing.T) {
 			if got.Detail["files"] == nil {
 				t.Error("the transcript is not told of the files")
 			}
-			if diff := cmp.Diff([]string{test.kept}, kept); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
+			must.Same(t, []string{test.kept}, kept, "kept")
 			w.holds(t, map[string]string{test.file: test.text})
 		})
 	}
@@ -296,7 +294,5 @@ func TestSpecs(t *testing.T) {
 	if function.Grammar != "" || !json.Valid(function.Parameters) || !strings.Contains(function.Description, "*** Begin Patch") {
 		t.Errorf("function: %+v", function)
 	}
-	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Tool().Spec); diff != "" {
-		t.Errorf("built-in (-want +got):\n%s", diff)
-	}
+	must.Same(t, tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Tool().Spec, "built-in")
 }

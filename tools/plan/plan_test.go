@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 )
 
 func call(t *testing.T, take func(plan.Plan) error, name, input string) tools.Result {
@@ -37,9 +37,7 @@ func TestUpdatePlan(t *testing.T) {
 			if result.Output != "Plan updated" || result.Failed {
 				t.Errorf("result is %+v", result)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got)
 		})
 	}
 }

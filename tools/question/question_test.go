@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 )
 
 const asked = `{"questions":[{"id":"db","header":"Database","question":"Which one?","options":[{"label":"SQLite","description":"small"}]}]}`
@@ -37,9 +37,7 @@ func TestForwardsQuestions(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	want := []question.Question{{ID: "db", Header: "Database", Question: "Which one?", Options: []question.Option{{Label: "SQLite", Description: "small"}}}}
-	if diff := cmp.Diff(want, passed); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, passed)
 	if !tool.Mutates || question.New(nil).Mutates {
 		t.Error("only handing on has an effect")
 	}

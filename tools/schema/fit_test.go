@@ -83,9 +83,7 @@ func TestFitSchema(t *testing.T) {
 	for _, test := range fits {
 		t.Run(test.name, func(t *testing.T) {
 			got := must.Get(Fit(json.RawMessage(test.schema)))(t)
-			if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(got))); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, decoded(t, test.want), decoded(t, string(got)))
 			again, err := Fit(got)
 			if diff := cmp.Diff(decoded(t, string(got)), decoded(t, string(again))); diff != "" || err != nil {
 				t.Errorf("what is fit changes: %s, %v", diff, err)
@@ -193,9 +191,7 @@ func TestCheckableSchema(t *testing.T) {
 			if want == "" {
 				want = test.schema
 			}
-			if diff := cmp.Diff(decoded(t, want), decoded(t, string(got))); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, decoded(t, want), decoded(t, string(got)))
 			if (test.unchecked == "") != (unchecked == "") || !strings.Contains(unchecked, test.unchecked) {
 				t.Errorf("got %q, want %q", unchecked, test.unchecked)
 			}

@@ -3,8 +3,7 @@ package script_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/script"
 	"github.com/agent-ci/agent-ci/tools/script/message"
@@ -27,8 +26,6 @@ func TestSettleConvertsResults(t *testing.T) {
 		"what is no JSON":        {tools.Result{Object: func() {}}, message.Settled{Error: "the result can't be given to a script: json: unsupported type: func()"}},
 	} {
 		test.want.ID = 7
-		if diff := cmp.Diff(test.want, script.Settle(7, test.result)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Same(t, test.want, script.Settle(7, test.result), name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -64,9 +65,7 @@ func TestFind(t *testing.T) {
 		{"same same same", 1, []string{"twin_b"}},
 		{"zebra", 8, []string{}},
 	} {
-		if diff := cmp.Diff(test.want, index.Find(test.query, test.most)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.query, diff)
-		}
+		must.Same(t, test.want, index.Find(test.query, test.most), test.query)
 	}
 }
 

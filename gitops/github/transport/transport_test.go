@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -108,9 +106,7 @@ func TestRetry(t *testing.T) {
 			if status != c.status || int(calls.Load()) != c.calls {
 				t.Errorf("status %d after %d calls, want %d after %d", status, calls.Load(), c.status, c.calls)
 			}
-			if diff := cmp.Diff(c.waits, waits); diff != "" {
-				t.Errorf("waits (-want +got):\n%s", diff)
-			}
+			must.Same(t, c.waits, waits, "waits")
 		})
 	}
 }

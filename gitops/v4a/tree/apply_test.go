@@ -10,7 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -70,9 +69,7 @@ func readTree(t rapid.TB, dir string) folder {
 
 func wantTree(t testing.TB, dir string, want folder) {
 	t.Helper()
-	if diff := cmp.Diff(want, readTree(t, dir)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", filepath.Base(dir), diff)
-	}
+	must.Same(t, want, readTree(t, dir), filepath.Base(dir))
 }
 
 func openRoot(t testing.TB, dir string) *os.Root {
@@ -222,14 +219,10 @@ func TestPatches(t *testing.T) {
 			dir := t.TempDir()
 			tt.before.write(t, dir)
 			plan := planned(t, dir, tt.sections)
-			if diff := cmp.Diff(notes[name], plan.Notes()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, notes[name], plan.Notes())
 			must.Do(t, plan.Commit(t.Context()))
 			wantTree(t, dir, tt.want)
-			if diff := cmp.Diff("Success. Updated the following files:\n"+tt.summary, plan.Summary()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "Success. Updated the following files:\n"+tt.summary, plan.Summary())
 		})
 	}
 }

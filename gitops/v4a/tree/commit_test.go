@@ -269,9 +269,7 @@ func checkAccounted(t *testing.T, failed *tree.CommitError, after folder) {
 			t.Errorf("%q is called a leftover", name)
 		}
 	}
-	if diff := cmp.Diff(want, after.without(left).withoutEmpty()); diff != "" {
-		t.Errorf("%v\n%s", failed, diff)
-	}
+	must.Same(t, want, after.without(left).withoutEmpty(), failed)
 }
 
 func TestCommitEndsWithContext(t *testing.T) {

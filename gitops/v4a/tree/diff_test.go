@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 func diffOf(t testing.TB, plan *tree.Plan) string {
@@ -74,9 +73,7 @@ func TestDiffAppliesWithGit(t *testing.T) {
 			plan := planned(t, ours, tt.sections)
 			gitApply(t, theirs, diffOf(t, plan))
 			must.Do(t, plan.Commit(t.Context()))
-			if diff := cmp.Diff(readTree(t, theirs).withoutEmpty(), readTree(t, ours).withoutEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, readTree(t, theirs).withoutEmpty(), readTree(t, ours).withoutEmpty())
 		})
 	}
 }

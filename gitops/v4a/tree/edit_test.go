@@ -3,10 +3,9 @@ package tree_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestEditsContainOldAndNewText(t *testing.T) {
@@ -19,7 +18,5 @@ func TestEditsContainOldAndNewText(t *testing.T) {
 		{Change: tree.Change{Path: "moved", MovedFrom: "old", Op: v4a.Update, Added: 1, Removed: 1}, Text: "O\n", Old: "o\n", New: "O\n"},
 		{Change: tree.Change{Path: "new", Op: v4a.Add, Added: 1}, Text: "n\n", New: "n\n"},
 	}
-	if diff := cmp.Diff(want, plan.Edits()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, plan.Edits())
 }

@@ -6,17 +6,13 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestIn(t *testing.T) {
 	patch := parsed(t, "*** Update File: a\n*** Move to: ../b\n@@\n-x\n*** Delete File: /c\n")
-	if diff := cmp.Diff([]string{"d/e/a", "d/b", "/c"}, v4a.Paths(tree.In("d/e", patch))); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a", "../b", "/c"}, v4a.Paths(tree.In(".", patch))); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"d/e/a", "d/b", "/c"}, v4a.Paths(tree.In("d/e", patch)))
+	must.Same(t, []string{"a", "../b", "/c"}, v4a.Paths(tree.In(".", patch)))
 }
 
 // A path that can only be a directory's is refused from everywhere.

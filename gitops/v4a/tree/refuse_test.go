@@ -11,7 +11,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // hostile makes a tree with everything in it that a patch may not touch, and
@@ -185,9 +184,7 @@ func TestSupportsLinksInsideTree(t *testing.T) {
 			for _, c := range plan.Changes() {
 				changes = append(changes, string(c.Op)+" "+c.Path)
 			}
-			if diff := cmp.Diff(tt.changes, changes); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.changes, changes)
 			must.Do(t, plan.Commit(t.Context()))
 			wantTree(t, dir, tt.want)
 		})
@@ -311,9 +308,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.err.Error()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, tt.want, tt.err.Error())
 		})
 	}
 }

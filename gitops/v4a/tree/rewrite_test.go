@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
@@ -90,13 +91,9 @@ func TestRewrites(t *testing.T) {
 			dir := t.TempDir()
 			test.before.write(t, dir)
 			plan := must.Get(rewrite(t, dir, test.now))(t)
-			if diff := cmp.Diff(test.diff, diffOf(t, plan)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.diff, diffOf(t, plan))
 			must.Do(t, plan.Commit(t.Context()))
-			if diff := cmp.Diff(test.want, readTree(t, dir).withoutEmpty()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, readTree(t, dir).withoutEmpty())
 		})
 	}
 }
@@ -225,9 +222,7 @@ func TestDiffAppliesOnlyToFittingTexts(t *testing.T) {
 			if (err == nil) != (test.want != nil) {
 				t.Fatalf("error %v", err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got)
 		})
 	}
 }

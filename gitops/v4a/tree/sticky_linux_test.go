@@ -12,7 +12,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -73,9 +72,7 @@ func TestCommitRestoresStickyDirectory(t *testing.T) {
 			if name == "known" && len(failed.Leftover) > 0 {
 				t.Errorf("left behind: %v", failed.Leftover)
 			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("%v\n%s", err, diff)
-			}
+			must.Same(t, before, after, err)
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -73,9 +71,7 @@ func TestMountsCacheFoldersAsOverlays(t *testing.T) {
 					}
 				}
 			}
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, c.want, got)
 		})
 	}
 }
@@ -85,15 +81,11 @@ func TestReducesOverlappingCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"go/pkg/mod/a": "x", "go/src/project/file": "x", "cache/go-build/b": "x"})
 	f.Workspace = filepath.Join(base, "go/src/project")
 	p := planOf(t, base, f, "GOPATH=BASE/go", "GOCACHE=BASE/cache/go-build", "XDG_CACHE_HOME=BASE/cache", "GOMODCACHE=BASE/go/pkg/mod")
-	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches)
 	f.Workspace, f.SecondPath = filepath.Join(base, "cache/run/tree"), f.Workspace // a tree of a check, in the place of the checkout
 	put(t, filepath.Join(f.Workspace, "file"), "x")
 	p = planOf(t, base, f, "GOPATH=BASE/go", "XDG_CACHE_HOME=BASE/cache")
-	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches)
 }
 
 func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
@@ -106,9 +98,7 @@ func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
 	f.Commands = []string{"GOCACHE=" + cache}
 	mounts := mountsOf(t, f)
 	want := stage.Mount{Kind: stage.Overlay, Path: cache, Source: filepath.Join(f.Scratch, kept), Frozen: []string{filepath.Join(base, "first", kept)}, Optional: true}
-	if d := cmp.Diff(want, mounts[cache]); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, mounts[cache])
 	wantKinds(t, mounts, map[string]stage.MountKind{f.DenyRead[0]: stage.Hidden})
 	for _, folder := range []string{"upper", "work"} {
 		if !isFolder(filepath.Join(f.Scratch, kept, folder)) {
@@ -164,9 +154,7 @@ func TestMovesUnusableCaches(t *testing.T) {
 		{"the user's folder can", homes, []string{"GOCACHE=" + in("go-build"), "GOMODCACHE=" + in("go-mod"), "UV_CACHE_DIR=" + in("uv")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := cmp.Diff(append(temporary, c.want...), p.Variables(c.changes)); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, append(temporary, c.want...), p.Variables(c.changes))
 		})
 	}
 	none := p.Variables(func(string) bool { return false })
@@ -210,9 +198,7 @@ func TestCachesAreDocumented(t *testing.T) {
 		}
 		want = append(want, strings.Join([]string{v.name, what, moved}, ": "))
 	}
-	if d := cmp.Diff(want, rows); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, rows)
 }
 
 func TestCredentialsAreDocumented(t *testing.T) {
@@ -227,7 +213,5 @@ func TestCredentialsAreDocumented(t *testing.T) {
 		want = append(want, "~/"+name)
 	}
 	want = slices.Concat(want, machineCredentialPaths, credentialPatterns, []string{"$RUNNER_TEMP"}, runnerCredentials, credentialVariables)
-	if d := cmp.Diff(want, listed); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, listed)
 }

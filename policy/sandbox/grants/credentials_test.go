@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestListsCredentialPaths(t *testing.T) {
@@ -52,12 +52,8 @@ func TestHomesIncludeHomeVariable(t *testing.T) {
 func TestAddMergesSecretsByPath(t *testing.T) {
 	s := &Secrets{Found: []Secret{{Path: "/a", Named: "/a"}}}
 	s.Add(&Secrets{Found: []Secret{{Path: "/a", Named: "/link", Existed: true}, {Path: "/b", Named: "/b"}}})
-	if d := cmp.Diff([]Secret{{Path: "/a", Named: "/a", Existed: true}, {Path: "/b", Named: "/b"}}, s.Found); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"/a", "/b"}, s.Paths()); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []Secret{{Path: "/a", Named: "/a", Existed: true}, {Path: "/b", Named: "/b"}}, s.Found)
+	must.Same(t, []string{"/a", "/b"}, s.Paths())
 	if paths := (*Secrets)(nil).Paths(); paths != nil {
 		t.Errorf("of none: %q", paths)
 	}

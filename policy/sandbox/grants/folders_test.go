@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -86,9 +84,7 @@ func TestListsWritableFolders(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f.Mode = c.mode
-			if d := cmp.Diff(c.want, c.got(f)); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, c.want, c.got(f))
 		})
 	}
 }
@@ -137,9 +133,7 @@ func TestRestrictionsGetWritableFolders(t *testing.T) {
 	if _, err := NewPlan(f); err != os.ErrDeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
-	if d := cmp.Diff([]string{f.Workspace, filepath.Join(base, "real")}, writable); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{f.Workspace, filepath.Join(base, "real")}, writable)
 	if !slices.Contains(homes, f.Home) {
 		t.Errorf("%s is not among the homes %q", f.Home, homes)
 	}

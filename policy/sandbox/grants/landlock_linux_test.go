@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -43,9 +41,7 @@ func TestSiblingsCoverAllButDenied(t *testing.T) {
 		{"what is not there", in("a/none"), in("a/one", "a/two", "b", "home", "workspace")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, siblingsCovering(base, c.denied)); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, c.want, siblingsCovering(base, c.denied))
 		})
 	}
 }
@@ -133,9 +129,7 @@ func TestLandlockRefusesInseparableSecrets(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			c.want.What = strings.ReplaceAll(c.want.What, "WORKSPACE", f.Workspace)
-			if d := cmp.Diff(c.want, *got); d != "" {
-				t.Error(d)
-			}
+			must.Same(t, c.want, *got)
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -40,9 +38,7 @@ func wantKinds(t *testing.T, mounts map[string]stage.Mount, want map[string]stag
 	for path := range want {
 		got[path] = mounts[path].Kind
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, got)
 }
 
 func TestModeDecidesWorkspaceMount(t *testing.T) {
@@ -115,15 +111,11 @@ func TestHomeIsOverlayByDefault(t *testing.T) {
 	f.EarlierScratch = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	mount := mountsOf(t, f)[f.Home]
 	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Frozen: []string{filepath.Join(base, "first/home")}, Optional: true}
-	if d := cmp.Diff(want, mount); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, mount)
 	put(t, filepath.Join(f.Home, "run/first/home/upper/tool"), "x")
 	f.EarlierScratch = []string{filepath.Join(f.Home, "run/first")} // which the kernel refuses as a layer beside the folder that it lies in
 	want.Below, want.Frozen = []string{filepath.Join(f.Home, "run/first/home")}, nil
-	if d := cmp.Diff(want, mountsOf(t, f)[f.Home]); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, mountsOf(t, f)[f.Home])
 	f.EarlierScratch = nil
 	f.Writable = []string{f.Home}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: stage.Writable})
@@ -151,9 +143,7 @@ func TestListsWritableMounts(t *testing.T) {
 	got := WritableAmong([]stage.Mount{
 		{Kind: stage.Writable, Path: "/w"}, {Kind: stage.Readable, Path: "/r"}, {Kind: stage.Hidden, Path: "/h"}, {Kind: stage.Overlay, Path: "/o"},
 	})
-	if d := cmp.Diff([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/w", "/o"}, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/w", "/o"}, got)
 }
 
 // Secrets are hidden wherever the checkout and the user's folder are, also among folders

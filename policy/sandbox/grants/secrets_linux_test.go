@@ -47,9 +47,7 @@ func TestFindSecrets(t *testing.T) {
 	if d := cmp.Diff(want, found.Found, byPath); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{f.Workspace}, found.Within); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{f.Workspace}, found.Within)
 }
 
 // A plan that is given secrets hides them as they were found, whatever stands at

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -65,9 +63,7 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 		want = append(want, filepath.Join(base, name))
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, found)
 	e := f.EarlierView()
 	for path, leads := range map[string]bool{bin + "linked": true, "home/folder/any": true, bin + "copied": false, "home/.local": false, "home/of-the-machine/x": true, "workspace": true, "home/none": false} {
 		if got := e.PointsInto(filepath.Join(base, path), []string{f.Workspace}); got != leads {

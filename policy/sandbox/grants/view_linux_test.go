@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -39,9 +37,7 @@ func wantShown(t *testing.T, v *View, want map[string]string) {
 	for path := range want {
 		got[path] = shows(v, path)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, got)
 }
 
 // viewedFolders is the plan of a workspace with all that a view can differ in.
@@ -80,9 +76,7 @@ func TestViewMatchesNamespaces(t *testing.T) {
 			t.Errorf("%s is hidden because %q, not %q", path, got, want)
 		}
 	}
-	if d := cmp.Diff([]string{"denied", "settings", "store"}, slices.Sorted(slices.Values(v.HiddenBelow(in("workspace"))))); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, []string{"denied", "settings", "store"}, slices.Sorted(slices.Values(v.HiddenBelow(in("workspace")))))
 }
 
 func TestViewMatchesLandlock(t *testing.T) {

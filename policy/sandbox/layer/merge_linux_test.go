@@ -94,9 +94,7 @@ func TestMergeCombinesLayers(t *testing.T) {
 		"fresh/ hides", "fresh/new=new", "hidden-", "old=old", "removed-", "tree/", "tree/deep/", "tree/deep/old=old",
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, changesOf(t, later)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, changesOf(t, later))
 	if diff := cmp.Diff(before, changesOf(t, earlier)); diff != "" {
 		t.Errorf("the earlier layer changed: %s", diff)
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 )
@@ -39,9 +37,7 @@ func TestReadGuides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := must.Get(briefing.ReadGuides(c.dir, reader(files)))(t)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("guides (-want +got):\n%s", diff)
-			}
+			must.Same(t, c.want, got, "guides")
 		})
 	}
 	broken := errors.New("disk")
@@ -58,11 +54,7 @@ func TestBriefingListsOmittedGuides(t *testing.T) {
 	}
 	input := must.Get(briefing.Input())(t)
 	guides := string(input[1])
-	for _, part := range []string{"6 more bytes of AGENTS.md are left out here", `\n- \"b/AGENTS.md\"`, `\n- and 1 more`} {
-		if !strings.Contains(guides, part) {
-			t.Errorf("the guides lack %q: %s", part, guides)
-		}
-	}
+	must.Contain(t, guides, "6 more bytes of AGENTS.md are left out here", `\n- \"b/AGENTS.md\"`, `\n- and 1 more`)
 }
 
 func TestReadGuidesCutsBetweenCharacters(t *testing.T) {
@@ -105,12 +97,8 @@ func TestBriefingListsFacts(t *testing.T) {
 	}
 	input := must.Get(briefing.Input())(t)
 	facts := string(input[0])
-	for _, part := range []string{
+	must.Contain(t, facts,
 		`"role":"developer"`, "/repo/sub", `go vet ./...\n    go test ./...`, "approval policy: never", "asks for an answer",
 		`  - lint\n    (before any change: red)`, `before you:\n  - npm ci\n`, "protected: .github/**, CODEOWNERS; no change", "published: 100 files, 5000 lines",
-	} {
-		if !strings.Contains(facts, part) {
-			t.Errorf("the facts lack %q: %s", part, facts)
-		}
-	}
+	)
 }

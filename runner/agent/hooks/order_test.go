@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -93,9 +92,7 @@ func TestHooksSeeRewrittenInput(t *testing.T) {
 				h.All[i].Argv, input = []string{"git"}, `{"cmd":"pull"}`
 			}
 			v, made := judge(t, h, "exec_command", input)
-			if diff := cmp.Diff(test.want, decisions(*events)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, decisions(*events))
 			if !strings.Contains(v.Refusal, test.refusal) || (v.Refusal == "") != (test.refusal == "") || test.input != "" && made != test.input {
 				t.Errorf("%+v, %s", v, made)
 			}
@@ -110,9 +107,7 @@ func TestOperatorSeesOutputForModel(t *testing.T) {
 	if got.Output != "scrubbed" || let {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff([]string{"a deny", "b pass", "operator/scrub replace"}, decisions(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"a deny", "b pass", "operator/scrub replace"}, decisions(*events))
 }
 
 func TestRecordsInterruptedEndHook(t *testing.T) {
@@ -123,7 +118,5 @@ func TestRecordsInterruptedEndHook(t *testing.T) {
 	if stop := outcome.ForError(t.Context(), err); stop.Reason != "hook_failed" {
 		t.Errorf("%v", err)
 	}
-	if diff := cmp.Diff([]string{"a failed"}, decisions(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"a failed"}, decisions(*events))
 }

@@ -28,9 +28,7 @@ func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 	if got := []transcript.CallRef{(*events)[0].Ref(), (*events)[1].Ref()}; !cmp.Equal(want, got) {
 		t.Errorf("asked of %v, want %v", got, want)
 	}
-	if diff := cmp.Diff([]string{"a pass", "a deny"}, decisions(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"a pass", "a deny"}, decisions(*events))
 
 	said := Answers{ReplaceQuestions: true}
 	for _, event := range *events {

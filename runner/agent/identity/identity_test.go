@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -125,9 +123,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 				if err != nil || got != good {
 					t.Fatalf("it is %q, %v", got, err)
 				}
-				if diff := cmp.Diff([]string{good}, known.all); diff != "" {
-					t.Errorf("learned (-want +got):\n%s", diff)
-				}
+				must.Same(t, []string{good}, known.all, "learned")
 			} else if failure, is := errors.AsType[*model.Failure](err); !is || failure.Kind != test.kind || !strings.Contains(err.Error(), test.words) || got != "" {
 				t.Errorf("it is %q, %v, want %s, %q", got, err, test.kind, test.words)
 			}

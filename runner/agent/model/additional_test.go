@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
@@ -27,9 +25,7 @@ func TestPutsToolsAndInstructionsIntoInput(t *testing.T) {
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.",` +
 		`"tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]}]},` +
 		`{"type":"message","role":"developer","content":[{"type":"input_text","text":"<be> brief"}]},` + string(user("a")) + `]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, string(got))
 }
 
 func TestRecognisesRefusalOfToolsInInput(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
@@ -53,9 +51,7 @@ func TestPlacesNamespaces(t *testing.T) {
 				items = body.Input[:1]
 			}
 			input := must.Get(rawitem.Encode(items))(t)
-			if diff := cmp.Diff(test.want, string(body.Tools)+" "+string(input)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, test.want, string(body.Tools)+" "+string(input))
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
@@ -57,9 +55,7 @@ func TestJobAdjustsProfile(t *testing.T) {
 			test.want(&want)
 			var warned warnings
 			got := must.Get(New(nil, j, catalog.ProfileOf, warned.warn))(t)
-			if diff := cmp.Diff(want, got.Profile); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, want, got.Profile)
 			if warns := len(warned) > 0; warns != test.warns {
 				t.Errorf("warned of %q", warned)
 			}
@@ -114,12 +110,8 @@ func TestCostLimitNeedsPrice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got.Profile.Price); diff != "" {
-				t.Errorf("price (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.warned, warned); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got.Profile.Price, "price")
+			must.Same(t, test.warned, warned, "warnings")
 		})
 	}
 }
@@ -142,9 +134,7 @@ func TestWarnsOfSettingsAPIMayRefuse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
 			must.Get(New(nil, &job.Job{Model: test.model}, catalog.ProfileOf, warned.warn))(t)
-			if diff := cmp.Diff(test.want, warned); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, warned, "warnings")
 		})
 	}
 }

@@ -49,15 +49,9 @@ func TestPrefersSkillsOfEarlierFolder(t *testing.T) {
 		"beside/c/SKILL.md": skillFile("c", "In no folder that is named."),
 	})
 	found := must.Get(Find(c, []string{"one", "none", "two", "alone"}))(t)
-	if diff := cmp.Diff([]string{"a one/a/SKILL.md", "b two/group/b/SKILL.md", "alone alone/SKILL.md"}, names(found)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]Problem{{"two/a/SKILL.md", `has the name "a", which "one/a/SKILL.md" has already`, true}}, found.Problems); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"inner/SKILL.md", "x.md"}, found.Skills[1].Files); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"a one/a/SKILL.md", "b two/group/b/SKILL.md", "alone alone/SKILL.md"}, names(found))
+	must.Same(t, []Problem{{"two/a/SKILL.md", `has the name "a", which "one/a/SKILL.md" has already`, true}}, found.Problems, "problems")
+	must.Same(t, []string{"inner/SKILL.md", "x.md"}, found.Skills[1].Files, "files")
 }
 
 func TestBoundsSkillSearch(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestParsesFrontMatterLeniently(t *testing.T) {
@@ -103,12 +103,8 @@ func TestParsesFrontMatterLeniently(t *testing.T) {
 			if c.wrong != "" {
 				t.Fatalf("no error, want %q", c.wrong)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.remarks, remarks); diff != "" {
-				t.Errorf("remarks (-want +got):\n%s", diff)
-			}
+			must.Same(t, c.want, got)
+			must.Same(t, c.remarks, remarks, "remarks")
 		})
 	}
 }

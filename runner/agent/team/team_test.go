@@ -108,9 +108,7 @@ func TestCountsReservedShareUntilReturned(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Completed)
 	m.team.earlierAgents = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
-	if diff := cmp.Diff(want, m.Used()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, m.Used())
 	all[0].stopTurn, all[0].reservedShare = nil, agent.Used{}
 	if got := m.Used().Turns; got != 7 {
 		t.Errorf("%d turns count", got)
@@ -204,9 +202,7 @@ func TestExcludesReplacementsOfExcludedFiles(t *testing.T) {
 	}
 	left := excludedFiles(files, func(path string) bool { return slices.Contains([]string{"keep/deep/a", "lock", "gone/new.lock"}, path) })
 	want := []string{"gone/new.lock", "keep", "keep/deep/a", "lock", "lock/x", "lock/y/z"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(left))); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, slices.Sorted(maps.Keys(left)))
 }
 
 func TestSavesFilesUnderUniqueNames(t *testing.T) {

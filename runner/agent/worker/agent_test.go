@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -136,9 +134,7 @@ func TestSendsQuestionsToPeople(t *testing.T) {
 				}
 			}
 			work := ran(t, briefed(t, o, asking))
-			if diff := cmp.Diff(test.want, work.Questions); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, work.Questions)
 			if asked := AskedPeople(o.Job, o.Record.Warnings()); test.task.Questions == "ask" && asked == test.warned {
 				t.Errorf("it asked people: %t, by the warnings %+v", asked, o.Record.Warnings())
 			}

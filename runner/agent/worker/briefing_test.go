@@ -21,9 +21,7 @@ func TestReadsGuidesOfBaseCommit(t *testing.T) {
 	})
 	var warned warnings
 	guides := must.Get(ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn))(t)
-	if diff := cmp.Diff([]briefing.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []briefing.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides)
 	if !slices.Equal(warned, warnings{"guide_too_large"}) {
 		t.Errorf("warned of %q", warned)
 	}
@@ -61,9 +59,7 @@ func TestBriefingListsChecks(t *testing.T) {
 			{Run: "make later"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 	o.Job.Policy.Change.Protected = "warn"
 	if got := a.completeBriefing(briefing.Briefing{}, nil); got.Protected != nil {
 		t.Errorf("changes of %q are told not to be published, and are", got.Protected)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -63,9 +61,7 @@ func TestResumeKeepsQuestions(t *testing.T) {
 		must.Do(t, p.Apply(e))
 	}
 	want := []question.Question{{Question: "Which?"}, {Question: "When?", Options: []question.Option{{Label: "now"}}}}
-	if diff := cmp.Diff(want, p.questions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, p.questions)
 	if err := p.Apply(call(`{"tool":"request_user_input","detail":{"questions":7}}`)); err == nil {
 		t.Error("questions that are none were taken")
 	}

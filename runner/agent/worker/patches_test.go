@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -85,9 +83,7 @@ func TestRepeatsPatchesInFreshCheckout(t *testing.T) {
 			warned = append(warned, name)
 		}
 	}
-	if diff := cmp.Diff([]string{"changes/002.patch", "changes/005.diff", "changes/008.merge.diff"}, warned); diff != "" {
-		t.Errorf("warned (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"changes/002.patch", "changes/005.diff", "changes/008.merge.diff"}, warned, "warned")
 	ran(t, a)
 	if !o.Record.Has(record.PatchesFolder + "/009.patch") {
 		t.Error("the next patch took another's name")

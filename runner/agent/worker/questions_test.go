@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -105,9 +103,7 @@ func TestPostsQuestionsInOneComment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := test.board
 			must.Do(t, askedOn(t, &b))
-			if diff := cmp.Diff(test.did, b.did); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.did, b.did)
 			text := b.comments[test.in].Body
 			if !strings.HasPrefix(text, intake.QuestionsMark) || !strings.Contains(text, "1. Is it [secret]?") || !strings.Contains(text, "2. Why?") {
 				t.Errorf("it is %q", text)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -27,20 +28,14 @@ func TestGivesSkillOnceAndKeepsIt(t *testing.T) {
 		{Name: "release", Path: ".agents/skills/release/SKILL.md", SHA256: "00", Text: "Say " + secret + ".\n", CutBytes: 7, Files: []string{"a b.sh", `q".md`}, UnlistedFiles: 3, Compatibility: "Needs git."},
 	}})
 	first := a.loadSkill(tools.Call{}, "release")
-	for _, want := range []string{
+	must.Contain(t, first.Output,
 		"Say [secret TOKEN].\n\n[7 more bytes are left out here; they stand in \"../../.agents/skills/release/SKILL.md\".]\n\n",
 		"[The skill lies in the folder \"../../.agents/skills/release\". Its other files, from there:\n- \"a b.sh\"\n- \"q\\\".md\"\nand 3 more\nIt says of what it needs: \"Needs git.\"]\n</skill_content id=\"",
-	} {
-		if !strings.Contains(first.Output, want) {
-			t.Errorf("it has no %q:\n%s", want, first.Output)
-		}
-	}
+	)
 	if diff := cmp.Diff(map[string]any{transcript.SkillDetail: "release", "path": ".agents/skills/release/SKILL.md", "sha256": "00"}, first.Detail); first.Failed || diff != "" {
 		t.Errorf("failed %v, detail (-want +got):\n%s", first.Failed, diff)
 	}
-	if diff := cmp.Diff([]string{first.Output}, a.keptSkills()); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{first.Output}, a.keptSkills(), "kept")
 	if second := a.loadSkill(tools.Call{}, "release"); second.Failed || second.Detail != nil || !strings.Contains(second.Output, "stands above") {
 		t.Errorf("the second time: %+v", second)
 	}

@@ -45,13 +45,9 @@ func TestChoosesToolsetByModel(t *testing.T) {
 func TestOffersToolsNamedByJob(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
 	suits := toolsetOf(catalog.ProfileOf("gpt-5"), "auto")
-	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, suits.offered(false, []string{"shell"}))
 	want = slices.Insert(want, len(want)-1, "request_user_input")
-	if diff := cmp.Diff(want, suits.offered(true, []string{"shell"})); diff != "" {
-		t.Errorf("with people to ask (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, suits.offered(true, []string{"shell"}), "with people to ask")
 }
 
 func TestOffersNoImagesToBlindModel(t *testing.T) {
@@ -101,9 +97,7 @@ func TestDefinesOfferedAndAllowedTools(t *testing.T) {
 			for i := range raw {
 				must.Do(t, json.Unmarshal(raw[i], &got[i]))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got)
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
@@ -65,9 +63,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 		}
 		return got
 	}
-	if diff := cmp.Diff(map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open"}, states()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open"}, states())
 	drop := func(ctx context.Context, repository, branch string) error {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
@@ -75,9 +71,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	if err != nil || len(ended) != 2 || ended[0].Left != "" || ended[1].Left != "its last commit is not one of a run" {
 		t.Errorf("got %+v, %v", ended, err)
 	}
-	if diff := cmp.Diff(map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open"}, states()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open"}, states())
 	if all := repository.PullRequests(); all[0].State != "closed" || all[3].State != "open" {
 		t.Errorf("on the forge: %+v", all)
 	}

@@ -78,11 +78,7 @@ func TestTableNeutralisesControlCharacters(t *testing.T) {
 	if lines := strings.Count(text, "\n"); lines != 1+60+7 {
 		t.Errorf("%d lines for 60 targets", lines)
 	}
-	for _, want := range []string{"60 targets: 4 waiting", "0.00 of 100.00 dollars spent; 0 tokens", "spent today (UTC)", "Waits: 3 of the last"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
-		}
-	}
+	must.Contain(t, text, "60 targets: 4 waiting", "0.00 of 100.00 dollars spent; 0 tokens", "spent today (UTC)", "Waits: 3 of the last")
 }
 
 // A change without a pull request is shown by its commit, branch and run directory.
@@ -93,15 +89,11 @@ func TestShowsLocalChanges(t *testing.T) {
 	}
 	s := campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{campaign.Committed: 1}, Targets: []campaign.Row{row}}
 	table := written(t, Table, s)
-	for _, want := range []string{
+	must.Contain(t, table,
 		"TARGET            STATE    PULL REQUEST  RUN                     NOTE\n",
 		"octo-org/widgets  changed                bump-widgets-01-5ab1-1  commit abababababab on agent-ci/bump-widgets-01\n",
 		"\nThe directories of RUN are in /l/bump/runs\n",
-	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table does not say %q:\n%s", want, table)
-		}
-	}
+	)
 	if text := written(t, Markdown, s); !strings.Contains(text, "commit abababababab on agent") {
 		t.Error(text)
 	}
@@ -242,11 +234,7 @@ func TestPageNeutralisesHostileTexts(t *testing.T) {
 	if strings.ContainsAny(text, "\u202e\x1b") {
 		t.Error("it has characters that turn or steer text")
 	}
-	for _, want := range []string{"104 of 120 targets settled", `content="default-src &#39;none&#39;; style-src &#39;sha256-`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q", want)
-		}
-	}
+	must.Contain(t, text, "104 of 120 targets settled", `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
 }
 
 func TestLinksNeedValidForgeAddress(t *testing.T) {

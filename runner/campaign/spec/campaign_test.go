@@ -118,9 +118,7 @@ func TestReportsIncompleteCampaigns(t *testing.T) {
 			}
 			return noFile(name)
 		})
-		if diff := cmp.Diff(c.want, fmt.Sprint(err)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		must.Same(t, c.want, fmt.Sprint(err), c.name)
 	}
 }
 
@@ -166,9 +164,7 @@ func TestReportsUnfitTargetValues(t *testing.T) {
 		if problems := c.Job.ValueProblems(test.values); len(problems) > 0 {
 			got = problems.Error()
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		must.Same(t, test.want, got, test.name)
 	}
 }
 

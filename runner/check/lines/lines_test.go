@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -53,9 +51,7 @@ literal 3
 		{Path: "gone", Removed: []Line{{1, "+++ b/no header", ""}}},
 		{},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got)
 }
 
 func TestReadIsBounded(t *testing.T) {

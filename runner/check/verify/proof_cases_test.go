@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -53,12 +51,8 @@ func TestClassifiesProofs(t *testing.T) {
 			}
 			j := job.Job{VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: c.run, Must: "pass", Proves: "true"}}}
 			table := judged(t, j, time.Time{}, c.base, c.change)
-			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.old, oldOf(table)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.classes, classes(table))
+			must.Same(t, c.old, oldOf(table))
 			if why := table.OldTestsGap(); why != c.unknown {
 				t.Errorf("not known: %q", why)
 			}
@@ -270,9 +264,7 @@ func TestProofOnFlakyBase(t *testing.T) {
 	j := proving("echo >>" + n + "; case $(wc -l <" + n + ") in 1|4|5) exit 1; esac")
 	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"
 	table := judged(t, j, time.Time{}, nil, map[string]string{"greet": "world\n", "a_test.sh": "true"})
-	if diff := cmp.Diff([]string{"a_test.sh unknown false the check is red on the base without it too, and its output names no tests of it"}, classes(table)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh unknown false the check is red on the base without it too, and its output names no tests of it"}, classes(table))
 }
 
 func TestReportsUnknownBaseTests(t *testing.T) {

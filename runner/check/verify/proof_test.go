@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -40,17 +41,13 @@ func TestProofWithoutTimeIsUnknown(t *testing.T) {
 		t.Errorf("the agent is told of what it can't mend: %s", words)
 	}
 	table = judged(t, proving(run), time.Now().Add(time.Hour), nil, change)
-	if diff := cmp.Diff([]string{"a_test.sh proven false"}, classes(table)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh proven false"}, classes(table))
 }
 
 func TestIgnoresLinkedTestFiles(t *testing.T) {
 	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
 	table := judged(t, proving(run), time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "-> tracked.sh", "tracked.sh": "true", "b_test.sh": "-> /etc/passwd-that-is-not"})
-	if diff := cmp.Diff([]string{"a_test.sh no_tests false it is no file", "b_test.sh no_tests false it is no file"}, classes(table)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh no_tests false it is no file", "b_test.sh no_tests false it is no file"}, classes(table))
 }
 
 func TestBoundsJudgedTestFiles(t *testing.T) {
@@ -74,9 +71,7 @@ func TestLocatesFailuresOfOtherTools(t *testing.T) {
 	run := `n=0; for f in *_test.sh; do test ! -e $f || sh $f || { n=$((n+1)); echo "not ok $n $(printf %0400d 1)-$n"; echo "# (in test file $f, line 7)"; }; done; echo 1..9; test $n = 0`
 	j := proving(run)
 	table := judged(t, j, time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "grep change tracked", "b_test.sh": "grep base tracked"})
-	if diff := cmp.Diff([]string{"a_test.sh proven false", "b_test.sh unknown false the output names tests of other files, and none of it"}, classes(table)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh proven false", "b_test.sh unknown false the output names tests of other files, and none of it"}, classes(table))
 	if names := table.BestProofs()[0].Tests; len(names) != 1 || len(names[0]) > maxName+len("…") {
 		t.Errorf("%q", names)
 	}
@@ -102,12 +97,8 @@ func TestJudgesBaseTestsOfUnknownLanguage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := judged(t, j, time.Time{}, nil, map[string]string{"code": "", "tracked": c.tracked})
-			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff([]transcript.OldTest{c.want}, table.BrokenOldTests()); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.classes, classes(table))
+			must.Same(t, []transcript.OldTest{c.want}, table.BrokenOldTests())
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -39,9 +37,7 @@ func TestDistinguishesReasonsOfRedRuns(t *testing.T) {
 	for _, test := range table.Rows[0].Failing {
 		failing = append(failing, strings.TrimSpace(test.Name+" "+test.DescribeRuns()))
 	}
-	if diff := cmp.Diff([]string{"x.TestFlaky only in run 1", "x.TestBoth", "x.TestBroken only in run 2"}, failing); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"x.TestFlaky only in run 1", "x.TestBoth", "x.TestBroken only in run 2"}, failing)
 	words, err := checks.DescribeRed(table, "")
 	if err != nil || !strings.Contains(words, "new failure only in run 2: x.TestBroken") || strings.Count(words, "output, whole in ") != 2 || !strings.Contains(words, "failed for different reasons") {
 		t.Errorf("%v: %s", err, words)
@@ -90,9 +86,7 @@ func TestClassifiesTestsOfRedCheck(t *testing.T) {
 			j := proving("if grep -q nobody greet; then " + c.base + "; else " + c.change + "; fi")
 			j.VerifyTests, j.Verify[0].Must = job.TestPatterns(), "no_worse"
 			table := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, map[string]string{"greet": "world\n", "a.bats": "@test \"adds\" {\n}\n"})
-			if diff := cmp.Diff([]string{c.want}, classes(table)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, []string{c.want}, classes(table))
 		})
 	}
 }
@@ -114,9 +108,7 @@ func TestLeavesTestsOfOtherCheck(t *testing.T) {
 			j := proving("printf '" + c.output + "'")
 			j.VerifyTests = job.TestPatterns()
 			table := judged(t, j, time.Time{}, map[string]string{"go.mod": goModule, "greet": "nobody\n"}, map[string]string{"greet": "world\n", c.file: c.text})
-			if diff := cmp.Diff([]string{c.file + " " + c.want}, classes(table)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, []string{c.file + " " + c.want}, classes(table))
 		})
 	}
 }
@@ -135,9 +127,7 @@ func TestErrorOfTestedCodeIsNoLoadError(t *testing.T) {
 			j := proving("grep -q world greet || ! test -e test_x.py || { printf '" + strings.ReplaceAll(c.output, "\n", `\n`) + "'; exit 1; }")
 			j.VerifyTests = job.TestPatterns()
 			table := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, map[string]string{"greet": "world\n", "test_x.py": "def test_a(): pass\n"})
-			if diff := cmp.Diff([]string{"test_x.py " + c.want + " false"}, classes(table)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, []string{"test_x.py " + c.want + " false"}, classes(table))
 		})
 	}
 }

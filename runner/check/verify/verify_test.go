@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -151,9 +149,7 @@ func TestComparesChangeWithBase(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("%s: %s, %s, %t", row.Name, row.Before, row.After, row.Passed))
 	}
 	want := []string{"mended: red, green, true", "broken: green, red, false", "always red: red, red, true", "apart: green, green, true"}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, rows)
 	if baseline.Rows[0].After != "" {
 		t.Error("the baseline was changed")
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -64,7 +62,5 @@ func TestSidecarEnvExcludesAgentCode(t *testing.T) {
 	for i := range want {
 		want[i] = named.Replace(want[i])
 	}
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, slices.Sorted(slices.Values(got)))
 }

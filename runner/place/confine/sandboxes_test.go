@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -88,13 +86,9 @@ func TestOptionsFollowPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := s.Options(c.place)
 			got := facts{o.Mode, o.Workspace, o.SecondPath, strings.Join(o.EarlierScratch, " "), o.Network, o.Serve != nil}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, got)
 			writable := []string{filepath.Join(s.Root, "out"), filepath.Join(s.Environ.Home(), "cache"), "/abs"}
-			if diff := cmp.Diff([][]string{writable, {filepath.Join(s.Root, "secret"), s.Record.Path(), record.StatePath(s.Environ.Get)}}, [][]string{o.Writable, o.DenyRead}); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, [][]string{writable, {filepath.Join(s.Root, "secret"), s.Record.Path(), record.StatePath(s.Environ.Get)}}, [][]string{o.Writable, o.DenyRead})
 		})
 	}
 }

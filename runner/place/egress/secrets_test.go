@@ -198,7 +198,5 @@ func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12}`,
 		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12,"ended":true}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got, "events")
 }

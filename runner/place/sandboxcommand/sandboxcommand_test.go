@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -205,9 +203,7 @@ func TestConfinesCommandsLikeAgents(t *testing.T) {
 	if status, err := started.Wait(); err != nil || status.ExitCode != 0 {
 		t.Errorf("%+v, %v", status, err)
 	}
-	if diff := cmp.Diff(m.Dir+"\ntoken: none\napply_patch\n", out.String()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, m.Dir+"\ntoken: none\napply_patch\n", out.String())
 	warnings := s.Warnings()
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "AGENT_CI_LIMITS_TURN is set") || warnings[1] != confine.UnconfinedNotice {
 		t.Errorf("the warnings are %q", warnings)

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -32,9 +30,7 @@ func TestSavesTakenChange(t *testing.T) {
 	for _, f := range ChangeFiles(taken) {
 		got = append(got, string(f.Status)+" "+f.Path)
 	}
-	if diff := cmp.Diff([]string{"M README", "D gone"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"M README", "D gone"}, got)
 	patch := string(must.Get(w.rec.Read(record.PatchFile))(t))
 	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.saved {
 		t.Errorf("kept %v:\n%s", w.saved, patch)
@@ -117,9 +113,7 @@ func TestQuotesInvalidUTF8Paths(t *testing.T) {
 		}
 	}
 	none := []changeset.File{}
-	if diff := cmp.Diff(none, ChangeFiles(&gitops.ChangeSet{})); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, none, ChangeFiles(&gitops.ChangeSet{}))
 }
 
 func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
@@ -174,7 +168,5 @@ func TestNamesObstacleToRevert(t *testing.T) {
 		t.Fatalf("put back: %v", err)
 	}
 	want := "The change touches protected files (locked/old), which can't be restored (policy.change.protected): what was made at locked/old/ is in the way; let the agent remove it."
-	if diff := cmp.Diff(want, stop.Message); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, stop.Message)
 }

@@ -73,9 +73,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 		w = c.inItsTree(t)
 	}
 	must.Do(t, w.FinishCalls(t.Context()))
-	if diff := cmp.Diff(want, tree.Files()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, tree.Files())
 }
 
 // inItsTree resumes the run in the private tree that it has left.

@@ -38,9 +38,7 @@ func TestLandsChangeAtomically(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	before["src/main.go"], before["saved"] = "of others\n", "of others\n"
-	if diff := cmp.Diff(before, repo.Files()); diff != "" {
-		t.Errorf("the checkout has others (-want +got):\n%s", diff)
-	}
+	must.Same(t, before, repo.Files(), "the checkout has others")
 	if got := repo.Git("status", "--porcelain"); got != " M src/main.go\n?? mine\n?? saved" || w.rec.Has(landingFile) {
 		t.Errorf("git tells %q", got)
 	}
@@ -104,9 +102,7 @@ func TestRevertsInterruptedLanding(t *testing.T) {
 				}
 				must.Do(t, err)
 				before["README"] = "one\ntwo\n"
-				if diff := cmp.Diff(before, c.repo.Files()); diff != "" {
-					t.Errorf("the checkout (-want +got):\n%s", diff)
-				}
+				must.Same(t, before, c.repo.Files(), "the checkout")
 				if got := c.repo.Git("status", "--porcelain", "--branch"); got != "## main\n?? mine" || c.Has(landingFile) {
 					t.Errorf("git tells %q", got)
 				}

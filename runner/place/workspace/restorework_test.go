@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -252,9 +250,7 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 			if w.rec.Has(record.StateFolder) {
 				got = gittest.Repo{T: t, Dir: w.rec.Join(record.StateFolder)}.Files()
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got)
 		})
 	}
 	w := Folder(newRecord(t), "/")

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -71,9 +69,7 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 				t.Errorf("it tells %q", note)
 			}
 			got := []string{repo.Read("README"), repo.Read("gone")}
-			if diff := cmp.Diff([]string{test.readme, test.gone}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, []string{test.readme, test.gone}, got)
 			wantWarnings(t, w, test.warnings...)
 		})
 	}

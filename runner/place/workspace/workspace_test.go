@@ -97,11 +97,7 @@ func wantStop(t *testing.T, err error, reason string, words ...string) {
 	case !errors.As(err, &stop) || stop.Reason != reason:
 		t.Fatalf("got %v, want the reason %q", err, reason)
 	}
-	for _, word := range words {
-		if !strings.Contains(stop.Message, word) {
-			t.Errorf("%q does not tell of %q", stop.Message, word)
-		}
-	}
+	must.Contain(t, stop.Message, words...)
 }
 
 // wantWarnings makes sure that these codes were warned of and no others.

@@ -134,9 +134,7 @@ func TestFetchesRun(t *testing.T) {
 	got, err := h.fetch(t)
 	must.Do(t, err)
 	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
-	if diff := cmp.Diff(want, filesIn(t, h.out)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, filesIn(t, h.out))
 	page, err := os.ReadFile(got.Report)
 	must.Do(t, err)
 	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
@@ -222,9 +220,7 @@ func TestFetchesKilledRun(t *testing.T) {
 			h := newHub(t, pack(t, map[string]string{"transcript.jsonl": transcript, "changes.patch": "x", "outputs/1.txt": "x"}, nil))
 			got, err := h.fetch(t)
 			must.Do(t, err)
-			if diff := cmp.Diff([]string{"report.html", "transcript.jsonl"}, filesIn(t, h.out)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, []string{"report.html", "transcript.jsonl"}, filesIn(t, h.out))
 			if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "did not come to its end") || !strings.Contains(got.Notes[1], `"changes.patch", "outputs/1.txt"`) {
 				t.Errorf("%q", got.Notes)
 			}

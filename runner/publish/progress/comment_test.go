@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -63,9 +61,7 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 		intake.ProgressMark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
 		intake.ProgressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
 	}
-	if diff := cmp.Diff(want, b.bodies); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, b.bodies)
 }
 
 func TestRetriesFailedCommentLater(t *testing.T) {

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
@@ -38,9 +37,7 @@ func TestFoldsOutputOfFailedCommands(t *testing.T) {
 		verified + strings.Replace(failed, "TOOK", "0.02s", 1) +
 		verified + "agent-ci:   The last lines of lint ::error::x (red): as shown above\n" +
 		strings.TrimPrefix(verified, "::group::Verification\n") + strings.Replace(failed, "TOOK", "2 tests", 1)
-	if diff := cmp.Diff(strings.TrimSuffix(want, "::endgroup::\n"), log.String()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, strings.TrimSuffix(want, "::endgroup::\n"), log.String())
 	log.Reset()
 	show(&Watch{Lines: &log})
 	if !strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: ") {

@@ -44,9 +44,7 @@ func TestReportsAvailableResultsToStep(t *testing.T) {
 			if (err == nil) != c.told {
 				t.Errorf("the error is %v", err)
 			}
-			if !strings.Contains(log.String(), "::notice title=agent-ci%3A changed::Done.") {
-				t.Errorf("the log is %q", log.String())
-			}
+			must.Contain(t, log.String(), "::notice title=agent-ci%3A changed::Done.")
 			outputs, _ := os.ReadFile(step.OutputFile)
 			summary, _ := os.ReadFile(step.SummaryFile)
 			if c.noFile {

@@ -135,9 +135,7 @@ func TestFindsPlacesOfFailedChecks(t *testing.T) {
 	if len(got) != maxLocations {
 		t.Fatalf("%d places: %v", len(got), got)
 	}
-	if diff := cmp.Diff(want, got[:2]); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, got[:2])
 	row.Log = "not-there.log"
 	if got := (StepResult{Record: rec}).locationsIn(row); got != nil {
 		t.Errorf("a log that is gone names %v", got)
@@ -153,9 +151,7 @@ func TestAnnotatesEndAndWarnings(t *testing.T) {
 		{Level: "error", Title: "agent-ci: verify_failed", Message: "It is red."},
 		{Level: "warning", Title: "agent-ci: short_secret", Message: "It is short."},
 	}
-	if diff := cmp.Diff(want, told.annotations()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, told.annotations())
 	told.Result.Outcome = outcome.Changed
 	if got := told.annotations()[0].Level; got != "notice" {
 		t.Errorf("a change is a %s", got)
@@ -177,9 +173,7 @@ func TestLinksOnlyForgePages(t *testing.T) {
 		if strings.Contains(summary, "]("+address+")") != linked {
 			t.Errorf("%s: %s", address, summary)
 		}
-		if !strings.Contains(summary, "pull_request: Done.") {
-			t.Errorf("without a run directory the summary is %s", summary)
-		}
+		must.Contain(t, summary, "pull_request: Done.")
 	}
 }
 

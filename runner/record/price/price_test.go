@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestComputesCostAndBound(t *testing.T) {
@@ -58,9 +58,7 @@ func TestFillsInCacheWritePrices(t *testing.T) {
 		Tiers:   []Tier{{1000, Rates{Input: 4, CacheWrite: 4.5, Output: 15}}},
 		Service: map[string]Rates{"flex": {Input: 1, CacheWrite: 1.25, Output: 5}},
 	}
-	if diff := cmp.Diff(want, list.WithCacheWrites(1.25)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, want, list.WithCacheWrites(1.25))
 	if list.Service["flex"].CacheWrite != 0 || list.WithCacheWrites(0) != list || (*List)(nil).WithCacheWrites(1.25) != nil {
 		t.Error("a list was changed, or made of nothing")
 	}
@@ -86,9 +84,7 @@ func TestFindsCommonPrices(t *testing.T) {
 		"services of both":   {&List{Rates: same, Service: map[string]Rates{"flex": flex, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"flex": fast, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"fast": fast}}},
 		"nothing is a price": {new(List), new(List), new(List)},
 	} {
-		if diff := cmp.Diff(test.want, CommonPrices(test.a, test.b)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Same(t, test.want, CommonPrices(test.a, test.b), name)
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -125,9 +124,7 @@ func TestListsRuns(t *testing.T) {
 		{killed.ID, "Mend the test.", "", Interrupted, true, "", 0},
 		{first.ID, "Greet properly", "octo/widgets#7", Ended, false, outcome.Changed, 8},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, got)
 	if raw, err := json.Marshal(w.list()[4]); err != nil || !strings.Contains(string(raw), `"state":"ended","resumable":false,"outcome":"changed","reason":"so"`) {
 		t.Errorf("%s, %v", raw, err)
 	}
@@ -232,9 +229,7 @@ func TestPrune(t *testing.T) {
 					t.Errorf("%+v", p)
 				}
 			}
-			if diff := cmp.Diff(c.kept, kept); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.kept, kept)
 			for name, rec := range runs {
 				if _, err := os.Stat(rec.Path()); os.IsNotExist(err) != slices.Contains(c.gone, name) {
 					t.Errorf("%s: %v", name, err)

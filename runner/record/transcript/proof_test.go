@@ -3,7 +3,7 @@ package transcript
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestCombinesProofsOfChecks(t *testing.T) {
@@ -13,13 +13,9 @@ func TestCombinesProofsOfChecks(t *testing.T) {
 		{OldTests: []OldTest{{Name: "x", File: "a", Line: 1, Fails: true}, {Name: "y", File: "a", Fails: true}}, ProofMore: 2},
 	}}
 	want := []Proof{{File: "a", Class: Proven}, {File: "b", Class: LoadError}, {File: "c", Class: "of a later version"}}
-	if diff := cmp.Diff(want, table.BestProofs()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, table.BestProofs())
 	old := []OldTest{{Name: "x", File: "a", Line: 1, Deleted: true, Fails: true}, {Name: "y", File: "a", Fails: true}}
-	if diff := cmp.Diff(old, table.BrokenOldTests()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, old, table.BrokenOldTests())
 	if more := table.UnlistedProofs(); more != 3 {
 		t.Errorf("%d more", more)
 	}

@@ -3,8 +3,7 @@ package transcript_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -21,19 +20,13 @@ func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff([]string{"3", "at least 4"}, counts(run)); diff != "" {
-		t.Errorf("killed (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"3", "at least 4"}, counts(run), "killed")
 	run = append(run, transcripttest.Happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{}}, use("agent", 5, false), use("agent", 6, true), use("verify-1", 1000, true))
-	if diff := cmp.Diff([]string{"3", "at least 6", "1,000"}, counts(run)); diff != "" {
-		t.Errorf("gone on (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"3", "at least 6", "1,000"}, counts(run), "gone on")
 }
 
 func TestRefusalCountsForEachSecret(t *testing.T) {
 	refused := transcript.HostRequest{Sandbox: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
 	want := []transcript.Secret{{Name: "A", Refused: []transcript.HostRequest{refused}}, {Name: "B", Refused: []transcript.HostRequest{refused}}}
-	if diff := cmp.Diff(want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets); diff != "" {
-		t.Errorf("secrets (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets, "secrets")
 }

@@ -3,8 +3,7 @@ package transcript_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -18,7 +17,5 @@ func TestListsLoadedSkillsOnce(t *testing.T) {
 		{Kind: transcript.TypeSkills, Data: transcript.Skills{File: "skills.json", Skills: []transcript.Skill{release, house}}},
 		ended("mcp__x__load", "release", false), ended("load_skill", "release", true), ended("load_skill", "house", false), ended("load_skill", "house", false), ended("load_skill", "none", false),
 	})
-	if diff := cmp.Diff([]transcript.Skill{house}, view.LoadedSkills); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []transcript.Skill{house}, view.LoadedSkills)
 }

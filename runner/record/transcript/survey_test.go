@@ -114,9 +114,7 @@ func TestSurveyTracksWork(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, workInWords(surveyed(t, transcripttest.Recorded(t, test.run)))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, workInWords(surveyed(t, transcripttest.Recorded(t, test.run))))
 		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -83,9 +81,7 @@ func TestProjectCalls(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			view := projected(t, test.run)
-			if diff := cmp.Diff(test.want, outlines(view)); diff != "" {
-				t.Errorf("entries (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, outlines(view), "entries")
 			if view.Calls != len(test.want) {
 				t.Errorf("%d calls, want %d", view.Calls, len(test.want))
 			}
@@ -103,9 +99,7 @@ func TestProjectAgents(t *testing.T) {
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
 	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts))(t)
 	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
-	if diff := cmp.Diff(want, outlines(view)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, outlines(view), "entries")
 	if view.Summary() != "mine" {
 		t.Errorf("the summary is another agent's: %s", view.Summary())
 	}
@@ -119,9 +113,7 @@ func TestProjectSkipsUnknownContent(t *testing.T) {
 			json.RawMessage(`7`), transcripttest.Message(" \n"), transcripttest.Message("hello"),
 		}}},
 	})
-	if diff := cmp.Diff([]string{"main: hello"}, outlines(view)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"main: hello"}, outlines(view), "entries")
 }
 
 func TestProjectNamesBadEvent(t *testing.T) {
@@ -186,9 +178,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, transcript.ReadableArguments(test.input)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, transcript.ReadableArguments(test.input))
 		})
 	}
 }

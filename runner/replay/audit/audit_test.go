@@ -88,9 +88,7 @@ func TestComparesReplayWithRunEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := c.record.CompareEnd(Replay{Stop: c.stop, Base: "base", Tree: c.tree, Checks: c.checks})
-			if diff := cmp.Diff(c.want, what(found)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, what(found))
 		})
 	}
 	killed := ended(outcome.Changed, "", "none", "", "", "green")
@@ -99,9 +97,7 @@ func TestComparesReplayWithRunEnd(t *testing.T) {
 		t.Errorf("a run that was killed has no end to compare: %v", found)
 	}
 	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").ReportMissingAnswers(Replay{Stop: outcome.Stopf(outcome.ModelFailed, "", "It goes on."), Checks: red})
-	if diff := cmp.Diff([]string{"end", "check test"}, what(going)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"end", "check test"}, what(going))
 }
 
 // A record whose end does not follow from the rest of it was altered.
@@ -132,9 +128,7 @@ func TestChecksRecordConsistency(t *testing.T) {
 			if c.alter != nil {
 				c.alter(&c.record)
 			}
-			if diff := cmp.Diff(c.want, what(c.record.CheckConsistency(t.Context()))); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, what(c.record.CheckConsistency(t.Context())))
 		})
 	}
 }
@@ -163,9 +157,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 			} else if raw, err := rec.Read(c.file); err != nil || os.WriteFile(rec.Join(c.file), []byte(strings.Replace(string(raw), c.from, c.to, 1)), 0o600) != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.CheckConsistency(t.Context()))); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.CheckConsistency(t.Context())))
 		})
 	}
 }

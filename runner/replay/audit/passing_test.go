@@ -68,9 +68,7 @@ func TestMasksOnlyVolatileText(t *testing.T) {
 func TestShowsDifferenceAsDiff(t *testing.T) {
 	d := Difference{ignoreVolatile: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
 	want := "--- recorded\n+++ replayed\n@@ -2 +2 @@\n two\n three\n four\n-five\n+5\n six\n last\n"
-	if diff := cmp.Diff(want, d.Diff()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, d.Diff())
 	d = Difference{Recorded: "", Replayed: strings.Repeat("x\n", shownLines+5)}
 	if got := d.Diff(); strings.Count(got, "+x\n") != shownLines || !strings.HasSuffix(got, "… 5 more lines\n") {
 		t.Errorf("a long one: %q", got)

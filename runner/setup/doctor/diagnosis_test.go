@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -58,9 +56,7 @@ func wantProblems(t *testing.T, d *Diagnosis, says ...string) {
 		return
 	}
 	for i, p := range d.Problems {
-		if !strings.Contains(p.Severity+": "+p.Message+" "+p.Remedy, says[i]) {
-			t.Errorf("%q does not say %q", p, says[i])
-		}
+		must.Contain(t, p.Severity+": "+p.Message+" "+p.Remedy, says[i])
 	}
 }
 
@@ -275,9 +271,7 @@ func TestDiagnosesModelAddressAndKey(t *testing.T) {
 			must.Do(t, d.examineReadiness(t.Context(), p))
 			d.examineModel(t.Context(), p, false)
 			c.want.Name = p.Job.Model.Name
-			if diff := cmp.Diff(c.want, d.Model); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, d.Model)
 			wantProblems(t, d, c.says...)
 		})
 	}
@@ -302,9 +296,7 @@ func TestFindsRepositoryAndToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{}
 			d.examineGitHub(t.Context(), prepared(t, c.dir, surroundings(t, c.environ...)), false)
-			if diff := cmp.Diff(c.want, d.GitHub); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, d.GitHub)
 			wantProblems(t, d, c.says...)
 		})
 	}

@@ -67,9 +67,7 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 				t.Fatalf("problems %q, want %q", said, c.want)
 			}
 			for i, want := range c.want {
-				if !strings.Contains(said[i], want) {
-					t.Errorf("%q does not say %q", said[i], want)
-				}
+				must.Contain(t, said[i], want)
 			}
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
@@ -95,9 +94,7 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 		if checked != c.checked || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%d: %v, %v", c.status, checked, err)
 		}
-		if diff := cmp.Diff([]string{"GET /v1/models Bearer sk-1"}, asked); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, []string{"GET /v1/models Bearer sk-1"}, asked)
 	}
 	server.Close()
 	if _, err := p.Check(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {

@@ -82,9 +82,7 @@ func TestRecognisesRequestsInEvents(t *testing.T) {
 				return
 			}
 			got := wanted{request.Trigger, request.Actor.Login, request.Words, request.Prompt, request.TypedIssue, request.Number, request.OnPull, request.Commanded}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, got)
 			if timed := request.Actor.Login != ""; timed == request.RequestedAt.IsZero() {
 				t.Errorf("asked by %q at %v", request.Actor.Login, request.RequestedAt)
 			}

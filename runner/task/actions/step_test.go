@@ -89,9 +89,7 @@ func TestWritesWorkflowCommands(t *testing.T) {
 	}
 	want := "::group::the agent,%0Aat work: 100%25\nhalf a line\n::endgroup::\n::add-mask::one\n::add-mask::two\n" +
 		"::error col=2,file=a%3Ab.go,line=3,title=tests%2C all::x::y%0Az\n::notice::done\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, b.String())
 }
 
 // outputs reads a file of outputs as the runner does
@@ -131,9 +129,7 @@ func FuzzOutputs(f *testing.F) {
 		for _, name := range []string{"summary", "plan"} {
 			must.Do(t, step.SetOutput(name, want[name]))
 		}
-		if diff := cmp.Diff(want, outputs(t, step.OutputFile)); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, want, outputs(t, step.OutputFile))
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -181,9 +179,7 @@ func onPull(number int, words string) string {
 // equal fails unless got is want. of names both.
 func equal[T any](t *testing.T, of string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", of, diff)
-	}
+	must.Same(t, want, got, of)
 }
 
 // read returns the task of a source.

@@ -9,8 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // problemLines are the problems of layers as text.
@@ -242,7 +240,5 @@ func TestBoundsReportedMistakes(t *testing.T) {
 // equal fails unless got is want. of names both.
 func equal[T any](t *testing.T, of string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", of, diff)
-	}
+	must.Same(t, want, got, of)
 }

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -20,9 +19,7 @@ func servers() *job.Job {
 func TestFindsAndChecksServerSecrets(t *testing.T) {
 	env := Environment{"DOCS_LOGIN=correct-horse", "LANG=en_GB.UTF-8", "SHORT=on", "REMOTE=battery-staple"}
 	want := []secrets.Value{{Name: "DOCS_LOGIN", Secret: "correct-horse"}, {Name: "REMOTE", Secret: "battery-staple"}, {Name: "SHORT", Secret: "on"}} // which is told to be too short
-	if diff := cmp.Diff(want, ServerSecrets(env, servers())); diff != "" {
-		t.Errorf("secrets (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, ServerSecrets(env, servers()), "secrets")
 	if err := CheckServerSecrets(env, servers()); err != nil {
 		t.Error(err)
 	}

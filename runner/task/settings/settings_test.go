@@ -34,9 +34,7 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 	}
 	paths := []string{"~/cache", "/var/cache", "below/cache", "~", "../beside"}
 	want := []string{"/home/octocat/cache", "/var/cache", "/work/below/cache", "/work/~", "/beside"}
-	if diff := cmp.Diff(want, env.Absolute("/work", paths)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, env.Absolute("/work", paths))
 }
 
 func TestRunLinkNeedsAllParts(t *testing.T) {
@@ -75,9 +73,7 @@ func TestRecognisesSecretVariables(t *testing.T) {
 		"NPM_TOKEN=npm-of-the-octocat", "DB_PASSWORD=tiny", "MY_KEY_FILE=/etc/key.pem", "URL_SECRET=https://example.com/page",
 		"HOOK_SECRET=https://name:password@example.com",
 	}
-	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "HOOK_SECRET", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets())); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"GITHUB_TOKEN", "HOOK_SECRET", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets()))
 	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "HOOK_SECRET", "KEYBOARD", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets("KEYBOARD", "UNSET", "NPM_TOKEN"))); diff != "" {
 		t.Errorf("with more names: %s", diff)
 	}
@@ -106,9 +102,7 @@ func TestTreatsProxyLoginsAsSecret(t *testing.T) {
 		for _, v := range (settings.Environment{variable}).Secrets() {
 			got = append(got, v.Secret)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", variable, diff)
-		}
+		must.Same(t, want, got, variable)
 	}
 }
 
@@ -143,9 +137,7 @@ func TestFindsSecretsOfJob(t *testing.T) {
 		"MODEL", "SIGNING", "model.headers.X-Api-Key", "policy.env.set.NPM_TOKEN",
 		"tools.hosted.authorization", "tools.hosted.headers.X-Secret",
 	}
-	if diff := cmp.Diff(want, names(settings.Secrets(env, &j))); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, names(settings.Secrets(env, &j)))
 	if got := settings.Secrets(env, nil); len(got) > 0 {
 		t.Errorf("before there is a job: %v", names(got))
 	}

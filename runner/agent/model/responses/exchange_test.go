@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3/auth"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -65,9 +65,7 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 			if err := test.ask(api); (err != nil) != test.fails {
 				t.Errorf("err = %v", err)
 			}
-			if diff := cmp.Diff(test.want, came); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, came, "keys")
 		})
 	}
 }

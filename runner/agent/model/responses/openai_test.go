@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
@@ -63,9 +61,7 @@ func TestKeepsItemsAsSent(t *testing.T) {
 	for _, item := range first.Output {
 		got = append(got, string(item))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("items are not what the API sent (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got, "items are not what the API sent")
 	if want := (model.Usage{Input: 100, Cached: 60, Output: 20, Reasoning: 5}); first.Usage != want {
 		t.Errorf("usage = %+v, want %+v", first.Usage, want)
 	}
@@ -120,7 +116,5 @@ func TestGivesItemsOneByOne(t *testing.T) {
 	if err != nil || len(answer.Output) != 1 {
 		t.Fatalf("%+v, %v", answer, err)
 	}
-	if diff := cmp.Diff([]string{someCall}, items); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{someCall}, items, "items")
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -45,9 +43,7 @@ FAIL	example.com/m [build failed]
 		{OutputName: "example.com/m [build failed]", Package: "example.com/m", File: "top_test.go", Line: 3, LoadError: true},
 		{OutputName: "TestCut", Name: "TestCut"},
 	}
-	if diff := cmp.Diff(want, readFailures(t, output)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, readFailures(t, output))
 }
 
 func readFailures(t *testing.T, output string) []Failure {

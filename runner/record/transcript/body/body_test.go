@@ -204,9 +204,7 @@ func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
 		t.Errorf("body:\n%s", body)
 	}
-	if !strings.Contains(body, "The transcript's last line is torn") {
-		t.Errorf("the body does not say so:\n%s", body)
-	}
+	must.Contain(t, body, "The transcript's last line is torn")
 }
 
 func TestKeepsTicksOfTemplate(t *testing.T) {
@@ -256,11 +254,7 @@ func TestCountsRestOfLongSections(t *testing.T) {
 	}
 	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
 	body := Outline(projected(t, run), transcript.Site{}, DefaultLimit)
-	for _, want := range []string{"- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("want %q in:\n%s", want, body)
-		}
-	}
+	must.Contain(t, body, "- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files")
 }
 
 func TestTitle(t *testing.T) {

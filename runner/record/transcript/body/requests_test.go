@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -33,9 +31,7 @@ func TestBodyRemembersEarlierRequests(t *testing.T) {
 	if len(second) != 2 || second[0].Run != "second" || second[0].Asked != "Shout, @octocat." {
 		t.Errorf("it remembers %+v", second)
 	}
-	if diff := cmp.Diff(first, second[1:]); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, first, second[1:])
 }
 
 // All requests are told as far as what was asked and the run goes, however much there is

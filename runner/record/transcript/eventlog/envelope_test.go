@@ -80,9 +80,7 @@ func FuzzEnvelope(f *testing.F) {
 // reads.
 func sameAsJSON(t *testing.T, text string) {
 	t.Helper()
-	if diff := cmp.Diff(events(" "+text+"\n"), events(text+"\n")); diff != "" {
-		t.Errorf("%s\n%s", text, diff)
-	}
+	must.Same(t, events(" "+text+"\n"), events(text+"\n"), text)
 	got, gotErr := transcript.FoldWithEntries(strings.NewReader(text+"\n"), transcript.ExcerptLimits{})
 	want, wantErr := transcript.FoldWithEntries(strings.NewReader(" "+text+"\n"), transcript.ExcerptLimits{})
 	if (gotErr == nil) != (wantErr == nil) {
@@ -92,9 +90,7 @@ func sameAsJSON(t *testing.T, text string) {
 		return
 	}
 	got.Head, want.Head = "", ""
-	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
-		t.Errorf("%s\n%s", text, diff)
-	}
+	must.Same(t, asJSON(t, want), asJSON(t, got), text)
 }
 
 // events are those of a log, and the errors between them.

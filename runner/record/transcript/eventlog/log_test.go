@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -109,9 +107,7 @@ func TestAppendWritesLine(t *testing.T) {
 	must.Do(t, log.Close())
 	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + Genesis + `"}`
 	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + lineDigest([]byte(line)) + `"}` + "\n"
-	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, contents(t, path), "log")
 	if got, err := first.Line(); err != nil || string(got) != line {
 		t.Errorf("the returned event's line is %s, %v", got, err)
 	}
@@ -147,9 +143,7 @@ func TestConcurrentAppends(t *testing.T) {
 	for i := range int64(writers * each) {
 		want = append(want, i+1)
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("the sink was told (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, told, "the sink was told")
 }
 
 func TestRedactsEveryString(t *testing.T) {
@@ -185,9 +179,7 @@ func TestRedactsEveryString(t *testing.T) {
 	if strings.Contains(got, "p@ss") {
 		t.Errorf("the secret is left in:\n%s", got)
 	}
-	if !strings.Contains(got, `{"[gone]":["[gone]",{"n":1.50,"deep":"a [gone]"}]}`) {
-		t.Errorf("what is no string changed:\n%s", got)
-	}
+	must.Contain(t, got, `{"[gone]":["[gone]",{"n":1.50,"deep":"a [gone]"}]}`)
 }
 
 func TestRedactsOnlyReadableStrings(t *testing.T) {
@@ -205,9 +197,7 @@ func TestRedactsOnlyReadableStrings(t *testing.T) {
 func TestAppendWritesValidUTF8(t *testing.T) {
 	d := &disk{room: -1}
 	must.Get(newLog(d, Options{}).Append("model.response", json.RawMessage("\"a\xffb\"")))(t)
-	if !strings.Contains(d.String(), `"a`+"\ufffd"+`b"`) {
-		t.Errorf("log: %q", d.String())
-	}
+	must.Contain(t, d.String(), `"a`+"\ufffd"+`b"`)
 }
 
 func TestLogGoesOnAfterRefusedEvent(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 type textCase struct{ name, in, want string }
@@ -151,9 +153,7 @@ func TestTitle(t *testing.T) {
 func TestCommit(t *testing.T) {
 	in := "Mended it.\r\n\nCo-authored-by: Mona <m@example.com>\nskip-checks: true\nFixes #7, o/r#8\n\n[skip ci] @octocat\n"
 	want := "Mended it.\n\n Co-authored-by: Mona <m＠example.com>\n skip-checks: true\nFixes ＃7, o/r＃8\n\n［skip ci] ＠octocat"
-	if diff := cmp.Diff(want, Commit(in)); diff != "" {
-		t.Errorf("Commit (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, Commit(in), "Commit")
 }
 
 func TestHeadline(t *testing.T) {

@@ -87,9 +87,7 @@ func TestShowsEdits(t *testing.T) {
 		"write": {`{"filePath":"a.txt","content":"new\n"}`, fileDiff{Op: "Wrote", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Old: []line{}, New: one("new")}}}}}},
 	} {
 		patch, _ := patchOf(tool, test.input)
-		if diff := cmp.Diff([]fileDiff{test.want}, newDiff(fixedLimit(textBytes), patch).Files); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tool, diff)
-		}
+		must.Same(t, []fileDiff{test.want}, newDiff(fixedLimit(textBytes), patch).Files, tool)
 	}
 	made, _ := patchOf("edit", `{"filePath":"a.txt","oldString":"","newString":"new"}`)
 	if got := newDiff(fixedLimit(textBytes), made).Files[0].Op; got != "Added" {

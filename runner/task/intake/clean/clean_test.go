@@ -53,12 +53,8 @@ func TestRemovesHiddenText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, removed := clean.Text(c.text)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.removed, removed); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, got)
+			must.Same(t, c.removed, removed)
 		})
 	}
 }

@@ -3,8 +3,7 @@ package clean_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
@@ -25,9 +24,7 @@ func TestFindsImages(t *testing.T) {
 		"another tag":  {`<imgx src="` + a + `"><a src="` + a + `">`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, clean.ImageAddresses(c.text)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, c.want, clean.ImageAddresses(c.text))
 		})
 	}
 }

@@ -101,9 +101,7 @@ func TestConvertsModelsDev(t *testing.T) {
 				if each.want != "" {
 					want = []string{"openai\t" + each.want}
 				}
-				if diff := cmp.Diff(want, each.got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				must.Same(t, want, each.got)
 			}
 		})
 	}
