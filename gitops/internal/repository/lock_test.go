@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -101,8 +102,10 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 	if err := errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")); err != nil {
 		t.Errorf("who holds the index: %v", err)
 	}
+	atOnce, cancel := context.WithCancel(t.Context())
+	cancel() // so that nobody waits for who is at work
 	later := open(t, r.Dir)
-	if err := later.HoldIndex(t.Context()); !inUse(err) {
+	if err := later.HoldIndex(atOnce); !inUse(err) {
 		t.Errorf("a second one: %v", err)
 	}
 	r.Write(".git/index.lock", "theirs")
@@ -114,7 +117,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 	r.Write(".git/index.lock", "")
-	if err := c.ReleaseIndex(); err != nil || c.RequireIdle(t.Context()) == nil {
+	if err := c.ReleaseIndex(); err != nil || c.RequireIdle(atOnce) == nil {
 		t.Errorf("the lock of another is removed: %v", err)
 	}
 	if left, err := filepath.Glob(r.Path(".git/*agent-ci*")); err != nil || left != nil {
