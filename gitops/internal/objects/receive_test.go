@@ -112,11 +112,10 @@ func TestReceiveRefuses(t *testing.T) {
 		bomb = append(bomb, wide)
 	}
 	large := blob(strings.Repeat("a line\n", 1<<18))
-	var places []entry
+	scattered, line := tree(), tree(entry{"100644", "0000", large}).data
 	for i := range 1000 {
-		places = append(places, entry{"100644", fmt.Sprintf("%04d", i), large})
+		scattered.data = append(scattered.data, bytes.Replace(line, []byte("0000"), fmt.Appendf(nil, "%04d", i), 1)...)
 	}
-	scattered := tree(places...)
 	commit := object{1, fmt.Appendf(nil, "tree %s\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n", hexID(good))}
 	lie := packOf()[:12]
 	binary.BigEndian.PutUint32(lie[8:], 1)
