@@ -67,14 +67,6 @@ var shapes = [...]struct{ words, schema string }{
 // maximum, a default, or a function from an unknown name to the correct key ("" if there is none).
 type Terms map[string]any
 
-// term returns the meaning of a word, or the zero value for no word.
-func term[T any](terms Terms, word string) (meaning T) {
-	if word != "" {
-		meaning = terms[word].(T)
-	}
-	return meaning
-}
-
 // Key is a key of a format: its rule, its type and the keys below it. Tags of the type's field hold the
 // rule.
 type Key struct {
@@ -104,7 +96,7 @@ type Key struct {
 	Keys         []*Key             // of a group
 	Elem         *Key               // of a list or a mapping
 	notations    map[yaml.Kind]*Key // notations of a MultiNotation
-	initialValue reflect.Value      // default:"YAML" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
+	initialValue reflect.Value      // default:"TEXT" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
 	fieldIndex   int                // of a key in a group: index of the struct's field
 	goType       reflect.Type
 }
@@ -141,26 +133,58 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	return k
 }
 
-// readTag reads the rule of k.
-func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
-	k.Meaning, k.Example, k.emptyListHint = tag.Get("about"), tag.Get("example"), tag.Get("instead")
-	k.Form, k.Names = term[*form.Form](terms, tag.Get("form")), term[*form.Form](terms, tag.Get("names"))
-	k.Foreign, k.Suggest = term[*Foreign](terms, tag.Get("foreign")), term[func(string) string](terms, tag.Get("suggest"))
-	k.maxEntries = term[int](terms, tag.Get("most"))
-	if word, isTerm := strings.CutPrefix(tag.Get("values"), "$"); isTerm {
-		k.Values = term[[]string](terms, word)
-	} else if values, listed := tag.Lookup("values"); listed {
-		k.Values = strings.Split(values, "|")
+// readTag reads the rule of k, and returns its default. It visits each word of the tag once: StructTag.Get would
+// search the whole tag for each.
+func (k *Key) readTag(tag reflect.StructTag, terms Terms) (initial string, hasInitial bool) {
+	for rest := string(tag); rest != ""; {
+		word, text, _ := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			panic("a tag is WORD:\"TEXT\": " + rest)
+		}
+		rest = strings.TrimLeft(text[len(quoted):], " ")
+		text, _ = strconv.Unquote(quoted)
+		switch word {
+		case "about":
+			k.Meaning = text
+		case "example":
+			k.Example = text
+		case "instead":
+			k.emptyListHint = text
+		case "form":
+			k.Form = terms[text].(*form.Form)
+		case "names":
+			k.Names = terms[text].(*form.Form)
+		case "foreign":
+			k.Foreign = terms[text].(*Foreign)
+		case "suggest":
+			k.Suggest = terms[text].(func(string) string)
+		case "most":
+			k.maxEntries = terms[text].(int)
+		case "values":
+			if term, isTerm := strings.CutPrefix(text, "$"); isTerm {
+				k.Values = terms[term].([]string)
+			} else {
+				k.Values = strings.Split(text, "|")
+			}
+		case "span":
+			k.Span = readSpan(text)
+		case "config":
+			k.readFlags(text)
+		case "default":
+			initial, hasInitial = text, true
+		}
 	}
-	if span := tag.Get("span"); span != "" {
-		k.Span = readSpan(span)
-	}
+	return initial, hasInitial
+}
+
+func (k *Key) readFlags(text string) {
 	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.allowsBlank}
-	for flag := range strings.SplitSeq(tag.Get("config"), ",") {
+	for flag := range strings.SplitSeq(text, ",") {
 		switch set := flags[flag]; {
 		case set != nil:
 			*set = true
-		case flag != "" && flag != "text" && flag != "list":
+		case flag != "text" && flag != "list":
 			panic("unknown word in a config tag: " + flag)
 		}
 	}
@@ -180,15 +204,33 @@ func readSpan(text string) *Span {
 	return s
 }
 
-// setDefault sets the default of k: YAML as in a file, or a term after $.
+// setDefault sets the default of k: a scalar, a list of texts [a, b], or a term after $. It does not check the form of
+// texts: compiling the patterns of forms would slow down each start.
 func (k *Key) setDefault(text string, terms Terms) {
 	if word, isTerm := strings.CutPrefix(text, "$"); isTerm {
 		k.initialValue = reflect.ValueOf(terms[word]).Convert(k.goType)
 		return
 	}
 	k.initialValue = reflect.New(k.goType).Elem()
+	node := TextNode(text)
+	switch {
+	case text == "":
+		return
+	case k.Shape == Text:
+		k.initialValue.SetString(text)
+		return
+	case k.Shape == List:
+		k.initialValue.Set(reflect.ValueOf(strings.Split(strings.Trim(text, "[]"), ", ")))
+		return
+	case k.Shape == Integer:
+		node.Tag = intTag
+	case k.Shape == Decimal:
+		node.Tag = floatTag
+	case k.Shape == Boolean:
+		node.Tag = boolTag
+	}
 	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: ValuesLayer}}}
-	if node, err := (Assignment{Value: text}).valueNode(k); err != nil || !d.mergeValue(k, "", node, k.initialValue) {
+	if !d.mergeValue(k, "", node, k.initialValue) {
 		panic(k.Path + ": wrong default " + text)
 	}
 }
@@ -197,10 +239,10 @@ func (k *Key) setDefault(text string, terms Terms) {
 func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
 	field := structType.Field(i)
 	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
-	k.readTag(field.Tag, terms)
+	initial, hasInitial := k.readTag(field.Tag, terms)
 	k.deriveFromType(terms)
-	if text, hasDefault := field.Tag.Lookup("default"); hasDefault {
-		k.setDefault(text, terms)
+	if hasInitial {
+		k.setDefault(initial, terms)
 	}
 	return k
 }
@@ -231,24 +273,38 @@ func (k *Key) addNotations(terms Terms) {
 	}
 }
 
-// shapeOf returns what YAML a Go type is written as. The first case that fits counts.
+// shapeOf returns what YAML a Go type is written as.
 func shapeOf(typ reflect.Type) Shape {
-	switch {
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[MultiNotation]()):
-		return Either
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[RawMapping]()):
-		return Undecoded
-	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return Duration
-	case typ == reflect.TypeFor[map[string]string]():
-		return TextMap
-	case typ.Kind() == reflect.Map && typ.Elem().Kind() == reflect.Struct:
-		return GroupMap
+	switch typ.Kind() {
+	case reflect.Slice:
+		return List
+	case reflect.Map:
+		switch {
+		case typ == reflect.TypeFor[map[string]string]():
+			return TextMap
+		case typ.Elem().Kind() == reflect.Struct:
+			return GroupMap
+		}
+		return OpenMap
+	case reflect.String:
+		return Text
+	case reflect.Int, reflect.Int64:
+		if typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return Duration
+		}
+		return Integer
+	case reflect.Float64:
+		return Decimal
+	case reflect.Bool:
+		return Boolean
 	}
-	return map[reflect.Kind]Shape{
-		reflect.Struct: Group, reflect.Slice: List, reflect.Map: OpenMap, reflect.String: Text,
-		reflect.Int: Integer, reflect.Int64: Integer, reflect.Float64: Decimal, reflect.Bool: Boolean,
-	}[typ.Kind()]
+	switch pointer := reflect.PointerTo(typ); {
+	case pointer.Implements(reflect.TypeFor[MultiNotation]()):
+		return Either
+	case pointer.Implements(reflect.TypeFor[RawMapping]()):
+		return Undecoded
+	}
+	return Group
 }
 
 // DescribeType describes the type of the key's value, for messages.

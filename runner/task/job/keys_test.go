@@ -33,9 +33,16 @@ func TestEveryKeyIsDescribedAndBounded(t *testing.T) {
 		if k.Shape == config.Text && k.Form == nil && k.Values == nil {
 			t.Errorf("%s: a text that may be anything", k.Path)
 		}
-		if k.Shape == config.Text && k.Values != nil && !k.Required {
-			if complaint, _ := k.TextProblem(k.Default().String()); complaint != "" {
+		if text := k.Default(); k.Shape == config.Text && !k.Required && (k.Values != nil || text.String() != "") {
+			if complaint, _ := k.TextProblem(text.String()); complaint != "" {
 				t.Errorf("%s: its own default %s", k.Path, complaint)
+			}
+		}
+		if list := k.Default(); k.Shape == config.List && k.Elem.Shape == config.Text {
+			for i := range list.Len() {
+				if complaint, _ := k.Elem.TextProblem(list.Index(i).String()); complaint != "" {
+					t.Errorf("%s: its own default %q %s", k.Path, list.Index(i), complaint)
+				}
 			}
 		}
 	}
