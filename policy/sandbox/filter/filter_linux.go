@@ -4,11 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
@@ -27,33 +24,37 @@ const (
 	x32Bit         = 0x40000000
 	namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	anyBit         = ^uint32(0)
+	missingCall    = ^uint32(0) // of a rule for a call that this processor lacks
 	deviceTypes    = unix.S_IFMT
 	setidBits      = unix.S_ISUID | unix.S_ISGID
 	createFlags    = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// refusedCalls lists calls that commands do not need for permitted work. A call that is missing on a
-// processor is skipped; one newer than the library's table is refused by architectureFilter.
-var refusedCalls = []string{
+// refusedCalls lists calls that commands do not need for permitted work, besides olderCalls. architectureFilter
+// refuses those newer than newestCall.
+var refusedCalls = []uint32{
 	// other processes' memory
-	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
 	// mounts and namespaces
-	"mount", "umount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount", "open_tree", "fsopen", "fsconfig",
-	"fsmount", "fspick", "unshare", "setns",
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOUNT_SETATTR, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_UNSHARE, unix.SYS_SETNS,
 	// the kernel's own programs, watches, keys and handles
-	"bpf", "perf_event_open", "fanotify_init", "userfaultfd", "keyctl", "add_key", "request_key", "open_by_handle_at", "syslog", "lookup_dcookie",
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_FANOTIFY_INIT, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG, unix.SYS_LOOKUP_DCOOKIE,
 	// the machine
-	"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct",
-	"quotactl", "quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname",
-	"iopl", "ioperm", "modify_ldt", "vhangup", "nfsservctl", "_sysctl", "sysfs", "uselib", "ustat", "move_pages", "migrate_pages",
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
+	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+	unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 }
+
+// newestCall is the newest call that filters know: Linux 6.15.
+const newestCall = unix.SYS_OPEN_TREE_ATTR
 
 // unknownCalls lists calls answered with ENOSYS, as on an older kernel, so that programs use others. Filters
 // cannot see the arguments of clone3 and openat2.
-var unknownCalls = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+var unknownCalls = []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 
 // sharedIPCCalls lists calls that reach other processes of the user if there is no IPC namespace.
-var sharedIPCCalls = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
+var sharedIPCCalls = []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}
 
 // condition compares 32 masked bits of an argument. The kernel uses only 32 bits of an int.
 type condition struct {
@@ -65,7 +66,7 @@ type condition struct {
 
 // rule answers a call whose arguments meet all conditions. The first match decides.
 type rule struct {
-	call       string
+	call       uint32
 	conditions []condition
 	answer     uint32
 }
@@ -86,45 +87,45 @@ func argumentIsNot(arg, value uint32) condition {
 // could evade it by setting upper bits that the kernel ignores.
 func argumentRules(o Options) []rule {
 	var rules []rule
-	add := func(answer uint32, call string, conditions ...condition) {
+	add := func(answer, call uint32, conditions ...condition) {
 		rules = append(rules, rule{call, conditions, answer})
 	}
-	add(refuseEPERM, "clone", argumentHas(0, namespaceFlags))
+	add(refuseEPERM, unix.SYS_CLONE, argumentHas(0, namespaceFlags))
 	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS} {
-		add(refuseEPERM, "ioctl", argumentIs(1, request))
+		add(refuseEPERM, unix.SYS_IOCTL, argumentIs(1, request))
 	}
-	for call, mode := range map[string]uint32{"mknod": 1, "mknodat": 2} {
+	for call, mode := range map[uint32]uint32{callMknod: 1, unix.SYS_MKNODAT: 2} {
 		for _, device := range []uint32{unix.S_IFCHR, unix.S_IFBLK} {
 			add(refuseEPERM, call, condition{half: 2 * mode, mask: deviceTypes, value: device})
 		}
 	}
-	add(refuseEPERM, "open", argumentHas(1, createFlags), argumentHas(2, setidBits)) // this refuses no folder: these calls only create files
-	add(refuseEPERM, "openat", argumentHas(2, createFlags), argumentHas(3, setidBits))
-	add(refuseEPERM, "creat", argumentHas(1, setidBits))
-	add(refuseEPERM, "mknod", argumentHas(1, setidBits))
-	add(refuseEPERM, "mknodat", argumentHas(2, setidBits))
+	add(refuseEPERM, callOpen, argumentHas(1, createFlags), argumentHas(2, setidBits)) // this refuses no folder: these calls only create files
+	add(refuseEPERM, unix.SYS_OPENAT, argumentHas(2, createFlags), argumentHas(3, setidBits))
+	add(refuseEPERM, callCreat, argumentHas(1, setidBits))
+	add(refuseEPERM, callMknod, argumentHas(1, setidBits))
+	add(refuseEPERM, unix.SYS_MKNODAT, argumentHas(2, setidBits))
 	if !o.Connect {
 		// A datagram can name its receiver. Bit 1 is set in SOCK_DGRAM and SOCK_RAW, which AF_UNIX
 		// treats alike, and in no other type.
-		add(refuseEPERM, "socket", argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
-		add(refuseEPERM, "socketpair", argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
-		add(refuseEPERM, "connect")
-		add(refuseEPERM, "sendto", argumentIsNot(4, 0)) // with an address: one half of its pointer is not 0
-		add(refuseEPERM, "sendto", condition{half: 9, mask: anyBit, negate: true})
+		add(refuseEPERM, unix.SYS_SOCKET, argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
+		add(refuseEPERM, unix.SYS_SOCKETPAIR, argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
+		add(refuseEPERM, unix.SYS_CONNECT)
+		add(refuseEPERM, unix.SYS_SENDTO, argumentIsNot(4, 0)) // with an address: one half of its pointer is not 0
+		add(refuseEPERM, unix.SYS_SENDTO, condition{half: 9, mask: anyBit, negate: true})
 	}
-	add(allow, "socket", argumentIs(0, unix.AF_UNIX))
-	add(allow, "socket", argumentIs(0, unix.AF_NETLINK), argumentIs(2, unix.NETLINK_ROUTE))
+	add(allow, unix.SYS_SOCKET, argumentIs(0, unix.AF_UNIX))
+	add(allow, unix.SYS_SOCKET, argumentIs(0, unix.AF_NETLINK), argumentIs(2, unix.NETLINK_ROUTE))
 	if o.Inet {
-		add(allow, "socket", argumentIs(0, unix.AF_INET))
-		add(allow, "socket", argumentIs(0, unix.AF_INET6))
+		add(allow, unix.SYS_SOCKET, argumentIs(0, unix.AF_INET))
+		add(allow, unix.SYS_SOCKET, argumentIs(0, unix.AF_INET6))
 	}
-	add(refuseEPERM, "socket")
-	add(allow, "socketpair", argumentIs(0, unix.AF_UNIX))
-	add(refuseEPERM, "socketpair")
+	add(refuseEPERM, unix.SYS_SOCKET)
+	add(allow, unix.SYS_SOCKETPAIR, argumentIs(0, unix.AF_UNIX))
+	add(refuseEPERM, unix.SYS_SOCKETPAIR)
 	if o.Namespaced {
-		add(refuseEPERM, "prlimit64", argumentIs(0, 1)) // the supervisor, whose limits later commands inherit
+		add(refuseEPERM, unix.SYS_PRLIMIT64, argumentIs(0, 1)) // the supervisor, whose limits later commands inherit
 	} else {
-		add(refuseEPERM, "prlimit64", argumentIsNot(0, 0))
+		add(refuseEPERM, unix.SYS_PRLIMIT64, argumentIsNot(0, 0))
 	}
 	return rules
 }
@@ -132,18 +133,10 @@ func argumentRules(o Options) []rule {
 // Programs returns the filters for the kernel. The kernel runs all of them for each system call, and
 // the strictest answer counts.
 func Programs(o Options) (stage.Filters, error) {
-	info, err := arch.GetInfo("")
-	if err != nil {
-		return stage.Filters{}, fmt.Errorf("find the system calls of this processor: %w", err)
-	}
 	filters, permit := []stage.Filter{}, newPermit()
-	for _, newProgram := range []func(*arch.Info, Options) ([]bpf.Instruction, error){
-		architectureFilter, namesFilter, argumentsFilter, setidFilter(report, &permit), setidFilter(refuseEPERM, nil),
+	for _, program := range [][]bpf.Instruction{
+		architectureFilter, callsFilter(o), assemble(argumentRules(o)), setidFilter(report, &permit), setidFilter(refuseEPERM, nil),
 	} {
-		program, err := newProgram(info, o)
-		if err != nil {
-			return stage.Filters{}, err
-		}
 		raw, err := bpf.Assemble(program)
 		if err != nil {
 			return stage.Filters{}, fmt.Errorf("assemble a seccomp filter: %w", err)
@@ -170,78 +163,64 @@ func pack(program []bpf.RawInstruction) stage.Filter {
 }
 
 // architectureFilter kills callers with another architecture's numbers, and rejects calls newer
-// than the table.
-func architectureFilter(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
-	newest := uint32(slices.Max(slices.Collect(maps.Values(info.SyscallNames))))
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: archOffset, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
-		bpf.RetConstant{Val: kill},
-		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1},
-		bpf.RetConstant{Val: kill},
-		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1},
-		bpf.RetConstant{Val: refuseENOSYS},
-		bpf.RetConstant{Val: allow},
-	}, nil
+// than newestCall.
+var architectureFilter = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: archOffset, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture, SkipTrue: 1},
+	bpf.RetConstant{Val: kill},
+	bpf.LoadAbsolute{Off: 0, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1},
+	bpf.RetConstant{Val: kill},
+	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newestCall, SkipFalse: 1},
+	bpf.RetConstant{Val: refuseENOSYS},
+	bpf.RetConstant{Val: allow},
 }
 
-// namesFilter refuses calls by their names alone: refusedCalls, unknownCalls, and without namespaces sharedIPCCalls.
-func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
-	names := refusedCalls
+// callsFilter refuses calls by their numbers alone: refusedCalls, olderCalls, unknownCalls, and without namespaces
+// sharedIPCCalls.
+func callsFilter(o Options) []bpf.Instruction {
+	refused := slices.Concat(refusedCalls, olderCalls)
 	if !o.Namespaced {
-		names = slices.Concat(refusedCalls, sharedIPCCalls)
+		refused = append(refused, sharedIPCCalls...)
 	}
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
-		{Names: knownNames(info, names), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
-		{Names: knownNames(info, unknownCalls), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-	}}
-	program, err := policy.Assemble()
-	if err != nil {
-		return nil, fmt.Errorf("assemble the filter of system calls: %w", err)
+	all := slices.Concat(refused, unknownCalls)
+	program := []bpf.Instruction{bpf.LoadAbsolute{Off: 0, Size: 4}}
+	for i, call := range all {
+		toAnswer := len(all) - i // behind the last comparison and an answer
+		if i >= len(refused) {
+			toAnswer++
+		}
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: call, SkipTrue: uint8(toAnswer)})
 	}
-	return program, nil
+	return append(program, bpf.RetConstant{Val: allow}, bpf.RetConstant{Val: refuseEPERM}, bpf.RetConstant{Val: refuseENOSYS})
 }
 
 // setidFilter answers calls that set set-user-ID or set-group-ID bits of existing files or folders.
 // A permit, if not nil, exempts the calls that carry it.
-func setidFilter(answer uint32, permit *[2]uint32) func(*arch.Info, Options) ([]bpf.Instruction, error) {
-	return func(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
-		var rules []rule
-		if permit != nil {
-			rules = append(rules, rule{"fchmodat", []condition{argumentIs(4, permit[0]), argumentIs(5, permit[1])}, allow})
-		}
-		for call, mode := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2} {
-			rules = append(rules, rule{call, []condition{argumentHas(mode, setidBits)}, answer})
-		}
-		return assemble(info, rules), nil
+func setidFilter(answer uint32, permit *[2]uint32) []bpf.Instruction {
+	var rules []rule
+	if permit != nil {
+		rules = append(rules, rule{unix.SYS_FCHMODAT, []condition{argumentIs(4, permit[0]), argumentIs(5, permit[1])}, allow})
 	}
-}
-
-func knownNames(info *arch.Info, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, known := info.SyscallNames[name]
-		return !known
-	})
-}
-
-func argumentsFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
-	return assemble(info, argumentRules(o)), nil
+	for call, mode := range map[uint32]uint32{callChmod: 1, unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2} {
+		rules = append(rules, rule{call, []condition{argumentHas(mode, setidBits)}, answer})
+	}
+	return assemble(rules)
 }
 
 // assemble compiles rules to a program that permits everything else.
-func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
+func assemble(rules []rule) (program []bpf.Instruction) {
 	for _, r := range rules {
-		if number, known := info.SyscallNames[r.call]; known {
-			program = append(program, r.assemble(uint32(number))...)
+		if r.call != missingCall {
+			program = append(program, r.assemble()...)
 		}
 	}
 	return append(program, bpf.RetConstant{Val: allow})
 }
 
-// assemble returns the instructions of r for a system call number. They return r's answer, or continue
-// after their end if r does not apply.
-func (r rule) assemble(number uint32) []bpf.Instruction {
+// assemble returns the instructions of r. They return r's answer, or continue after their end if r does
+// not apply.
+func (r rule) assemble() []bpf.Instruction {
 	instructions := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
 	for _, c := range slices.Backward(r.conditions) {
 		compare := bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(instructions))}
@@ -254,6 +233,6 @@ func (r rule) assemble(number uint32) []bpf.Instruction {
 	}
 	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(instructions))},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: r.call, SkipFalse: uint8(len(instructions))},
 	}, instructions...)
 }
