@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,7 +259,7 @@ func overlay(m Mount, changesFD int) (fd int, err error) {
 
 func upperFolders(overlays []string) (folders []string) {
 	for _, dir := range overlays {
-		folders = append(folders, filepath.Join(dir, "upper"))
+		folders = append(folders, path.Join(dir, "upper"))
 	}
 	return folders
 }
@@ -365,14 +365,14 @@ func moveTo(tree int, path string) error {
 }
 
 // makeMountPoint creates an empty file or folder.
-func makeMountPoint(path string, file bool) error {
+func makeMountPoint(at string, file bool) error {
 	if !file {
-		return os.MkdirAll(path, 0o755)
+		return os.MkdirAll(at, 0o755)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o444)
+	f, err := os.OpenFile(at, os.O_CREATE|os.O_WRONLY, 0o444)
 	if err != nil {
 		return err
 	}

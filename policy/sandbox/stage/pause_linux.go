@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +90,7 @@ type process struct {
 
 // processes returns all processes of the namespace except this one.
 func processes() (all []process) {
-	for _, file := range statFiles("/proc/[0-9]*/stat") {
+	for _, file := range statFiles("[0-9]*/stat") {
 		if p, err := readStat(file); err == nil && p.pid != os.Getpid() { // an error means that the process has exited
 			all = append(all, p)
 		}
@@ -98,15 +98,16 @@ func processes() (all []process) {
 	return all
 }
 
+// statFiles returns the files in /proc that match a pattern, relative to /proc.
 func statFiles(pattern string) []string {
-	files, _ := filepath.Glob(pattern) // the pattern is well formed
+	files, _ := fs.Glob(os.DirFS("/proc"), pattern) // the pattern is well formed
 	return files
 }
 
 // canRun reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
 // nor dead.
 func (p process) canRun() bool {
-	for _, file := range statFiles(fmt.Sprintf("/proc/%d/task/*/stat", p.pid)) {
+	for _, file := range statFiles(fmt.Sprintf("%d/task/*/stat", p.pid)) {
 		if thread, err := readStat(file); err == nil && !strings.ContainsRune("TtZX", rune(thread.state)) {
 			return true
 		}
@@ -123,9 +124,9 @@ func (p process) isPending(sig unix.Signal) bool {
 	return err == nil && pending&(1<<(uint(sig)-1)) != 0
 }
 
-// readStat reads a stat file of a process or thread.
+// readStat reads a stat file of a process or thread, relative to /proc.
 func readStat(file string) (process, error) {
-	stat, err := os.ReadFile(file)
+	stat, err := os.ReadFile("/proc/" + file)
 	if err != nil {
 		return process{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"sync"
@@ -188,7 +187,7 @@ func (s *supervisor) start(r Start, streams []int) error {
 	defer s.mu.Unlock()
 	pid, err := s.fork(r, streams)
 	if err != nil {
-		return s.conn.send(Event{ID: r.ID, Error: err.Error(), Missing: errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)})
+		return s.conn.send(Event{ID: r.ID, Error: err.Error(), Missing: errors.Is(err, notFound{}) || errors.Is(err, fs.ErrNotExist)})
 	}
 	s.groupByCommand[r.ID], s.commandByPID[pid] = pid, r.ID
 	s.wake.Signal()
