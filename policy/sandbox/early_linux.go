@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
@@ -13,6 +14,7 @@ type EarlyProcess struct {
 	ownNetwork   bool
 	maxProcesses int
 
+	starting sync.WaitGroup // wait for it before using the fields below
 	conn     *supervisorConn
 	startErr error
 	starter  proc.Starter
@@ -24,13 +26,18 @@ type EarlyProcess struct {
 // StartEarly starts a process for a sandbox with the given network. Pass it as Options.EarlyProcess or call
 // End.
 func StartEarly(network Network) *EarlyProcess {
-	return startInNamespaces(network, defaultProcesses, nil)
+	early := startInNamespaces(network, defaultProcesses, nil)
+	early.starting.Wait()
+	return early
 }
 
+// startInNamespaces returns a process that another goroutine starts, since the fork takes a millisecond.
 func startInNamespaces(network Network, processes int, as *User) *EarlyProcess {
 	early := &EarlyProcess{ownNetwork: network != NetworkFull, maxProcesses: processes}
-	defer proc.Show()()
-	early.start(namespaceAttributes(early.ownNetwork, as))
+	early.starting.Go(func() {
+		defer proc.Show()()
+		early.start(namespaceAttributes(early.ownNetwork, as))
+	})
 	return early
 }
 
@@ -75,6 +82,7 @@ func (o Options) fittingEarlyProcess() *EarlyProcess {
 
 // take returns the process to the caller, who must end it.
 func (early *EarlyProcess) take() (*supervisorConn, error) {
+	early.starting.Wait()
 	early.taken = true
 	return early.conn, early.startErr
 }

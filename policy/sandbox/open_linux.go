@@ -384,7 +384,10 @@ func (o Options) copyCaches(ctx context.Context) error {
 // claimOverlay records the early process as the overlay's owner, once no other sandbox has the overlay
 // mounted. With BorrowedFrom it records the process as a borrower.
 func (o Options) claimOverlay(ctx context.Context) error {
-	if o.EarlyProcess == nil || o.EarlyProcess.startErr != nil || o.Overlay == "" && o.BorrowedFrom == "" {
+	if o.EarlyProcess == nil || o.Overlay == "" && o.BorrowedFrom == "" {
+		return nil
+	}
+	if o.EarlyProcess.starting.Wait(); o.EarlyProcess.startErr != nil {
 		return nil
 	}
 	if o.BorrowedFrom != "" {

@@ -90,8 +90,11 @@ func (p *Plan) findSecrets() *Secrets {
 	layers := p.layers.caching()
 	for _, c := range p.credentials {
 		path, real := filepath.Clean(c.path), c.resolve(layers)
+		if !secrets.containsAny(path, real) {
+			continue
+		}
 		exists := len(layers.resolveIfExists(real)) > 0
-		if !secrets.containsAny(path, real) || c.by == "" && !exists {
+		if c.by == "" && !exists {
 			continue
 		}
 		secrets.add(Secret{real, c.by, path, exists})
