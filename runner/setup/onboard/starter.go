@@ -53,8 +53,15 @@ func recipeJob(recipe string) []byte {
 
 // About returns the first sentence of the comment at the start of a recipe's job.
 func About(recipe string) string {
-	comment := regexp.MustCompile(`\A(?:# .*\n)*`).Find(recipeJob(recipe))
-	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(strings.ReplaceAll("\n"+string(comment), "\n# ", " ")), " "), ". ")
+	var words []string
+	for line := range strings.Lines(string(recipeJob(recipe))) {
+		comment, isComment := strings.CutPrefix(line, "# ")
+		if !isComment {
+			break
+		}
+		words = append(words, strings.Fields(comment)...)
+	}
+	sentence, _, _ := strings.Cut(strings.Join(words, " "), ". ")
 	return strings.TrimSuffix(sentence, ".")
 }
 
