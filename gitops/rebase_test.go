@@ -378,7 +378,9 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere.Git("-c", "fetch.unpackLimit=1", "--git-dir", private, "fetch", "-q", "--depth=1", "file://"+elsewhere.Dir, tip)
-	c.ReloadObjects()
+	if err := c.ReloadObjects(); err != nil {
+		t.Fatal(err)
+	}
 	if !c.HasCommit(tip) {
 		t.Fatal("the commit is not here")
 	}

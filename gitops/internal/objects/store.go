@@ -7,20 +7,15 @@ package objects
 
 import (
 	"bytes"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -29,10 +24,8 @@ import (
 // verifies the hash of each borrowed object.
 type Store struct {
 	dir      string // its own git folder, or ""
-	own      *filesystem.ObjectStorage
-	borrowed []*filesystem.ObjectStorage
-	fast     *sync.Pool // compressors for loose objects
-	small    *sync.Pool // compressors for packs
+	own      *folder
+	borrowed []*folder
 }
 
 const (
@@ -42,20 +35,14 @@ const (
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
-	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
+	s := &Store{dir: own}
 	if own != "" {
-		s.own = openObjects(own)
+		s.own = openFolder(own)
 	}
 	for _, dir := range borrowed {
-		s.borrowed = append(s.borrowed, openObjects(dir))
+		s.borrowed = append(s.borrowed, openFolder(dir))
 	}
 	return s
-}
-
-func openObjects(dir string) *filesystem.ObjectStorage {
-	return filesystem.NewObjectStorageWithOptions(
-		dotgit.New(osfs.New(dir)), cache.NewObjectLRU(cachedObjects),
-		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
 // Close closes the packs that were opened.
@@ -67,11 +54,11 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *Store) folders() []*filesystem.ObjectStorage {
+func (s *Store) folders() []*folder {
 	if s.own == nil {
 		return s.borrowed
 	}
-	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
+	return append([]*folder{s.own}, s.borrowed...)
 }
 
 // Has reports whether an object exists, without reading it.
@@ -89,7 +76,7 @@ func (s *Store) Has(id plumbing.Hash) bool {
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
 	if s.own != nil {
-		o, err = s.own.EncodedObject(plumbing.AnyObject, id)
+		o, err = s.own.EncodedObject(id)
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		o, err = s.borrow(id)
@@ -119,7 +106,11 @@ func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.
 	return id, nil
 }
 
+// WriteBytes writes an object, unless the store's own folder has it already.
 func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
+	if id := plumbing.ComputeHash(t, data); s.own.HasEncodedObject(id) == nil {
+		return id, nil
+	}
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
 }
 
