@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -66,7 +66,7 @@ func (c *Checkout) changedTree(ctx context.Context, base Tree, to *changeCollect
 		return "", err
 	}
 	to.addSuspects()
-	slices.SortFunc(to.problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(to.problems, func(a, b int) bool { return to.problems[a].Path < to.problems[b].Path })
 	tree, err := c.objects.Apply(base.Hash(), to.edits)
 	return trees.IDOf(tree), err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -61,15 +62,14 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 
 // untrackedList returns the untracked files and folders, sorted by path.
 func (s *Snapshot) untrackedList() (all []untrackedEntry) {
-	for path, dir := range s.untracked {
+	for _, path := range slices.Sorted(maps.Keys(s.untracked)) {
 		_, seen := slices.BinarySearch(s.visibleBeforeSetup, path)
-		one := untrackedEntry{Path: []byte(path), Dir: dir, Seen: seen}
+		one := untrackedEntry{Path: []byte(path), Dir: s.untracked[path], Seen: seen}
 		if stat, noted := s.stats[path]; noted {
 			one.Stat = &stat
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b untrackedEntry) int { return slices.Compare(a.Path, b.Path) })
 	return all
 }
 

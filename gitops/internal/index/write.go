@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
+	"sort"
 )
 
 // Update changes the entry of a path, or removes it if Entry is nil.
@@ -22,10 +21,10 @@ type Update struct {
 // extensions, except for the valid part of TREE: git can rebuild the others. It returns the errors
 // of w.
 func Write(w io.Writer, f *File, updates []Update) error {
-	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(updates, func(a, b int) bool { return updates[a].Path < updates[b].Path })
 	sum := sha1.New()
 	enc := newEncoder(io.MultiWriter(w, sum), f.version, countAfter(f, updates))
-	mergeUpdates(f, updates, enc.writeEntry)
+	enc.mergeUpdates(f, updates)
 	if cache := f.cacheAfter(updates); cache != nil {
 		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
 		_, _ = enc.Write(cache)
@@ -58,23 +57,29 @@ func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, updates)
 }
 
-// mergeUpdates calls emit for every entry of the updated index, in order.
-func mergeUpdates(f *File, updates []Update, emit func(Entry)) {
+// mergeUpdates writes the entries of the updated index, in order.
+func (e *encoder) mergeUpdates(f *File, updates []Update) {
 	i := 0
 	for _, u := range updates {
-		for i < f.Len() && string(f.Path(i)) < u.Path {
-			emit(f.Entry(i))
-			i++
-		}
-		for i < f.Len() && string(f.Path(i)) == u.Path {
-			i++
-		}
+		first, end := f.Named(u.Path, i, f.Len())
+		e.copyEntries(f, i, first)
+		i = end
 		if u.Entry != nil {
-			emit(*u.Entry)
+			e.writeEntry(*u.Entry)
 		}
 	}
-	for ; i < f.Len(); i++ {
-		emit(f.Entry(i))
+	e.copyEntries(f, i, f.Len())
+}
+
+// copyEntries writes the entries lo to hi of f. Before version 4, entries do not depend on each
+// other, so their bytes are copied. The last one is encoded, because its padding may be missing.
+func (e *encoder) copyEntries(f *File, lo, hi int) {
+	if e.version != 4 && lo < hi {
+		_, _ = e.Write(f.data[f.offsets[lo]:f.offsets[hi-1]])
+		lo = hi - 1
+	}
+	for ; lo < hi; lo++ {
+		e.writeEntry(f.Entry(lo))
 	}
 }
 
@@ -82,11 +87,8 @@ func mergeUpdates(f *File, updates []Update, emit func(Entry)) {
 func countAfter(f *File, updates []Update) uint32 {
 	n := f.Len()
 	for _, u := range updates {
-		at, found := f.Search(u.Path)
-		for found && at < f.Len() && string(f.Path(at)) == u.Path {
-			n--
-			at++
-		}
+		first, end := f.Named(u.Path, 0, f.Len())
+		n -= end - first
 		if u.Entry != nil {
 			n++
 		}

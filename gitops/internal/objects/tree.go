@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -218,7 +219,7 @@ func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 	if len(entries) == 0 {
 		return plumbing.ZeroHash, nil
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key(), b.Key()) })
+	sort.Slice(entries, func(a, b int) bool { return entries[a].Key() < entries[b].Key() })
 	return s.WriteBytes(plumbing.TreeObject, encodeTree(entries))
 }
 
