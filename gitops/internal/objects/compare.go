@@ -26,9 +26,26 @@ func (d Difference) ChangesType() bool {
 // Differences lists the differences between trees a and b, in git's order of paths.
 func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Difference, error) {
 	var list []Difference
-	d := differ{s, func(found Difference) { list = append(list, found) }, func(plumbing.Hash) {}}
+	d := differ{s, s.treeAt, func(found Difference) { list = append(list, found) }, func(plumbing.Hash) {}}
 	err := d.compareTrees(ctx, a, b, "")
 	return list, err
+}
+
+// SizeOf returns the size of all files of a list of differences, before and after, in bytes.
+func (s *Store) SizeOf(list []Difference) (total int64, err error) {
+	for _, d := range list {
+		for _, e := range [...]Entry{d.Old, d.New} {
+			if !e.isFile() {
+				continue
+			}
+			size, err := s.Size(e.ID)
+			if err != nil {
+				return 0, err
+			}
+			total += size
+		}
+	}
+	return total, nil
 }
 
 // Added lists the trees and blobs of tree b that tree a does not have at the same path, each once.
@@ -41,7 +58,7 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 			ids = append(ids, id)
 		}
 	}
-	d := differ{s, func(found Difference) {
+	d := differ{s, s.treeAt, func(found Difference) {
 		if found.New.isFile() && found.New.ID != found.Old.ID {
 			add(found.New.ID)
 		}
@@ -50,10 +67,13 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 	return ids, err
 }
 
+func (s *Store) treeAt(id plumbing.Hash, _ string) ([]Entry, error) { return s.Tree(id) }
+
 // differ compares two trees. It calls report for each difference, and folder for each tree object
 // that is new in the second tree.
 type differ struct {
 	store  *Store
+	old    func(id plumbing.Hash, prefix string) ([]Entry, error) // reads a folder of the first tree
 	report func(Difference)
 	folder func(id plumbing.Hash)
 }
@@ -75,7 +95,7 @@ func (d *differ) compareTrees(ctx context.Context, a, b plumbing.Hash, prefix st
 	if !b.IsZero() {
 		d.folder(b)
 	}
-	old, err := d.store.Tree(a)
+	old, err := d.old(a, prefix)
 	if err != nil {
 		return err
 	}
