@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -22,6 +22,8 @@ type ChangeSet struct {
 	Problems   []Problem
 
 	FileStats map[string]index.Stat // of the files in the work tree that were read for this change set
+
+	patch string // of a small change, from the comparison that counted its lines
 }
 
 // Empty reports whether there is nothing to commit. A nil ChangeSet is empty.
@@ -70,14 +72,14 @@ func (s *Store) describe(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(changes, func(a, b objects.Difference) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(changes, func(a, b int) bool { return changes[a].Path < changes[b].Path })
 	for _, d := range changes {
 		cs.Files = append(cs.Files, fileOf(d))
 		if err := s.addProblems(cs, d); err != nil {
 			return err
 		}
 	}
-	return s.countLines(ctx, cs)
+	return s.countLines(ctx, cs, changes)
 }
 
 // fileOf describes a difference between two trees.

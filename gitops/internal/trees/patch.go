@@ -74,23 +74,44 @@ func (s *Store) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) erro
 	if cs.Empty() {
 		return nil
 	}
-	return s.writeDiff(ctx, cs, w, "--patch", "--binary")
+	if cs.patch != "" {
+		_, err := io.WriteString(w, cs.patch)
+		return err
+	}
+	return s.writeDiff(ctx, cs, w, patchOptions...)
 }
 
-// countLines sets the numbers of added and deleted lines in a change set and its files.
-func (s *Store) countLines(ctx context.Context, cs *ChangeSet) error {
+var patchOptions = []string{"--patch", "--binary"}
+
+// smallChange is the size limit in bytes, before and after, of a change whose patch is kept in
+// memory.
+const smallChange = 1 << 20
+
+// countLines sets the numbers of added and deleted lines in a change set and its files. If changes
+// are small, git writes the patch in the same run.
+func (s *Store) countLines(ctx context.Context, cs *ChangeSet, changes []objects.Difference) error {
 	if cs.Empty() {
 		return nil
 	}
-	var out bytes.Buffer
-	if err := s.writeDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
+	size, err := s.objects.SizeOf(changes)
+	if err != nil {
 		return fmt.Errorf("count lines: %w", err)
 	}
+	format := []string{"--numstat", "-z"}
+	if size <= smallChange {
+		format = append(format, patchOptions...)
+	}
+	var out bytes.Buffer
+	if err := s.writeDiff(ctx, cs, &out, format...); err != nil {
+		return fmt.Errorf("count lines: %w", err)
+	}
+	counts, patch, _ := strings.Cut(out.String(), "\x00\x00")
+	cs.patch = patch
 	byPath := map[string]*changeset.File{}
 	for i := range cs.Files {
 		byPath[cs.Files[i].Path] = &cs.Files[i]
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(counts, "\x00"), "\x00") {
 		if err := parseCount(byPath, line); err != nil {
 			return fmt.Errorf("count lines: %w", err)
 		}
