@@ -198,31 +198,26 @@ func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written)
 // and ignored files and links. It does not look into folders that are ignored as a whole. It reads
 // the content only of tracked files with changed stat data.
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
-	changed, seen := map[string]bool{}, map[string]bool{}
-	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) {
+	var changed []string
+	seen := map[string]bool{}
+	s, err := c.scanned(ctx, snap.index, scan.WithIgnored, func(f scan.Found) {
 		seen[f.Path] = true
-		if stat, noted := snap.stats[f.Path]; noted {
-			changed[f.Path] = stat != f.Stat()
-		} else if !snap.wasUntracked(f.Path) {
-			changed[f.Path] = true
+		stat, noted := snap.stats[f.Path]
+		if noted && stat != f.Stat() || !noted && !snap.wasUntracked(f.Path) {
+			changed = append(changed, f.Path)
 		}
 	})
-	if err := s.Run(ctx); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("look for what others changed: %w", err)
 	}
-	if err := c.work.Clean(ctx, s, false); err != nil {
-		return nil, fmt.Errorf("look for what others changed: %w", err)
-	}
-	for i := range s.Suspects {
-		changed[s.Suspects[i].Path] = !s.AsIndexed(&s.Suspects[i])
-	}
+	changed = append(changed, s.Differing()...)
 	for path := range snap.stats {
 		if !seen[path] && !c.work.Hides(path) {
-			changed[path] = true
+			changed = append(changed, path)
 		}
 	}
-	maps.DeleteFunc(changed, func(_ string, is bool) bool { return !is })
-	return slices.Sorted(maps.Keys(changed)), nil
+	slices.Sort(changed)
+	return slices.Compact(changed), nil
 }
 
 // WhyNoLayer explains why no layer is possible above the checkout, as far as git can tell without

@@ -80,7 +80,7 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if tracked := trackedOf(o.Snapshot.index, copied.Unread); len(tracked) > 0 {
 		return nil, nil, &UnreadableError{tracked}
 	}
-	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
+	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Updates); err != nil {
 		return nil, nil, err
 	}
 	if c.currentBase().Tree != c.Base().Tree {
@@ -117,22 +117,12 @@ func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 	return links, nil
 }
 
-// copiedSnapshot returns a snapshot for a copy of the checkout. stats is the stat data of the
+// copiedSnapshot returns a snapshot for a copy of the checkout. updates sets the stat data of the
 // copied files.
-func (c *Checkout) copiedSnapshot(original *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
+func (c *Checkout) copiedSnapshot(original *Snapshot, updates []index.Update) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
-	}
-	updates := make([]index.Update, 0, len(stats))
-	for name, stat := range stats {
-		i, known := original.index.Search(name)
-		if !known {
-			continue
-		}
-		e := original.index.Entry(i)
-		e.Stat = stat
-		updates = append(updates, index.Update{Path: name, Entry: &e})
 	}
 	ix, err := c.updatedIndex(original.index, updates, began)
 	if err != nil {

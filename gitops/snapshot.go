@@ -125,7 +125,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 		return nil, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}, dirty: map[string]bool{}}
-	s := scan.New(c.work.ScanTree(), ix, scan.WithIgnored, func(f scan.Found) {
+	s, err := c.scanned(ctx, ix, scan.WithIgnored, func(f scan.Found) {
 		if !snap.addUntracked(f) {
 			snap.dirty[f.Path] = true
 		}
@@ -136,17 +136,25 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 			snap.stats[f.Path] = f.Stat()
 		}
 	})
-	if err := s.Run(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	slices.Sort(snap.visibleBeforeSetup)
-	snap.index, err = c.refreshIndex(ctx, ix, s, began)
-	for i := range s.Suspects {
-		if !s.AsIndexed(&s.Suspects[i]) {
-			snap.dirty[s.Suspects[i].Path] = true
-		}
+	for _, path := range s.Differing() {
+		snap.dirty[path] = true
 	}
+	snap.index, err = c.refreshIndex(ix, s, began)
 	return snap, err
+}
+
+// scanned compares the work tree with an index, including the content of files that may differ.
+func (c *Checkout) scanned(ctx context.Context, ix *index.File, e scan.Extent, report func(scan.Found)) (*scan.Scan, error) {
+	s := scan.New(c.work.ScanTree(), ix, e, report)
+	err := s.Run(ctx)
+	if err == nil {
+		err = c.work.Clean(ctx, s, false)
+	}
+	return s, err
 }
 
 // addUntracked records an untracked path, and reports whether f is one.
@@ -195,10 +203,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 
 // refreshIndex returns the index with the stat data of unchanged suspects, so that nothing reads
 // them again.
-func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *scan.Scan, began time.Time) (*index.File, error) {
-	if err := c.work.Clean(ctx, s, false); err != nil {
-		return nil, err
-	}
+func (c *Checkout) refreshIndex(ix *index.File, s *scan.Scan, began time.Time) (*index.File, error) {
 	var updates []index.Update
 	for i := range s.Suspects {
 		one := &s.Suspects[i]
@@ -238,18 +243,12 @@ func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string
 
 // DirtySince lists the tracked files that differ from the snapshot.
 func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
-	dirty := map[string]bool{}
-	s := scan.New(c.work.ScanTree(), snap.index, scan.OnlyTracked, func(f scan.Found) { dirty[f.Path] = true })
-	if err := s.Run(ctx); err != nil {
+	var dirty []string
+	s, err := c.scanned(ctx, snap.index, scan.OnlyTracked, func(f scan.Found) { dirty = append(dirty, f.Path) })
+	if err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
 	}
-	if err := c.work.Clean(ctx, s, false); err != nil {
-		return nil, fmt.Errorf("look for modified files: %w", err)
-	}
-	for i := range s.Suspects {
-		if !s.AsIndexed(&s.Suspects[i]) {
-			dirty[s.Suspects[i].Path] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(dirty)), nil
+	dirty = append(dirty, s.Differing()...)
+	slices.Sort(dirty)
+	return slices.Compact(dirty), nil
 }

@@ -49,38 +49,19 @@ func (s ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) error {
 	if err := s.requireOwner(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
 		return err
 	}
-	tracked := s.trackedNames(path, lo, hi)
 	return s.eachName(dir, func(name string) error {
-		span, is := tracked[name]
+		at, end := s.ix.Named(path+name, lo, hi)
+		first, last := s.ix.Folder(path+name+"/", lo, hi)
 		switch {
-		case is && span.lo == span.hi: // a tracked file: the caller compares the owner in the index
+		case at < end && s.ix.Mode(at) != index.Gitlink: // a tracked file: the caller compares the owner in the index
 			return nil
 		case path == "" && name == ".git" || s.tree.Repo.Settings.Covers(s.tree.Skip, path+name):
 			return nil
-		case is:
-			return s.withFolder(dir, name, func(sub *os.Root) error { return s.checkFolder(sub, path+name+"/", span.lo, span.hi) })
+		case first < last:
+			return s.withFolder(dir, name, func(sub *os.Root) error { return s.checkFolder(sub, path+name+"/", first, last) })
 		}
 		return s.checkUntracked(dir, name, path+name)
 	})
-}
-
-// trackedNames returns the entries directly in a folder, by name: a range for a folder, an empty range
-// for a file. It omits submodules.
-func (s ownerCheck) trackedNames(path string, lo, hi int) map[string]entryRange {
-	names := make(map[string]entryRange)
-	for i := lo; i < hi; {
-		name, _, deeper := strings.Cut(string(s.ix.Path(i)[len(path):]), "/")
-		next := entryRange{i + 1, i + 1}
-		if deeper {
-			_, end := s.ix.Folder(path+name+"/", i, hi)
-			next = entryRange{i, end}
-		}
-		if deeper || s.ix.Mode(i) != index.Gitlink {
-			names[name] = next
-		}
-		i = next.hi
-	}
-	return names
 }
 
 // checkUntracked checks an untracked path and its direct content.

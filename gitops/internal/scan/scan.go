@@ -101,6 +101,7 @@ type Scan struct {
 	Suspects         []Suspect       // tracked files whose content must be compared
 	attributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
 	goroutineSlots   chan struct{}   // one slot for each folder that another goroutine may scan
+	spare            [][]listedName  // lists of scanned folders, for reuse
 }
 
 // New prepares a scan of a tree against ix. Run starts it and calls report for what it finds.
@@ -151,6 +152,7 @@ func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) err
 	if err != nil {
 		return err
 	}
+	defer s.locked(func() { s.spare = append(s.spare, names[:0]) })
 	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
 		s.locked(func() { s.attributeFolders[at.path] = true })
 	}
@@ -192,6 +194,11 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at folderRange) ([]lis
 	}
 	defer f.Close()
 	var names []listedName
+	s.locked(func() {
+		if last := len(s.spare) - 1; last >= 0 {
+			names, s.spare = s.spare[last], s.spare[:last]
+		}
+	})
 	for {
 		listed, err := f.Readdirnames(listedAtOnce)
 		if err == nil {

@@ -39,6 +39,16 @@ func (s *Scan) SuspectAt(name string) {
 	}
 }
 
+// Differing lists the cleaned suspects that differ from the index.
+func (s *Scan) Differing() (paths []string) {
+	for i := range s.Suspects {
+		if !s.AsIndexed(&s.Suspects[i]) {
+			paths = append(paths, s.Suspects[i].Path)
+		}
+	}
+	return paths
+}
+
 // AsIndexed reports whether a cleaned suspect has the mode and content of its index entry.
 func (s *Scan) AsIndexed(one *Suspect) bool {
 	if one.Entry < 0 || one.Why != "" {

@@ -17,8 +17,8 @@ import (
 
 // Duplicate describes a finished copy of the work tree's files.
 type Duplicate struct {
-	// Stats holds the stat data of the copies of unmodified tracked files and links.
-	Stats map[string]index.Stat
+	// Updates sets the stat data of the copies of unmodified tracked files and links in the index.
+	Updates []index.Update
 	// Unread lists unreadable paths, which were not copied.
 	Unread []string
 }
@@ -27,7 +27,7 @@ type Duplicate struct {
 // links. It omits .git, hidden paths, sockets, pipes and devices. links maps paths to replacement
 // contents; "" omits the file.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
-	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.skippedPaths()
+	done, hidden := &Duplicate{}, w.skippedPaths()
 	c := &copytree.Copier{To: to, Replacements: links, Omit: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
 	c.OnCopied = func(from, to *os.Root, full string, info fs.FileInfo) error {
 		return c.RecordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
@@ -43,7 +43,11 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 // not change during the copy. Without stat data, a file is later compared by content.
 func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
-	if !known || !scan.Unchanged(&w.repo.Settings, ix.Entry(i).Stat, scan.LstatOf(info), ix.Modified) {
+	if !known {
+		return nil
+	}
+	e := ix.Entry(i)
+	if !scan.Unchanged(&w.repo.Settings, e.Stat, scan.LstatOf(info), ix.Modified) {
 		return nil
 	}
 	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {
@@ -51,7 +55,8 @@ func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root
 	}
 	copied, err := to.Lstat(path.Base(full))
 	if err == nil {
-		done.Stats[full] = index.StatOf(copied)
+		e.Stat = index.StatOf(copied)
+		done.Updates = append(done.Updates, index.Update{Path: full, Entry: &e})
 	}
 	return err
 }
