@@ -66,13 +66,18 @@ func (c *Checkout) IgnoredFiles(ctx context.Context, snap *Snapshot) (paths []st
 // Written holds the stat data of written files.
 type Written map[string]index.Stat
 
-// Overwrite is ApplyChange for a layer that contains no work worth keeping: it also removes
-// untracked files in the way.
-func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
+// Overwrite writes a tree to a layer on the base that contains no work worth keeping: it also
+// removes untracked files in the way.
+func (c *Checkout) Overwrite(ctx context.Context, base, tree Tree) (Written, error) {
 	var written Written
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
+	changes, err := c.objects.Differences(ctx, base.Hash(), tree.Hash())
+	for _, d := range changes {
+		if !objects.ValidPath(d.Path) {
+			err = errors.Join(err, fmt.Errorf("%q is no path of a checkout", d.Path))
+		}
+	}
 	if err == nil {
-		written, err = c.work.Overwrite(ctx, cs.Tree.Hash(), changes)
+		written, err = c.work.Overwrite(ctx, tree.Hash(), changes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("put the change into a layer: %w", err)

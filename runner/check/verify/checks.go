@@ -157,10 +157,7 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 // makeOverlay gives a check an overlay of its own above setup's files, and its own .git.
 func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
-	change, err := checkout.ChangeBetween(ctx, c.Workspace.Base(), s.tree)
-	if err != nil {
-		return err
-	}
+	var err error
 	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
 		return err
 	}
@@ -174,7 +171,7 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 				return err
 			}
 		}
-		written, err := checkout.InLayer(layer).Overwrite(ctx, change)
+		written, err := checkout.InLayer(layer).Overwrite(ctx, c.Workspace.Base().Tree, s.tree)
 		if err != nil {
 			return err
 		}

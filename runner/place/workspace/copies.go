@@ -108,11 +108,7 @@ func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tre
 	if err != nil {
 		return err
 	}
-	rest, err := in.ChangeBetween(ctx, gitops.Base{Tree: now.Tree}, tree)
-	if err != nil {
-		return err
-	}
-	_, err = in.Overwrite(ctx, rest)
+	_, err = in.Overwrite(ctx, now.Tree, tree)
 	return err
 }
 
