@@ -194,7 +194,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 	if len(c.Job.Setup) == 0 {
 		return nil
 	}
-	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // the files of a failed setup can then be removed
+	if err := c.Workspace.BeginSetup(ctx); err != nil { // the files of a failed setup can then be removed
 		return err
 	}
 	for i, step := range c.Job.Setup {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -121,7 +122,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		}
 		w.warnOfSubmodules()
 	}
-	return w.makeGit(ctx)
+	return w.checkout.MakeGitFolder(ctx, w.gitOnBase(w.tree.GitFolder(OfSetup)))
 }
 
 // warnOfSubmodules warns of submodules that commands see at another commit than the base's.
@@ -207,20 +208,12 @@ func (w *Workspace) RequireAlone() error {
 	return CheckoutFailure(w.checkout.Claim())
 }
 
-// makeGit makes a .git on the base for commands in an overlay.
-func (w *Workspace) makeGit(ctx context.Context) error {
-	if w.tree == nil || w.tree.Private() {
-		return nil
-	}
-	return w.MakeGit(ctx, w.tree.GitFolder(OfSetup))
-}
-
 // MakeGit makes a .git on the base commit in dir. Before UseTree it does nothing.
 func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 	if w.snapshots.work == nil {
 		return nil
 	}
-	folder := gitops.GitFolder{Dir: dir, TreeForCommands: w.TreeForCommands(w.base, w.base.Tree, &gitops.Head{})}
+	folder := w.gitOnBase(dir)
 	err := w.checkout.MakeGitFolder(ctx, folder)
 	if err == nil {
 		err = w.checkout.WriteIndex(ctx, folder, nil)
@@ -228,12 +221,37 @@ func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 	return err
 }
 
-// copySetupGit copies setup's .git for the agent in an overlay.
+func (w *Workspace) gitOnBase(dir string) gitops.GitFolder {
+	return gitops.GitFolder{Dir: dir, TreeForCommands: w.TreeForCommands(w.base, w.base.Tree, &gitops.Head{})}
+}
+
+// BeginSetup takes a snapshot and gives setup's .git an index. Without setup commands it has none,
+// because an index can be large.
+func (w *Workspace) BeginSetup(ctx context.Context) error {
+	if err := w.TakeSnapshot(ctx); err != nil || w.tree.Private() {
+		return err
+	}
+	return w.checkout.WriteIndex(ctx, w.gitOnBase(w.tree.GitFolder(OfSetup)), nil)
+}
+
+// copySetupGit copies setup's .git for the agent in an overlay. Nothing needs setup's own index
+// afterwards. Without an index, the agent gets a new one.
 func (w *Workspace) copySetupGit(ctx context.Context) error {
-	if w.tree == nil || w.tree.Private() {
+	if w.tree.Private() {
 		return nil
 	}
-	return w.tree.CopySetupGit(ctx)
+	if err := w.tree.CopySetupGit(ctx); err != nil {
+		return err
+	}
+	agent := w.tree.GitFolder(OfAgent)
+	if _, err := os.Lstat(agent); err != nil {
+		return ignoreMissing(err) // setup's .git was too large
+	}
+	if _, err := os.Lstat(filepath.Join(agent, "index")); err == nil {
+		_ = os.Remove(filepath.Join(w.tree.GitFolder(OfSetup), "index")) // only takes space
+		return nil
+	}
+	return w.checkout.WriteIndex(ctx, w.gitOnBase(agent), nil)
 }
 
 // adoptSetupFiles makes setup's files part of the snapshot, so they do not count as the agent's. It
