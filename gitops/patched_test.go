@@ -46,6 +46,31 @@ func TestPatchRecreatesTree(t *testing.T) {
 	}
 }
 
+// The patch of a large change is not kept in memory.
+func TestPatchOfLargeChange(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("large", strings.Repeat("line\n", 1<<18))
+	r.Commit("base")
+	c := r.open()
+	snap := snapshot(t, c)
+	r.Write("large", strings.Repeat("line\n", 1<<18)+"one more\n")
+	r.Write("small", "s\n")
+	cs := changes(t, c, snap)
+	if cs.Insertions != 2 || cs.Deletions != 0 {
+		t.Errorf("%d lines added, %d deleted", cs.Insertions, cs.Deletions)
+	}
+	var patch bytes.Buffer
+	if err := c.WritePatch(t.Context(), cs, &patch); err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "tree", cs.Tree, again.Tree)
+}
+
 func TestPatchAppliesAtMovedLines(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

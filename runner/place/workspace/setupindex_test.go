@@ -1,0 +1,56 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+// layeredTree keeps the git folders of an overlay below a path, and no changes.
+type layeredTree struct{ privateTree }
+
+func (layeredTree) Private() bool           { return false }
+func (layeredTree) HasChanges(Changes) bool { return false }
+func (layeredTree) Drop(Changes) error      { return nil }
+
+func (l layeredTree) GitFolder(of string) string { return filepath.Join(string(l.privateTree), of) }
+
+func (l layeredTree) CopySetupGit(context.Context) error {
+	agent := l.GitFolder(OfAgent)
+	return errors.Join(os.RemoveAll(agent), os.CopyFS(agent, os.DirFS(l.GitFolder(OfSetup))))
+}
+
+// An index can be large, so only the git folders that commands use next have one.
+func TestKeepsOneIndexForCommands(t *testing.T) {
+	repo := seeded(t)
+	w := opened(t, repo.Dir)
+	tree := layeredTree{privateTree(t.TempDir())}
+	ok(t, w.UseTree(t.Context(), tree))
+	ok(t, w.TakeSnapshot(t.Context()))
+	git := func(of string, args ...string) string {
+		return repo.Git(append([]string{"--git-dir=" + tree.GitFolder(of), "--work-tree=" + repo.Dir}, args...)...)
+	}
+	wantIndex := func(of string, want bool) {
+		t.Helper()
+		if _, err := os.Lstat(filepath.Join(tree.GitFolder(of), "index")); errors.Is(err, fs.ErrNotExist) == want {
+			t.Errorf("%s: %v", of, err)
+		}
+	}
+	wantIndex(OfSetup, false)
+	gittest.Same(t, "the agent's status", "", git(OfAgent, "status", "--porcelain"))
+
+	ok(t, w.BeginSetup(t.Context()))
+	repo.Write("staged", "by setup\n")
+	git(OfSetup, "add", "staged")
+	ok(t, w.TakeSnapshot(t.Context()))
+	wantIndex(OfSetup, false)
+	if got := git(OfAgent, "status", "--porcelain"); !strings.Contains(got, "A  staged") {
+		t.Errorf("the agent's status is %q", got)
+	}
+}
