@@ -44,9 +44,9 @@ func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArgumen
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
 	}
-	fork, problem := a.forksConversation()
-	if problem != "" {
-		return tools.Refuse("spawn_agent: " + problem + "."), nil
+	fork, err := a.forksConversation()
+	if err != nil {
+		return tools.Result{}, err
 	}
 	id, _, err := l.spawn(ctx, a, fork)
 	return jsonResult(map[string]string{"task_name": id}, err)
@@ -71,11 +71,11 @@ func (l *leadTools) followUp(ctx context.Context, call tools.Call, a letterArgum
 
 // send passes the message of a call to send, or refuses an invalid message. Success has no output.
 func (a letterArguments) send(call tools.Call, send func(text string) error) (tools.Result, error) {
-	text, problem := a.text()
-	if problem != "" {
-		return tools.Refuse(call.Name + ": " + problem + "."), nil
+	text, err := a.text(call.Name)
+	if err == nil {
+		err = send(text)
 	}
-	return tools.Result{}, send(text)
+	return tools.Result{}, err
 }
 
 // waitAny waits for news of any agent, and merges the changes of all that completed.

@@ -48,9 +48,9 @@ type sendInputArguments struct {
 }
 
 func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArguments) (tools.Result, error) {
-	text, problem := a.text()
-	if problem != "" {
-		return tools.Refuse("send_input: " + problem + "."), nil
+	text, err := a.text("send_input")
+	if err != nil {
+		return tools.Result{}, err
 	}
 	submission, err := l.Team.Send(ctx, a.Target, text, a.Interrupt)
 	return jsonResult(map[string]string{"submission_id": submission}, err)

@@ -20,19 +20,19 @@ type item struct {
 	Name  string `json:"name"`
 }
 
-// text returns the message as text, or what is wrong with it.
-func (w messageArguments) text() (text, problem string) {
+// text returns the message to tool as text, or a *Refusal.
+func (w messageArguments) text(tool string) (text string, err error) {
 	if w.Message != "" && len(w.Items) > 0 {
-		return "", "give the message by message or by items, not by both"
+		return "", Refusef("%s: give the message by message or by items, not by both.", tool)
 	}
 	parts := []string{w.Message}
 	for _, i := range w.Items {
 		parts = append(parts, i.asText())
 	}
 	if text = strings.TrimSpace(strings.Join(parts, "\n")); text == "" {
-		return "", "the message is empty; say what the agent is to do"
+		return "", Refusef("%s: the message is empty; say what the agent is to do.", tool)
 	}
-	return text, ""
+	return text, nil
 }
 
 // asText returns an item as text. The agent opens images and files that it names.

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
@@ -24,12 +23,12 @@ type spawnArguments struct {
 
 // spawn starts an agent, or returns a *Refusal for invalid arguments. fork means that the agent knows the conversation.
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
-	text, problem := a.text()
-	if problem == "" {
-		problem = l.roleProblem(a.Role)
+	text, err := a.text("spawn_agent")
+	if err == nil {
+		err = l.checkRole(a.Role)
 	}
-	if problem != "" {
-		return "", "", Refusef("spawn_agent: %s.", problem)
+	if err != nil {
+		return "", "", err
 	}
 	if a.Role == noRole {
 		a.Role = ""
@@ -42,30 +41,30 @@ func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id,
 // noRole is how models name the absence of a role.
 const noRole = "default"
 
-// roleProblem returns what is wrong with the name of a role, or "".
-func (l *leadTools) roleProblem(name string) string {
+// checkRole returns a *Refusal if there is no role of this name.
+func (l *leadTools) checkRole(name string) error {
 	names := make([]string, len(l.Roles))
 	for i, role := range l.Roles {
 		if names[i] = role.Name; role.Name == name {
-			return ""
+			return nil
 		}
 	}
 	if name == "" || name == noRole {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("there is no agent_type %s; there are %s", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
+	return Refusef("spawn_agent: there is no agent_type %s; there are %s.", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
 // numberOfTurns matches a number of last turns, which models may ask for. It counts as "all".
 var numberOfTurns = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forksConversation reports whether the agent is to know the conversation, or what is wrong with fork_turns.
-func (a spawnArguments) forksConversation() (fork bool, problem string) {
+// forksConversation reports whether the agent is to know the conversation, or returns a *Refusal.
+func (a spawnArguments) forksConversation() (fork bool, err error) {
 	switch turns := a.Turns; {
 	case turns == nil, *turns == "", *turns == "all", numberOfTurns().MatchString(*turns):
-		return true, ""
+		return true, nil
 	case *turns == "none":
-		return false, ""
+		return false, nil
 	}
-	return false, "fork_turns has to be all or none"
+	return false, Refusef("spawn_agent: fork_turns has to be all or none.")
 }

@@ -78,19 +78,19 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 
 // startOrContinue starts an agent of this kind on a task, or sends the task to the agent id. It returns the agent's ID.
 func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, kind string) (string, error) {
-	text, problem := messageArguments{Message: prompt}.text()
-	if problem != "" {
-		return "", Refusef("task: %s.", problem)
+	text, err := messageArguments{Message: prompt}.text("task")
+	if err != nil {
+		return "", err
 	}
 	if id != "" {
-		_, err := l.Team.Send(ctx, id, text, false)
+		_, err = l.Team.Send(ctx, id, text, false)
 		return id, err
 	}
 	role, known := l.roleOf(kind)
 	if !known {
 		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(kind, 100), l.describeTypes())
 	}
-	id, _, err := l.Team.Spawn(ctx, Order{Role: role, Message: text})
+	id, _, err = l.Team.Spawn(ctx, Order{Role: role, Message: text})
 	return id, err
 }
 

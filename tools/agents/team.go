@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -90,24 +89,6 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return tools.JSON(s.State)
 }
 
-// UnmarshalJSON parses MarshalJSON's form.
-func (s *Status) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &s.State) == nil {
-		s.Text = ""
-		return nil
-	}
-	var textByState map[string]*string
-	if err := json.Unmarshal(data, &textByState); err != nil || len(textByState) != 1 {
-		return fmt.Errorf("read the status of an agent: %.100s is neither a state nor one state with words", data)
-	}
-	for state, text := range textByState {
-		*s = Status{State: state}
-		if text != nil {
-			s.Text = *text
-		}
-	}
-	return nil
-}
 
 // Refusal is an error whose text the model gets.
 type Refusal struct{ Words string }
