@@ -2,7 +2,6 @@ package files
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,8 +76,8 @@ func (l codeLine) looksLikeEnd() bool {
 }
 
 // read returns the block as text.
-func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
-	nearby, anchor, err := b.readAround(ctx, lines)
+func (b block) read(lines *lineReader) (string, error) {
+	nearby, anchor, err := b.readAround(lines)
 	if err != nil {
 		return "", err
 	}
@@ -100,13 +99,10 @@ func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 
 // readAround reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in nearby,
 // or -1 if the file is too short.
-func (b block) readAround(ctx context.Context, lines *lineReader) (nearby []codeLine, anchor int, err error) {
+func (b block) readAround(lines *lineReader) (nearby []codeLine, anchor int, err error) {
 	anchor = -1
 	indent := 0
 	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
-		if lines.number%1024 == 0 && ctx.Err() != nil {
-			return nil, -1, ctx.Err()
-		}
 		ok, err := lines.next()
 		if err != nil || !ok {
 			return nearby, anchor, err

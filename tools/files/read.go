@@ -101,12 +101,12 @@ func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 	if why := lines.whyNotText(a.Path); why != "" {
 		return "", refusal(why)
 	}
-	return mode.read(ctx, lines)
+	return mode.read(lines)
 }
 
 // readMode is a requested part of a file.
 type readMode interface {
-	read(ctx context.Context, lines *lineReader) (string, error)
+	read(lines *lineReader) (string, error)
 }
 
 func (a readArguments) mode() (readMode, error) {
@@ -139,8 +139,8 @@ type page struct {
 	hasMore     bool
 }
 
-func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
-	if err := p.fill(ctx, lines); err != nil {
+func (p *page) read(lines *lineReader) (string, error) {
+	if err := p.fill(lines); err != nil {
 		return "", err
 	}
 	switch {
@@ -153,11 +153,8 @@ func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
 }
 
 // fill adds lines until the last one asked for or maxPage bytes, and sets more if further lines follow.
-func (p *page) fill(ctx context.Context, lines *lineReader) error {
+func (p *page) fill(lines *lineReader) error {
 	for {
-		if lines.number%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		ok, err := lines.next()
 		if err != nil || !ok {
 			return err
