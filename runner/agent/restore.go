@@ -74,47 +74,30 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 
 // handlers maps event types to their handlers.
 var handlers = map[transcript.Type]func(*ResumeState, transcript.Event) error{
-	transcript.TypeModelRequest:  handler((*ResumeState).request),
-	transcript.TypeModelResponse: handler((*ResumeState).response),
-	transcript.TypeCompaction:    handler((*ResumeState).compaction),
-	transcript.TypeModelFallback: handler((*ResumeState).fallback),
-	transcript.TypeRunFinished:   handler((*ResumeState).runFinished),
-	transcript.TypeToolStarted:   (*ResumeState).toolStarted,
-	transcript.TypeToolFinished:  handler((*ResumeState).toolFinished),
+	transcript.TypeModelRequest:  transcript.Decoded((*ResumeState).request),
+	transcript.TypeModelResponse: (*ResumeState).response,
+	transcript.TypeCompaction:    transcript.Decoded((*ResumeState).compaction),
+	transcript.TypeModelFallback: transcript.Decoded((*ResumeState).fallback),
+	transcript.TypeRunFinished:   transcript.Decoded((*ResumeState).runFinished),
+	transcript.TypeToolStarted:   transcript.Decoded((*ResumeState).toolStarted),
+	transcript.TypeToolFinished:  transcript.Decoded((*ResumeState).toolFinished),
 }
 
-// handler returns a handler that decodes an event's data into T and passes it to handle.
-func handler[T any](handle func(*ResumeState, T) error) func(*ResumeState, transcript.Event) error {
-	return func(p *ResumeState, e transcript.Event) error {
-		var data T
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return err
-		}
-		return handle(p, data)
-	}
-}
-
-func (p *ResumeState) toolStarted(e transcript.Event) error {
-	started := startedCall{eventSeq: e.Seq}
-	if err := json.Unmarshal(e.Data, &started.ToolStarted); err != nil {
-		return err
-	}
-	if started.Caller > 0 {
+func (p *ResumeState) toolStarted(e transcript.Event, d transcript.ToolStarted) {
+	if d.Caller > 0 {
 		p.scriptCalls++
 	}
-	p.started[started.Ref()] = started
-	return nil
+	p.started[d.Ref()] = startedCall{d, e.Seq}
 }
 
-func (p *ResumeState) toolFinished(d transcript.ToolFinished) error {
+func (p *ResumeState) toolFinished(_ transcript.Event, d transcript.ToolFinished) {
 	if d.Uncounted() {
 		p.scriptCalls--
 	}
 	p.finished[d.Ref()] = d
-	return nil
 }
 
-func (p *ResumeState) request(d transcript.ModelRequest) error {
+func (p *ResumeState) request(_ transcript.Event, d transcript.ModelRequest) {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
 	p.markAllAnswered()
 	p.beforeSummary = p.withoutSummaryOrder(d)
@@ -126,7 +109,6 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 	p.ended = p.ended && d.Internal && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
 	p.lastTurnMessage = lastTurnMessage(d.Input)
 	p.outputsOfWordsOnly = nil // the input of this request contains them
-	return nil
 }
 
 // markAllAnswered forgets the open calls, since a later request or compaction contains their outputs. It
@@ -170,12 +152,11 @@ func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 
 // runFinished handles the end of a run that is resumed. If a budget was exhausted, the resumed run may have a
 // larger one, so it is in no last turn. The count of failed edits starts again.
-func (p *ResumeState) runFinished(d transcript.RunFinished) error {
+func (p *ResumeState) runFinished(_ transcript.Event, d transcript.RunFinished) {
 	if d.Outcome == string(outcome.BudgetExceeded) {
 		p.lastTurnMessage = ""
 	}
 	p.editFailures = 0
-	return nil
 }
 
 // lastTurnMessage returns the message among items that announces the last turn, or "".
@@ -189,7 +170,11 @@ func lastTurnMessage(items []json.RawMessage) string {
 }
 
 // response adds a recorded answer. If the request asked for text only, its calls are refused.
-func (p *ResumeState) response(d transcript.ModelResponse) error {
+func (p *ResumeState) response(e transcript.Event) error {
+	var d transcript.ModelResponse
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
 	usage := new(model.Usage(d.Usage))
 	if d.Status == transcript.IncompleteStatus {
 		usage = nil
@@ -247,20 +232,18 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 }
 
 // compaction applies a recorded compaction to the conversation before the request for its summary, if any.
-func (p *ResumeState) compaction(d transcript.Compaction) error {
+func (p *ResumeState) compaction(_ transcript.Event, d transcript.Compaction) {
 	if p.beforeSummary != nil {
 		p.position = *p.beforeSummary
 	}
 	p.beforeSummary, p.outputsOfWordsOnly = nil, nil
 	p.markAllAnswered()
 	p.replace(rawitem.ReplaceLostImages(d.Items), d.Reason)
-	return nil
 }
 
-func (p *ResumeState) fallback(d transcript.ModelFallback) error {
+func (p *ResumeState) fallback(_ transcript.Event, d transcript.ModelFallback) {
 	p.fallbackModel = d.To
 	p.removeItems(d.OmittedItems)
-	return nil
 }
 
 // Restore sets the conversation to the state p, with the usage of its models. pinnedItems is the number of

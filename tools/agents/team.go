@@ -89,7 +89,6 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return tools.JSON(s.State)
 }
 
-
 // Refusal is an error whose text the model gets.
 type Refusal struct{ Words string }
 

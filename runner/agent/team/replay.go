@@ -49,23 +49,11 @@ var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Typ
 
 // handlers maps event types to their handlers.
 var handlers = map[transcript.Type]func(*Order, transcript.Event) error{
-	transcript.TypeToolStarted:   handler((*Order).toolStarted),
-	transcript.TypeToolFinished:  handler((*Order).toolFinished),
-	transcript.TypeAgentStarted:  handler((*Order).agentStarted),
-	transcript.TypeAgentFinished: handler((*Order).agentFinished),
-	transcript.TypeModelRequest:  handler((*Order).modelRequest),
-}
-
-// handler returns a handler that decodes an event's data into T, and passes it to handle with the agent's ID.
-func handler[T any](handle func(*Order, string, T)) func(*Order, transcript.Event) error {
-	return func(o *Order, e transcript.Event) error {
-		var data T
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return err
-		}
-		handle(o, e.OtherAgent(), data)
-		return nil
-	}
+	transcript.TypeToolStarted:   transcript.Decoded((*Order).toolStarted),
+	transcript.TypeToolFinished:  transcript.Decoded((*Order).toolFinished),
+	transcript.TypeAgentStarted:  transcript.Decoded((*Order).agentStarted),
+	transcript.TypeAgentFinished: transcript.Decoded((*Order).agentFinished),
+	transcript.TypeModelRequest:  transcript.Decoded((*Order).modelRequest),
 }
 
 // Apply applies the next event of the record.
@@ -76,16 +64,16 @@ func (o *Order) Apply(e transcript.Event) error {
 	return nil
 }
 
-func (o *Order) toolStarted(by string, d transcript.ToolStarted) {
+func (o *Order) toolStarted(e transcript.Event, d transcript.ToolStarted) {
 	var to struct{ Target string }
-	d.Agent = by
+	d.Agent = e.OtherAgent()
 	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &to) == nil {
 		o.messages[d.Ref()], o.openMessages[d.Ref()] = false, to.Target
 	}
 }
 
-func (o *Order) toolFinished(by string, d transcript.ToolFinished) {
-	d.Agent = by
+func (o *Order) toolFinished(e transcript.Event, d transcript.ToolFinished) {
+	d.Agent = e.OtherAgent()
 	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
 		o.waitResults[d.Ref()] = d
 	}
@@ -95,21 +83,22 @@ func (o *Order) toolFinished(by string, d transcript.ToolFinished) {
 	}
 }
 
-func (o *Order) agentStarted(id string, d transcript.AgentStarted) {
+func (o *Order) agentStarted(e transcript.Event, d transcript.AgentStarted) {
 	for ref, to := range o.openMessages {
-		if to == id || to == d.Name {
+		if to == e.OtherAgent() || to == d.Name {
 			o.messages[ref] = true
 		}
 	}
 }
 
-func (o *Order) agentFinished(id string, d transcript.AgentFinished) {
+func (o *Order) agentFinished(e transcript.Event, d transcript.AgentFinished) {
+	id := e.OtherAgent()
 	o.endedOnOwn[id] = d.Status == agents.Completed || d.Status == agents.Errored
 	o.lastRequests[agentTurn{id, o.latestRequests[id]}] = true
 }
 
-func (o *Order) modelRequest(by string, d transcript.ModelRequest) {
-	if by != "" {
+func (o *Order) modelRequest(e transcript.Event, d transcript.ModelRequest) {
+	if by := e.OtherAgent(); by != "" {
 		o.latestRequests[by] = d.Turn
 		return
 	}

@@ -152,49 +152,49 @@ func (f *fold) apply(e Event) error {
 
 // foldFuncs maps event types to the functions that change a view. Other types change nothing.
 var foldFuncs = map[Type]func(*fold, Event) error{
-	TypeRunStarted:    decodeAndFold((*fold).runStarted),
-	TypeRunResumed:    decodeAndFold((*fold).runResumed),
-	TypeRunFinished:   decodeAndFold(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
-	TypeTask:          decodeAndFold(func(f *fold, _ Event, d Task) { f.view.Task = d }),
-	TypeWorkspace:     decodeAndFold(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
-	TypePolicy:        decodeAndFold(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
-	TypeSetup:         decodeAndFold(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
-	TypeNetwork:       decodeAndFold((*fold).network),
-	TypeSecretUsed:    decodeAndFold((*fold).secretUsed),
-	TypeWarning:       decodeAndFold(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
-	TypeMCPServer:     decodeAndFold((*fold).mcpServer),
-	TypeHooks:         decodeAndFold((*fold).hooks),
-	TypeHook:          decodeAndFold((*fold).hook),
-	TypeSkills:        decodeAndFold((*fold).skills),
-	TypePlan:          decodeAndFold(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
-	TypeVerify:        decodeAndFold((*fold).verify),
-	TypeChange:        decodeAndFold((*fold).change),
-	TypeInspection:    decodeAndFold(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
-	TypePublish:       decodeAndFold((*fold).publish),
-	TypeMemory:        decodeAndFold(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
-	TypeLesson:        decodeAndFold((*fold).lesson),
-	TypeLessons:       decodeAndFold(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
-	TypeModelRequest:  decodeAndFold((*fold).modelRequest),
-	TypeModelResponse: decodeAndFold((*fold).modelResponse),
-	TypeModelRetry:    decodeAndFold(func(f *fold, e Event, d usageOnly) { f.view.Retries++; f.addUsage(e, d.Usage) }),
-	TypeModelFailure:  decodeAndFold(func(f *fold, e Event, d usageOnly) { f.addUsage(e, d.Usage) }),
-	TypeModelFallback: decodeAndFold((*fold).modelFallback),
-	TypeCompaction:    decodeAndFold((*fold).compaction),
-	TypeAgentStarted:  decodeAndFold((*fold).agentStarted),
-	TypeAgentFinished: decodeAndFold((*fold).agentFinished),
-	TypeToolStarted:   decodeAndFold((*fold).toolStarted),
-	TypeToolFinished:  decodeAndFold((*fold).toolFinished),
+	TypeRunStarted:    Decoded((*fold).runStarted),
+	TypeRunResumed:    Decoded((*fold).runResumed),
+	TypeRunFinished:   Decoded(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
+	TypeTask:          Decoded(func(f *fold, _ Event, d Task) { f.view.Task = d }),
+	TypeWorkspace:     Decoded(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
+	TypePolicy:        Decoded(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
+	TypeSetup:         Decoded(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
+	TypeNetwork:       Decoded((*fold).network),
+	TypeSecretUsed:    Decoded((*fold).secretUsed),
+	TypeWarning:       Decoded(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
+	TypeMCPServer:     Decoded((*fold).mcpServer),
+	TypeHooks:         Decoded((*fold).hooks),
+	TypeHook:          Decoded((*fold).hook),
+	TypeSkills:        Decoded((*fold).skills),
+	TypePlan:          Decoded(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
+	TypeVerify:        Decoded((*fold).verify),
+	TypeChange:        Decoded((*fold).change),
+	TypeInspection:    Decoded(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
+	TypePublish:       Decoded((*fold).publish),
+	TypeMemory:        Decoded(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
+	TypeLesson:        Decoded((*fold).lesson),
+	TypeLessons:       Decoded(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
+	TypeModelRequest:  Decoded((*fold).modelRequest),
+	TypeModelResponse: Decoded((*fold).modelResponse),
+	TypeModelRetry:    Decoded(func(f *fold, e Event, d usageOnly) { f.view.Retries++; f.addUsage(e, d.Usage) }),
+	TypeModelFailure:  Decoded(func(f *fold, e Event, d usageOnly) { f.addUsage(e, d.Usage) }),
+	TypeModelFallback: Decoded((*fold).modelFallback),
+	TypeCompaction:    Decoded((*fold).compaction),
+	TypeAgentStarted:  Decoded((*fold).agentStarted),
+	TypeAgentFinished: Decoded((*fold).agentFinished),
+	TypeToolStarted:   Decoded((*fold).toolStarted),
+	TypeToolFinished:  Decoded((*fold).toolFinished),
 }
 
-// decodeAndFold returns a function that decodes an event's data and folds it. Each event gets a new
+// Decoded returns a function that decodes an event's data and applies it to a state. Each event gets a new
 // value, so nothing of an earlier event stays.
-func decodeAndFold[T any](add func(*fold, Event, T)) func(*fold, Event) error {
-	return func(f *fold, e Event) error {
+func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
+	return func(state S, e Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
-		add(f, e, data)
+		apply(state, e, data)
 		return nil
 	}
 }
