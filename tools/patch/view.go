@@ -121,23 +121,14 @@ func (s viewTree) Mkdir(name string) error {
 	return s.Dir.Mkdir(name)
 }
 
-func (s viewTree) Link(name, second string) error {
-	if err := errors.Join(s.requireVisible(name), s.requireVisible(second)); err != nil {
-		return err
-	}
-	return s.Dir.Link(name, second)
-}
+func (s viewTree) Link(name, second string) error    { return s.withBoth(s.Dir.Link, name, second) }
+func (s viewTree) Exchange(name, other string) error { return s.withBoth(s.Dir.Exchange, name, other) }
+func (s viewTree) Rename(name, to string) error      { return s.withBoth(s.Dir.Rename, name, to) }
 
-func (s viewTree) Exchange(name, other string) error {
+// withBoth calls do with two names, if both are visible.
+func (s viewTree) withBoth(do func(name, other string) error, name, other string) error {
 	if err := errors.Join(s.requireVisible(name), s.requireVisible(other)); err != nil {
 		return err
 	}
-	return s.Dir.Exchange(name, other)
-}
-
-func (s viewTree) Rename(name, to string) error {
-	if err := errors.Join(s.requireVisible(name), s.requireVisible(to)); err != nil {
-		return err
-	}
-	return s.Dir.Rename(name, to)
+	return do(name, other)
 }
