@@ -184,7 +184,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"model":   usage("SESSION", startModel),
 		"asked":   askedModel,
 		"forge":   usage("OWNER/REPO DIR [LOGIN [SCOPE...]]", startForge),
-		"issue":   usage("FILE [closed|pull]", addIssue),
+		"clone":   usage("DIR", cloneForge),
+		"issue":   usage("[FILE [closed|pull]]", addIssue),
 		"fault":   usage("METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]", addFault),
 		"pull":    showPull,
 		"close":   usage("NUMBER", closePull),
@@ -227,12 +228,13 @@ type worldKey struct{}
 
 func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
 
-// setUp gives a script an empty home, an identity for its own commits and the
-// program on its PATH. Nothing of the surroundings reaches it.
+// setUp gives a script an empty home, an identity for its own commits, the
+// program on its PATH and the folder of sessions that several scripts play. Nothing of the surroundings reaches it.
 func setUp(t *testing.T, env *testscript.Env) error {
 	env.Values[worldKey{}] = &world{t: t}
 	home := filepath.Join(env.WorkDir, "home")
-	if err := os.Mkdir(home, 0o755); err != nil {
+	shared, err := filepath.Abs(filepath.Join("testdata", "shared"))
+	if err := errors.Join(err, os.Mkdir(home, 0o755)); err != nil {
 		return err
 	}
 	for name, value := range map[string]string{
@@ -240,8 +242,8 @@ func setUp(t *testing.T, env *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
 		"GIT_AUTHOR_NAME": "Script", "GIT_AUTHOR_EMAIL": "script@example.invalid",
 		"GIT_COMMITTER_NAME": "Script", "GIT_COMMITTER_EMAIL": "script@example.invalid",
-		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
-		gittest.Ceiling:  os.Getenv(gittest.Ceiling),
+		"XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"), "SHARED": shared,
+		gittest.Ceiling: os.Getenv(gittest.Ceiling),
 	} {
 		env.Setenv(name, value)
 	}
@@ -252,9 +254,12 @@ func setUp(t *testing.T, env *testscript.Env) error {
 	return nil
 }
 
+// noMaintenance has git start no process after a commit that looks whether there is something to tidy up.
+const noMaintenance = "maintenance.auto=false"
+
 // git runs git in a folder of the script.
 func git(ts *testscript.TestScript, dir string, args ...string) string {
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", noMaintenance}, args...)...)
 	for _, name := range []string{"HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
@@ -342,10 +347,23 @@ func startForge(ts *testscript.TestScript, args []string) {
 	ts.Setenv("BARE", w.repo.Dir)
 }
 
-// addIssue adds an issue from a file, whose first line is the title:
-// issue FILE [closed|pull].
+// cloneForge clones the forge's repository, whose address is that of origin: clone DIR.
+func cloneForge(ts *testscript.TestScript, args []string) {
+	w := worldOf(ts)
+	git(ts, ts.MkAbs("."), "clone", "--quiet", w.repo.Dir, args[0])
+	config := filepath.Join(ts.MkAbs(args[0]), ".git", "config")
+	address := w.forge.URL + "/" + w.repo.Owner + "/" + w.repo.Name + ".git"
+	ts.Check(os.WriteFile(config, []byte(strings.Replace(ts.ReadFile(config), w.repo.Dir, address, 1)), 0o644))
+}
+
+// addIssue adds an issue from a file, whose first line is the title, or one like many others:
+// issue [FILE [closed|pull]].
 func addIssue(ts *testscript.TestScript, args []string) {
-	title, body, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	text := "Greet properly\ngreet.sh must greet the world.\n"
+	if len(args) > 0 {
+		text = ts.ReadFile(args[0])
+	}
+	title, body, _ := strings.Cut(text, "\n")
 	issue := forgetest.Issue{Title: title, Body: strings.TrimSpace(body)}
 	if len(args) > 1 {
 		switch args[1] {

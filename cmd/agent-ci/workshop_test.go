@@ -112,7 +112,7 @@ func (w *workshop) write(path, text string) {
 
 func (w *workshop) git(dir string, args ...string) string {
 	w.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", noMaintenance}, args...)...)
 	cmd.Env = w.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
