@@ -63,7 +63,7 @@ func BenchmarkTurnWithEcho(b *testing.B) {
 			took := bareLoop(b, p.session, seen[len(seen)-1].requests)
 			bare, requests, commands = append(bare, took.All), append(requests, took.Request), append(commands, took.Command)
 		}
-		byCodex, sandboxed = p.measureCodex(b, runsOfCodex), p.measureCodex(b, 1, "--sandbox", "workspace-write")
+		byCodex, sandboxed = p.measureCodex(b, runsOfCodex), p.measureCodex(b, 1, inSandbox...)
 	}
 	total := median(seen, sighting.total)
 	results.against(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), total, "bare loop", medianOf(bare), 2)

@@ -13,6 +13,9 @@ var codex = flag.String("codex", "its program was not looked for", "the program 
 // runsOfCodex is how often Codex is measured, which takes longer.
 const runsOfCodex = 3
 
+// inSandbox are the arguments that have Codex confine commands.
+var inSandbox = []string{"--sandbox", "workspace-write"}
+
 func codexIsThere() bool { return filepath.IsAbs(*codex) }
 
 // besideCodex adds a figure beside Codex's, or the reason why there is none.

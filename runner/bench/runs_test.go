@@ -10,7 +10,7 @@ import (
 func BenchmarkTurnsAtOnce(b *testing.B) {
 	const atOnce, turns = 16, 20
 	all := programs(b, atOnce, echoSession(turns))
-	var ours, byCodex []time.Duration
+	var ours, byCodex, sandboxed []time.Duration
 	var most, mostByCodex int64
 	for b.Loop() {
 		ours, most = runAtOnce(b, all, runs)
@@ -19,10 +19,15 @@ func BenchmarkTurnsAtOnce(b *testing.B) {
 				all[i] = p.byCodex(b)
 			}
 			byCodex, mostByCodex = runAtOnce(b, all, 1)
+			for i := range all {
+				all[i].args = inSandbox
+			}
+			sandboxed, _ = runAtOnce(b, all, 1)
 		}
 	}
 	jobs := func(took []time.Duration) quantity { return rate(atOnce, medianOf(took), time.Minute, "a minute") }
 	results.besideCodex(fmt.Sprintf("%d runs with %d turns each at once, jobs", atOnce, turns), jobs(ours), jobs(byCodex), 15)
+	results.besideCodex("  jobs, Codex in its sandbox", jobs(ours), jobs(sandboxed), 0)
 	results.besideCodex("  memory of all (sum of PSS) at most", bytesOf(most), bytesOf(mostByCodex), 0.15)
 }
 
