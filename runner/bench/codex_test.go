@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
 var codex = flag.String("codex", "its program was not looked for", "the program of OpenAI's Codex, or why there is none")
@@ -76,7 +78,7 @@ func (p program) codexCommand(address, baseURL string) (args, env []string) {
 	}
 }
 
-// measureCodex runs the session with Codex; nil without its program, and if a command fails.
+// measureCodex runs the session with Codex; nil without its program.
 func (p program) measureCodex(b *testing.B, times int, args ...string) []sighting {
 	b.Helper()
 	if !codexIsThere() {
@@ -84,12 +86,11 @@ func (p program) measureCodex(b *testing.B, times int, args ...string) []sightin
 	}
 	p = p.byCodex(b)
 	p.args = args
-	seen := p.times(b, times)
-	for _, s := range seen {
-		commands := len(s.requests) - 1
-		if bytes.Count(s.requests[commands].Body, []byte("Process exited with code 0")) != commands {
-			return nil
-		}
-	}
-	return seen
+	return p.times(b, times)
+}
+
+// commandsFailed reports whether a command of Codex failed, as all do where its sandbox cannot be set up.
+func commandsFailed(requests []modeltest.Request) bool {
+	commands := len(requests) - 1
+	return bytes.Count(requests[commands].Body, []byte("Process exited with code 0")) != commands
 }

@@ -120,7 +120,7 @@ func (u *underway) noted(held <-chan struct{}, next http.Handler) http.Handler {
 	})
 }
 
-// end waits for the end of a run.
+// end waits for the end of a run. The sighting of a Codex without working commands is zero.
 func (u *underway) end(b *testing.B) sighting {
 	b.Helper()
 	if err := u.watch.Wait(); err != nil {
@@ -136,10 +136,12 @@ func (u *underway) end(b *testing.B) sighting {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}
 	seen.start, seen.server = u.first, time.Duration(u.spent.Load())
+	seen.requests = u.server.Requests()
 	if u.out != "" {
 		seen.addTimes(b, filepath.Join(u.out, "transcript.jsonl"))
+	} else if commandsFailed(seen.requests) {
+		return sighting{}
 	}
-	seen.requests = u.server.Requests()
 	return seen
 }
 

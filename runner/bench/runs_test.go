@@ -66,11 +66,14 @@ func startAll(b *testing.B, programs []program) (all []*underway) {
 	return all
 }
 
-func endAll(b *testing.B, all []*underway) {
+// endAll reports whether the commands of all runs worked.
+func endAll(b *testing.B, all []*underway) bool {
 	b.Helper()
+	worked := true
 	for _, u := range all {
-		u.end(b)
+		worked = u.end(b).Wall > 0 && worked
 	}
+	return worked
 }
 
 // memoryOf is what the processes of all runs take, without those that watch them.
@@ -83,7 +86,7 @@ func memoryOf(b *testing.B, all []*underway) (bytes int64) {
 	return memoryBelow(b, watches...)
 }
 
-// runAtOnce returns how long all runs take together each time, and their most memory at one of the moments
+// runAtOnce returns how long all runs take together each time that their commands work, and their most memory at one of the moments
 // that it looks.
 func runAtOnce(b *testing.B, programs []program, times int) (took []time.Duration, most int64) {
 	b.Helper()
@@ -103,8 +106,9 @@ func runAtOnce(b *testing.B, programs []program, times int) (took []time.Duratio
 				}
 			}
 		}()
-		endAll(b, all)
-		took = append(took, time.Since(began))
+		if endAll(b, all) {
+			took = append(took, time.Since(began))
+		}
 		close(ended)
 		most = max(most, <-last)
 	}

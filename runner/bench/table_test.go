@@ -36,9 +36,13 @@ func duration(d time.Duration) quantity { return quantity{value: float64(d) / 1e
 
 func bytesOf(n int64) quantity { return quantity{value: float64(n) / 1e6, unit: "MB"} }
 
-// rate is how many of n go into a time unit per.
+// rate is how many of n go into a time unit per; 0 where nothing was measured.
 func rate(n int, took, per time.Duration, unit string) quantity {
-	return quantity{value: float64(n) * float64(per) / float64(took), unit: unit, better: true}
+	q := quantity{unit: unit, better: true}
+	if took > 0 {
+		q.value = float64(n) * float64(per) / float64(took)
+	}
+	return q
 }
 
 func (q quantity) String() string {
