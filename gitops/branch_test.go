@@ -137,9 +137,7 @@ func TestRecognisesOwnCommits(t *testing.T) {
 		"not the last lines": {forge.Commit{Message: trailers + "\nmore\n", Parents: []string{"abc"}}, false},
 		"only a subject":     {forge.Commit{Message: "Agent-CI-Run: r\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
 	} {
-		if got := c.info.Ours(); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Same(t, c.want, c.info.Ours(), name)
 	}
 }
 

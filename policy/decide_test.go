@@ -94,12 +94,8 @@ func TestForcedRemovals(t *testing.T) {
 		{"nothing recursive", script("rm /usr"), "run", "run_sandboxed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := verdict(full.Decide(test.Request)); got != test.full {
-				t.Errorf("without sandbox: %s, want %s", got, test.full)
-			}
-			if got := verdict(confined.Decide(test.Request)); got != test.confined {
-				t.Errorf("workspace-write: %s, want %s", got, test.confined)
-			}
+			must.Same(t, test.full, verdict(full.Decide(test.Request)), "without sandbox")
+			must.Same(t, test.confined, verdict(confined.Decide(test.Request)), "workspace-write")
 			wantReadOnly := test.confined
 			if got := verdict(readOnly.Decide(test.Request)); got != wantReadOnly && !strings.HasPrefix(got, "refuse") {
 				t.Errorf("read-only: %s, want %s or a refusal", got, wantReadOnly)

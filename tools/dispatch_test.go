@@ -266,9 +266,7 @@ func TestBrokenResponseChangesNothing(t *testing.T) {
 		b.Start(call)
 	}
 	<-looking
-	if started := b.Discard(); started != 1 {
-		t.Errorf("%d calls started, want 1", started)
-	}
+	must.Same(t, 1, b.Discard())
 	close(on)
 	results := b.Wait()
 	if len(results) != 1 || results[0].Output != "call_0" {

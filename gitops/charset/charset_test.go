@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/agent-ci/agent-ci/gitops/charset"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func wide(order binary.AppendByteOrder, text string) string {
@@ -49,8 +50,6 @@ func TestOf(t *testing.T) {
 		"text with a NUL":              {"a\x00b and more words\n", ""},
 		"records of text, NUL between": {strings.Repeat("name\x00value\x00", 100), ""},
 	} {
-		if got := charset.Of([]byte(test.text)); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
+		must.Same(t, test.want, charset.Of([]byte(test.text)), name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // What a model is told is what is read: the instructions, taken for an answer, ask
@@ -16,9 +17,7 @@ func TestParsesOwnInstructions(t *testing.T) {
 			t.Errorf("%s: %+v", f, got)
 			continue
 		}
-		if path := got.Edits[0].Path; path != "src/server.py" {
-			t.Errorf("%s: an edit of %q", f, path)
-		}
+		must.Same(t, "src/server.py", got.Edits[0].Path, f)
 	}
 }
 

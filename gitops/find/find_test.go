@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A place is told with the first way in which it fits; those of the first way that fits anywhere come
@@ -40,9 +41,7 @@ func TestFind(t *testing.T) {
 				block.Margin = "  "
 			}
 			fit, others := find.NewSeeker(block.Lines).Text(strings.Split(test.text, "|")).Find(block, test.from, test.ways...)
-			if got := strings.TrimSpace(shown(fit) + "; " + shown(others)); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			must.Same(t, test.want, strings.TrimSpace(shown(fit)+"; "+shown(others)))
 		})
 	}
 }
@@ -67,9 +66,7 @@ func TestFindFollowsTextEdits(t *testing.T) {
 	text.Insert(3, "b")
 	text.Insert(text.Prev(3), "a")
 	fit, _ := text.Find(block, 0, find.Exact)
-	if got := shown(fit); got != "4 0, 8 0" {
-		t.Errorf("%s", got)
-	}
+	must.Same(t, "4 0, 8 0", shown(fit))
 	for range 100 {
 		text.Delete(text.Insert(0, "a"))
 	}

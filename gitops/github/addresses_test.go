@@ -1,6 +1,10 @@
 package github
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ apiURL, serverURL, api, server string }{
@@ -22,9 +26,7 @@ func TestTokenKind(t *testing.T) {
 		"": "none", "github_pat_x": "fine-grained personal access token", "ghp_x": "classic personal access token",
 		"ghu_x": "user token of an App", "gho_x": "OAuth token", "x": "of a kind that is not known", " ghp_x": "of a kind that is not known",
 	} {
-		if got := TokenKind(token); got != want {
-			t.Errorf("%q is %q, want %q", token, got, want)
-		}
+		must.Same(t, want, TokenKind(token), token)
 	}
 }
 
@@ -41,8 +43,6 @@ func TestGraphQLURL(t *testing.T) {
 			t.Errorf("%s: %v", api, err)
 			continue
 		}
-		if got := graphQLURL(u); got != want {
-			t.Errorf("graphQLURL(%s) = %s, want %s", api, got, want)
-		}
+		must.Same(t, want, graphQLURL(u), api)
 	}
 }

@@ -111,9 +111,7 @@ func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
 		"https://raw.githubusercontent.com/o/r/main/a.png":    false,
 	} {
 		u := must.Get(url.Parse(address))(t)
-		if got := a.isImageURL(u); got != want {
-			t.Errorf("%s is a place of the server's: %v", address, got)
-		}
+		must.Same(t, want, a.isImageURL(u), address)
 	}
 	for _, server := range []string{"", "git.example.com", "http://git.example.com", "ftp://git.example.com"} {
 		if _, err := newAttachments(server, "o/r", "", nil); err == nil {

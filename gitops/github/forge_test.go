@@ -136,9 +136,7 @@ func TestForgeMakesCommits(t *testing.T) {
 			}
 			want := "100755 blob " + id + "\td/ü \"x\x00" + "100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 248\x00" +
 				"100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 249\x00" + "120000 blob " + id + "\tlink\x00"
-			if got := git(t, repository, "", "ls-tree", "-r", "-z", "agent-ci/x"); got != want {
-				t.Errorf("the tree is %q, want %q", got, want)
-			}
+			must.Same(t, want, git(t, repository, "", "ls-tree", "-r", "-z", "agent-ci/x"), "the tree")
 		})
 	}
 }

@@ -62,7 +62,5 @@ func TestWritesSetupFilesAndBranches(t *testing.T) {
 	for range 2 {
 		must.Do(t, s.DeleteBranch(t.Context(), "feature/topic"))
 	}
-	if got := git(t, repository, "", "branch", "--list", "feature/*"); got != "" {
-		t.Errorf("left: %s", got)
-	}
+	must.Same(t, "", git(t, repository, "", "branch", "--list", "feature/*"), "left")
 }

@@ -104,9 +104,7 @@ func TestSearchListsOrganisation(t *testing.T) {
 	if err != nil || len(hits) != 249 {
 		t.Fatalf("%d hits, %v", len(hits), err)
 	}
-	if asked := len(server.Requests()) - before; asked != 3 {
-		t.Errorf("%d requests, want 3", asked)
-	}
+	must.Same(t, 3, len(server.Requests())-before)
 	last := hits[248]
 	want := forge.Finding{Found: true, Repository: "octo/widgets", CanWrite: true, Branch: "main", Tip: revision(t, repository, "main")}
 	if diff := cmp.Diff(&want, last.Finding); diff != "" || last.Open["feature/topic"] != (forge.OpenPull{Number: pull.Number, URL: pull.URL}) {

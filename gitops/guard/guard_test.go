@@ -54,9 +54,7 @@ func TestListsRestrictions(t *testing.T) {
 			t.Errorf("%s is not secret: %q", file, held.Secret)
 		}
 	}
-	if got := held.Variables["GIT_CONFIG_GLOBAL"]; got != in("home/.gitconfig") {
-		t.Errorf("git is led to %s", got)
-	}
+	must.Same(t, in("home/.gitconfig"), held.Variables["GIT_CONFIG_GLOBAL"], "git is led to")
 	orPanic(os.Remove(in("home/.gitconfig")))
 	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Restrictions()
 	orPanic(err)

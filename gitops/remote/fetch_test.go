@@ -26,9 +26,7 @@ func TestFetch(t *testing.T) {
 				if len(own) != 1 {
 					t.Errorf("packs: %v", own)
 				}
-				if refs := git(t, into.Dir, "for-each-ref"); refs != "" {
-					t.Errorf("references stay behind: %s", refs)
-				}
+				must.Same(t, "", git(t, into.Dir, "for-each-ref"), "references stay behind")
 			})
 		}
 	}
@@ -40,10 +38,6 @@ func TestFetchWithoutHistory(t *testing.T) {
 	git(t, o.work, "init", "--quiet", dir)
 	into := storeOf(t, dir)
 	must.Do(t, remote.Fetch(t.Context(), o.remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}))
-	if got := git(t, into.Dir, "log", "--format=%s", o.side); got != "side" {
-		t.Errorf("commits: %q", got)
-	}
-	if got := git(t, into.Dir, "ls-tree", "-r", "--name-only", o.side); got != "a.txt\nd/b.txt\nside.txt" {
-		t.Errorf("files: %q", got)
-	}
+	must.Same(t, "side", git(t, into.Dir, "log", "--format=%s", o.side), "commits")
+	must.Same(t, "a.txt\nd/b.txt\nside.txt", git(t, into.Dir, "ls-tree", "-r", "--name-only", o.side), "files")
 }

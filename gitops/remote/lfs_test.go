@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // lfsServer is a server of Git LFS with a store beside it, on a port of its own.
@@ -158,9 +159,7 @@ func TestDownloadLFS(t *testing.T) {
 			if !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "aaaaaaaabbbb: 404 not here") {
 				t.Errorf("of both: %v", err)
 			}
-			if got := strings.Join(c.server.requests[1:], "|"); got != strings.Join(c.asked, "|") {
-				t.Errorf("requests: %q", got)
-			}
+			must.Same(t, strings.Join(c.asked, "|"), strings.Join(c.server.requests[1:], "|"), "requests")
 			if !strings.HasPrefix(c.server.requests[0], "POST /o/r.git/info/lfs/objects/batch auth=x-access-token:secret given= {\"operation\":\"download\",\"transfers\":[\"basic\"],\"objects\":") {
 				t.Errorf("asked by %s", c.server.requests[0])
 			}

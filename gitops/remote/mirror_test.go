@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -26,25 +24,17 @@ func TestChecksOutMirror(t *testing.T) {
 	for _, c := range []struct{ branch, commit string }{{"main", o.base}, {"main", git(t, o.bare, "rev-parse", "main~1")}, {"side", o.side}, {"a\"b;c", later}} {
 		dir := filepath.Join(t.TempDir(), "checkout")
 		must.Do(t, mirror.CheckOut(t.Context(), dir, c.branch, c.commit))
-		if head := git(t, dir, "rev-parse", "HEAD"); head != c.commit {
-			t.Errorf("HEAD is %s, want %s", head, c.commit)
-		}
-		if branch := git(t, dir, "symbolic-ref", "--short", "HEAD"); branch != c.branch {
-			t.Errorf("HEAD is at the branch %s, want %s", branch, c.branch)
-		}
+		must.Same(t, c.commit, git(t, dir, "rev-parse", "HEAD"), "HEAD")
+		must.Same(t, c.branch, git(t, dir, "symbolic-ref", "--short", "HEAD"), "HEAD is at the branch")
 		want := append([]string{"refs/heads/" + c.branch}, refs...)
 		wantClone(t, dir, git(t, o.bare, "rev-list", "--count", c.commit), want)
 		const format = "--format=%(refname) %(objectname) %(symref)"
-		if diff := cmp.Diff(git(t, cloned, "for-each-ref", format, "refs/remotes", "refs/tags"), git(t, dir, "for-each-ref", format, "refs/remotes", "refs/tags")); diff != "" {
-			t.Errorf("refs (-cloned +checked out):\n%s", diff)
-		}
+		must.Same(t, git(t, cloned, "for-each-ref", format, "refs/remotes", "refs/tags"), git(t, dir, "for-each-ref", format, "refs/remotes", "refs/tags"), "refs")
 		for name, want := range map[string]string{
 			"remote.origin.url": o.bare, "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
 			"branch." + c.branch + ".remote": "origin", "branch." + c.branch + ".merge": "refs/heads/" + c.branch,
 		} {
-			if got := git(t, dir, "config", name); got != want {
-				t.Errorf("%s is %q, want %q", name, got, want)
-			}
+			must.Same(t, want, git(t, dir, "config", name), name)
 		}
 		if entries, err := os.ReadDir(filepath.Join(dir, ".git", "objects", "pack")); err == nil && len(entries) > 0 {
 			t.Errorf("the checkout has objects of its own: %v", entries)

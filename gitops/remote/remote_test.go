@@ -160,9 +160,7 @@ func TestPush(t *testing.T) {
 
 func wantTip(t *testing.T, o origin, branch, want string) {
 	t.Helper()
-	if got := git(t, o.bare, "rev-parse", "refs/heads/"+branch); got != want {
-		t.Errorf("%s is at %s, want %s", branch, got, want)
-	}
+	must.Same(t, want, git(t, o.bare, "rev-parse", "refs/heads/"+branch), branch)
 }
 
 func TestPushLosesLease(t *testing.T) {
@@ -223,9 +221,7 @@ func TestPushSendsOnlyChange(t *testing.T) {
 			sha, before := change(t, dir, w.name), packs(t, o.bare)
 			branch := "shallow" + strings.Repeat("x", i)
 			must.Do(t, remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, dir)}))
-			if got := git(t, o.bare, "log", "--format=%s", branch); got != w.name+"\ntwo\none" {
-				t.Errorf("log there = %q", got)
-			}
+			must.Same(t, w.name+"\ntwo\none", git(t, o.bare, "log", "--format=%s", branch), "log there")
 			for name, size := range packs(t, o.bare) {
 				if _, old := before[name]; !old && size != 3 {
 					t.Errorf("%d objects were sent; the commit, its tree and new.txt are enough", size)
@@ -406,9 +402,7 @@ func TestFollowsRedirectOnSameHost(t *testing.T) {
 	wantTip(t, o, "x", sha)
 	dir := filepath.Join(t.TempDir(), "clone")
 	must.Do(t, remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}))
-	if origin := strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")); origin != r.URL {
-		t.Errorf("the clone has the origin %s, want %s", origin, r.URL)
-	}
+	must.Same(t, r.URL, strings.TrimSpace(git(t, dir, "config", "--get-all", "remote.origin.url")), "the clone has the origin")
 }
 
 func TestClone(t *testing.T) {
@@ -436,13 +430,9 @@ func filled(t *testing.T, dir string) {
 
 func wantClone(t *testing.T, dir, commits string, refs []string) {
 	t.Helper()
-	if status := git(t, dir, "status", "--porcelain"); status != "" {
-		t.Errorf("git status:\n%s", status)
-	}
+	must.Same(t, "", git(t, dir, "status", "--porcelain"), "git status")
 	git(t, dir, "fsck", "--strict")
-	if got := git(t, dir, "rev-list", "--count", "HEAD"); got != commits {
-		t.Errorf("%s commits, want %s", got, commits)
-	}
+	must.Same(t, commits, git(t, dir, "rev-list", "--count", "HEAD"))
 	listed := strings.Fields(git(t, dir, "for-each-ref", "--format=%(refname)"))
 	listed = slices.DeleteFunc(listed, func(name string) bool { return name == "refs/remotes/origin/HEAD" })
 	must.Same(t, refs, listed, "refs")

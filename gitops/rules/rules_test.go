@@ -103,9 +103,7 @@ func TestIgnoreMatchesGit(t *testing.T) {
 		"dir/**/a\n", "dir/**/\n", "[A-Z]\n", "x.*.gz\n", "*.tar.*\n", "ä\n", "?\n", "/*\n!/dir\n/dir/*\n!/dir/a\n",
 	} {
 		want, got := checkIgnore(t, dir, file), ignoredByUs(file)
-		if d := cmp.Diff(sortedCopy(want), sortedCopy(got)); d != "" {
-			t.Errorf("%q (-git +us):\n%s", file, d)
-		}
+		must.Same(t, sortedCopy(want), sortedCopy(got), file)
 	}
 }
 

@@ -1,6 +1,10 @@
 package clip
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
@@ -11,8 +15,6 @@ func TestVisible(t *testing.T) {
 		"\u26a0\ufe0f e\u0301":             "\u26a0\ufe0f e\u0301",
 		"a\xff":                            "a\uFFFD",
 	} {
-		if got := Visible(text, 100); got != want {
-			t.Errorf("%+q is shown as %+q", text, got)
-		}
+		must.Same(t, want, Visible(text, 100), text)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestParseScope(t *testing.T) {
@@ -90,9 +92,7 @@ func TestRefusesAmbiguousPaths(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/a/b", "/@scope%2fname", "/a//b", "/.well-known/x", "/a..b/c...d", "/a%20b", "/a%25b", "/ä", "/%C3%A4", "/a;b/c", "/...a", "/-/v1", "/100%25/x"} {
-		if problem := ambiguousPath(path); problem != "" {
-			t.Errorf("%s %s", path, problem)
-		}
+		must.Same(t, "", ambiguousPath(path), path)
 	}
 }
 

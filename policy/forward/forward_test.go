@@ -149,9 +149,7 @@ func TestBoundsConnections(t *testing.T) {
 		echo(t, conns[i])
 	}
 	late := connect(t, near)
-	if n := len(f.slots); n != maxConnections {
-		t.Errorf("%d are carried", n)
-	}
+	must.Same(t, maxConnections, len(f.slots))
 	must.Do(t, conns[0].Close())
 	echo(t, late)
 }

@@ -93,9 +93,7 @@ func TestPrivateEntryOpensOnlyPrivateAddresses(t *testing.T) {
 				if what := cmp.Or(test.refused, "a private address"); !strings.Contains(words, what) {
 					t.Errorf("without private something else is told than %s:\n%s", what, words)
 				}
-				if could := strings.Contains(words, "{host: other.example.org, private: true}"); could != (test.opens != "") {
-					t.Errorf("that the list could open it is told: %t\n%s", could, words)
-				}
+				must.Same(t, test.opens != "", strings.Contains(words, "{host: other.example.org, private: true}"), words)
 			})
 		}
 	}

@@ -199,9 +199,7 @@ func TestForwardsHTTP(t *testing.T) {
 	if response.Header.Get("X-End") != "z" || response.Header.Get("Proxy-Authenticate") != "" {
 		t.Errorf("the header is %v", response.Header)
 	}
-	if got := <-b.dialled; got != "93.184.216.34:80" {
-		t.Errorf("dialled %s", got)
-	}
+	must.Same(t, "93.184.216.34:80", <-b.dialled, "dialled")
 	must.Same(t, []string{"http api.example.com:80 true policy.network: api.example.com"}, b.told(), "told")
 }
 
@@ -220,9 +218,7 @@ func TestTunnelCarriesTLS(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "a.example.org 3145728 " {
 		t.Errorf("the answer is %q, %v", body, err)
 	}
-	if got := <-b.dialled; got != "93.184.216.35:443" {
-		t.Errorf("dialled %s", got)
-	}
+	must.Same(t, "93.184.216.35:443", <-b.dialled, "dialled")
 }
 
 func TestRefusals(t *testing.T) {
@@ -314,9 +310,7 @@ func TestReachesListedTargets(t *testing.T) {
 			if answer := b.raw(test.request); !strings.HasPrefix(answer, "HTTP/1.1 200 ") || !strings.Contains(answer, "GET / host=") {
 				t.Errorf("the answer is\n%s", answer)
 			}
-			if got := <-b.dialled; got != test.dialled {
-				t.Errorf("dialled %s", got)
-			}
+			must.Same(t, test.dialled, <-b.dialled, "dialled")
 		})
 	}
 }

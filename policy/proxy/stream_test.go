@@ -211,9 +211,7 @@ func TestHonoursExpectContinue(t *testing.T) {
 		for path, want := range map[string]string{"yes": "200 OK 1048576", "no": "401 Unauthorized "} {
 			body := &counting{from: io.LimitReader(zeros{}, 1<<20)}
 			response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/"+path, body, "Authorization", bearer, "Expect", "100-continue")
-			if got := response.Status + " " + text; got != want {
-				t.Errorf("it is %s, want %s", got, want)
-			}
+			must.Same(t, want, response.Status+" "+text)
 			if path == "no" && body.read.Load() > 0 && !inside {
 				t.Errorf("%d bytes were sent", body.read.Load())
 			}

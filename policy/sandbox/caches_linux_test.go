@@ -66,9 +66,7 @@ func TestLaterSandboxSeesCacheChanges(t *testing.T) {
 					cached(cache, home)(o)
 					o.EarlierScratch = []string{scratch}
 				})
-				if got := run(t, later, o, "cd "+cache+" && cat module && test ! -e entry && echo changed >module"); got != "fetched\n" {
-					t.Errorf("got %q", got)
-				}
+				must.Same(t, "fetched\n", run(t, later, o, "cd "+cache+" && cat module && test ! -e entry && echo changed >module"))
 			}
 		})
 	}
@@ -116,9 +114,7 @@ func TestLaterSandboxCopiesCaches(t *testing.T) {
 			run(t, last, o, "mkdir -p "+caches+" && echo own >"+caches+"/own")
 			must.Do(t, last.Close())
 			again, o := confined(t, tier, func(o *Options) { o.Scratch, o.CachesFrom, o.Home = second, scratch, "" })
-			if got := run(t, again, o, "ls "+caches); got != "own\n" {
-				t.Errorf("it has %q", got)
-			}
+			must.Same(t, "own\n", run(t, again, o, "ls "+caches))
 		})
 	}
 }

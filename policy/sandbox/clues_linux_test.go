@@ -34,9 +34,7 @@ func TestExplain(t *testing.T) {
 			if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("got %q", got)
 			}
-			if bare := new(Sandbox).Explain(clues, status); bare != "" {
-				t.Errorf("without a sandbox it says %q", bare)
-			}
+			must.Same(t, "", new(Sandbox).Explain(clues, status), "without a sandbox")
 		})
 	}
 }

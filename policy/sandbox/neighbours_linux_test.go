@@ -45,9 +45,7 @@ func atPort(port int) func(*Options) { return func(o *Options) { o.Ports = []int
 func TestCommandsReachListenerAtPort(t *testing.T) {
 	box, o := confined(t, "full", atPort(543))
 	answering(t, box, "hello\n")
-	if got := run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"); got != "hello\n" {
-		t.Errorf("commands got %q", got)
-	}
+	must.Same(t, "hello\n", run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"), "commands")
 	conn := must.Get(box.Dial(t.Context(), 543))(t)
 	defer conn.Close()
 	if got, err := io.ReadAll(conn); string(got) != "hello\n" || err != nil {
@@ -67,9 +65,7 @@ func TestSandboxesShareNoListeners(t *testing.T) {
 	other, _ := confined(t, "full", atPort(5433))
 	answering(t, other, "other")
 	for _, port := range []int{5433, machine.Addr().(*net.TCPAddr).Port} {
-		if got := run(t, one, o, fmt.Sprintf("! bash -c 'cat </dev/tcp/127.0.0.1/%d' 2>/dev/null", port)); got != "" {
-			t.Errorf("port %d gave %q", port, got)
-		}
+		must.Same(t, "", run(t, one, o, fmt.Sprintf("! bash -c 'cat </dev/tcp/127.0.0.1/%d' 2>/dev/null", port)), port)
 		if _, err := one.Dial(t.Context(), port); err == nil {
 			t.Errorf("port %d is reached by a socket of the sandbox", port)
 		}
@@ -121,9 +117,7 @@ func TestLendsWorkspaceReadOnly(t *testing.T) {
 				t.Errorf("it sees %q", got)
 			}
 			run(t, box, o, "echo later >later; rm file; echo changed >file")
-			if got := run(t, other, guest, "cat later"); got != "later\n" {
-				t.Errorf("later it sees %q", got)
-			}
+			must.Same(t, "later\n", run(t, other, guest, "cat later"), "later it sees")
 		}
 		run(t, box, o, "cat later && test ! -e own")
 	})
@@ -132,13 +126,9 @@ func TestLendsWorkspaceReadOnly(t *testing.T) {
 // Commands that take themselves for somebody else are who they are on the machine.
 func TestCommandsRunAsMappedUser(t *testing.T) {
 	box, o := confined(t, "full", func(o *Options) { o.User = &User{UID: 4321, GID: 5678} })
-	if got := run(t, box, o, "id -u; id -g; touch made; stat -c %u made; grep -c CapEff.*[1-9a-f] /proc/self/status || true"); got != "4321\n5678\n4321\n0\n" {
-		t.Errorf("they are %q", got)
-	}
+	must.Same(t, "4321\n5678\n4321\n0\n", run(t, box, o, "id -u; id -g; touch made; stat -c %u made; grep -c CapEff.*[1-9a-f] /proc/self/status || true"), "they")
 	info := must.Get(os.Stat(filepath.Join(o.Workspace, "made")))(t)
-	if owner := ownerOf(info); owner != os.Geteuid() {
-		t.Errorf("on the machine it belongs to %d", owner)
-	}
+	must.Same(t, os.Geteuid(), ownerOf(info), "on the machine it belongs to")
 	run(t, box, o, "! chown 0 made 2>/dev/null; ! chmod u+s made 2>/dev/null")
 }
 
@@ -172,12 +162,8 @@ func TestLendsWorkspaceForWriting(t *testing.T) {
 		if got := run(t, other, guest, "cat .git/HEAD; ! cat hidden; echo theirs >file; mkdir -p new/dir; echo x >new/dir/x; ! echo x 2>/dev/null >.git/HEAD; ! rm -rf .git 2>/dev/null"); !strings.HasPrefix(got, "old\n") {
 			t.Errorf("it sees %q", got)
 		}
-		if got := run(t, box, o, "cat file new/dir/x; echo more >>new/dir/x"); got != "theirs\nx\n" {
-			t.Errorf("the lender sees %q", got)
-		}
-		if got := run(t, other, guest, "cat new/dir/x"); got != "x\nmore\n" {
-			t.Errorf("later it sees %q", got)
-		}
+		must.Same(t, "theirs\nx\n", run(t, box, o, "cat file new/dir/x; echo more >>new/dir/x"), "the lender sees")
+		must.Same(t, "x\nmore\n", run(t, other, guest, "cat new/dir/x"), "later it sees")
 		if again, err := box.Borrow(true); again != nil || err != nil {
 			t.Errorf("it is lent more often than was said: %v", err)
 		}

@@ -135,9 +135,7 @@ print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/l
 	if _, err := server.Wait(); err != nil {
 		t.Error(err)
 	}
-	if got := run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine; echo $TMPDIR"); got != "left\nleft\nmine\n/tmp\n" {
-		t.Errorf("got %q", got)
-	}
+	must.Same(t, "left\nleft\nmine\n/tmp\n", run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine; echo $TMPDIR"))
 	if got, err := os.ReadFile(filepath.Join(o.Scratch, "tmp", "left")); err != nil || string(got) != "left\n" {
 		t.Errorf("outside: %q, %v", got, err)
 	}
@@ -217,9 +215,7 @@ func TestReportsStatusOfConfinedCommands(t *testing.T) {
 				if status, err := box.Run(t.Context(), c); err != nil || cmp.Diff(test.want, status) != "" {
 					t.Errorf("got %+v, %v", status, err)
 				}
-				if got := run(t, box, o, "echo on"); got != "on\n" {
-					t.Errorf("afterwards: %q", got)
-				}
+				must.Same(t, "on\n", run(t, box, o, "echo on"), "afterwards")
 			})
 		}
 	}
@@ -306,9 +302,7 @@ func TestLaterSandboxSeesHomeChanges(t *testing.T) {
 	must.Do(t, first.Close())
 	for range 2 { // what the later ones change is their own
 		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.EarlierScratch = home, []string{scratch} })
-		if got := run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"); got != "installed\ntool\n" {
-			t.Errorf("got %q", got)
-		}
+		must.Same(t, "installed\ntool\n", run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"))
 	}
 }
 
@@ -337,9 +331,7 @@ func TestHidesCredentialsMovedByVariables(t *testing.T) {
 		if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
 			t.Errorf("commands read %q", got)
 		}
-		if got := run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"); got != "read\n" {
-			t.Errorf("git reads %q", got)
-		}
+		must.Same(t, "read\n", run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"), "git reads")
 	})
 }
 
@@ -473,9 +465,7 @@ except OSError:
 for child in children:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)'`)
-	if got := run(t, box, o, "echo serves"); got != "serves\n" {
-		t.Errorf("it says %q", got)
-	}
+	must.Same(t, "serves\n", run(t, box, o, "echo serves"))
 }
 
 // tempDir is t.TempDir for what overlays are mounted from: they leave folders that their

@@ -58,9 +58,7 @@ func TestOverlayKeepsWorkspaceUnchanged(t *testing.T) {
 		if err := root.WriteFile("from-outside", []byte("seen"), 0o644); err != nil {
 			t.Error(err)
 		}
-		if got := run(t, box, o, "cat from-outside"); got != "seen" {
-			t.Errorf("commands see %q", got)
-		}
+		must.Same(t, "seen", run(t, box, o, "cat from-outside"), "commands see")
 		if err := root.WriteFile(".git/HEAD", nil, 0o644); err == nil {
 			t.Error("git's folder can be written through the tree")
 		}
@@ -116,18 +114,12 @@ func TestOverlaysStackOnFrozenChanges(t *testing.T) {
 	}
 	one, of := later("")
 	two, _ := later("")
-	if got := run(t, one, of, `cat made; ls file 2>/dev/null || echo gone; echo one >>made; cat made`); got != "setup\ngone\nsetup\none\n" {
-		t.Errorf("the first sees %q", got)
-	}
-	if got := run(t, two, of, `cat made; ls`); got != "setup\ndeep\ndir\nhidden\nmade\n" {
-		t.Errorf("the second sees %q", got)
-	}
+	must.Same(t, "setup\ngone\nsetup\none\n", run(t, one, of, `cat made; ls file 2>/dev/null || echo gone; echo one >>made; cat made`), "the first sees")
+	must.Same(t, "setup\ndeep\ndir\nhidden\nmade\n", run(t, two, of, `cat made; ls`), "the second sees")
 	own := tempDir(t)
 	put(t, filepath.Join(own, "HEAD"), "own\n", 0o644)
 	withGit, _ := later(own)
-	if got := run(t, withGit, of, `cat .git/HEAD; echo x >.git/HEAD; cat .git/HEAD`); got != "own\nx\n" {
-		t.Errorf("one with a git folder of its own sees %q", got)
-	}
+	must.Same(t, "own\nx\n", run(t, withGit, of, `cat .git/HEAD; echo x >.git/HEAD; cat .git/HEAD`), "one with a git folder of its own sees")
 	if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"file", "made"}) {
 		t.Errorf("the frozen one has %q", got)
 	}
@@ -179,7 +171,5 @@ func TestOverlayMountsOnce(t *testing.T) {
 	box.conn.supervisor.kill()
 	again := must.Get(Open(t.Context(), next))(t)
 	defer again.Close()
-	if got := run(t, again, next, "cat new"); got != "1\n" {
-		t.Errorf("commands see %q", got)
-	}
+	must.Same(t, "1\n", run(t, again, next, "cat new"), "commands see")
 }

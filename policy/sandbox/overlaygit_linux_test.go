@@ -26,9 +26,7 @@ func TestOverlayKeepsGitStatData(t *testing.T) {
 				repo.Git("init", "-q")
 				repo.Git("add", "-A")
 			})
-			if got := run(t, box, o, `git diff-files --name-only; echo more >>dir/one; git diff-files --name-only; rm -r deep; git diff-files --name-only`); got != "dir/one\ndeep/in/hidden\ndir/one\n" {
-				t.Errorf("files with other stat data than git's:\n%s", got)
-			}
+			must.Same(t, "dir/one\ndeep/in/hidden\ndir/one\n", run(t, box, o, `git diff-files --name-only; echo more >>dir/one; git diff-files --name-only; rm -r deep; git diff-files --name-only`), "files with other stat data than git's")
 		})
 	}
 }

@@ -283,9 +283,7 @@ func TestCommandsFindProxy(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	plain, o := confined(t, "namespaces", nil)
-	if got := run(t, plain, o, `env | grep -i _proxy || echo none`); got != "none\n" {
-		t.Errorf("without a list there is %s", got)
-	}
+	must.Same(t, "none\n", run(t, plain, o, `env | grep -i _proxy || echo none`), "without a list there")
 }
 
 func TestHostListRequiresNetworkNamespace(t *testing.T) {

@@ -24,9 +24,7 @@ func TestHiddenPathsStayHidden(t *testing.T) {
 		must.Do(t, first.Close())
 		o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
 		later := openOne(t, o)
-		if got := run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
-			t.Errorf("commands read %q", got)
-		}
+		must.Same(t, "public\nneeded\nneeded\n", run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`), "commands read")
 		view := must.Get(NewView(o, later.Level()))(t)
 		for _, name := range []string{"conf/deep/cred", "second", "pub/third", "vault/inner", "made/cred"} {
 			if view.Hides(filepath.Join(o.Workspace, name)) == "" {
@@ -35,9 +33,7 @@ func TestHiddenPathsStayHidden(t *testing.T) {
 		}
 		for name, want := range map[string]bool{"conf/deep/cred": true, "second": true, "script": false} {
 			file := must.Get(os.Open(filepath.Join(o.Workspace, name)))(t)
-			if hidden := view.HidesFile(file) != ""; hidden != want {
-				t.Errorf("%s: the open file is hidden: %t", name, hidden)
-			}
+			must.Same(t, want, view.HidesFile(file) != "", name)
 			file.Close()
 		}
 	})

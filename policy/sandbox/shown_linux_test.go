@@ -38,9 +38,7 @@ func TestReplacementsCoverFiles(t *testing.T) {
 		}
 		v := must.Get(NewView(o, box.Level()))(t)
 		for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
-			if got := viewedContent(v, path); got != want {
-				t.Errorf("%s: the view shows %q, not %q", path, got, want)
-			}
+			must.Same(t, want, viewedContent(v, path), path)
 		}
 		must.Do(t, box.Close())
 		if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
@@ -69,9 +67,7 @@ func TestReplacementsCoverEarlierChanges(t *testing.T) {
 		later.Scratch, later.EarlierScratch = filepath.Join(base, "later"), []string{o.Scratch}
 		later.Replacements = map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")}
 	})
-	if got := run(t, later, o, `cat `+home+`/.m2/settings.xml`); got != "shown" {
-		t.Errorf("commands read %q", got)
-	}
+	must.Same(t, "shown", run(t, later, o, `cat `+home+`/.m2/settings.xml`), "commands read")
 }
 
 // Nothing is made in a folder that is not commands' own.

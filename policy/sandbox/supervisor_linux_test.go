@@ -90,9 +90,7 @@ func TestSupervisorSurvivesSignals(t *testing.T) {
 				run(t, box, o, fmt.Sprintf("kill -%d $PPID || true", number))
 			}
 		}
-		if got := run(t, box, o, "echo serves"); got != "serves\n" {
-			t.Errorf("it says %q", got)
-		}
+		must.Same(t, "serves\n", run(t, box, o, "echo serves"))
 	})
 }
 
@@ -134,9 +132,7 @@ func TestSupervisorSurvivesForgedFaults(t *testing.T) {
 		if err != nil || status.ExitCode != 0 {
 			t.Fatalf("%+v, %v", status, err)
 		}
-		if got := run(t, box, o, "echo serves"); got != "serves\n" {
-			t.Errorf("it says %q", got)
-		}
+		must.Same(t, "serves\n", run(t, box, o, "echo serves"))
 	})
 }
 
@@ -206,9 +202,7 @@ func TestEarlyProcessServesAnyOptions(t *testing.T) {
 			if c.level == LevelNone {
 				return
 			}
-			if got := run(t, box, o, "echo serves"); got != "serves\n" {
-				t.Errorf("it says %q", got)
-			}
+			must.Same(t, "serves\n", run(t, box, o, "echo serves"))
 		})
 	}
 }

@@ -39,9 +39,7 @@ func TestViewMatchesCommands(t *testing.T) {
 			if strings.HasPrefix(path, "/proc/") {
 				want = "" // commands have one of their own
 			}
-			if got := viewedContent(v, path); got != want {
-				t.Errorf("%s: %q, and commands read %q", path, got, want)
-			}
+			must.Same(t, want, viewedContent(v, path), path)
 		}
 	})
 }
@@ -78,11 +76,7 @@ func TestLandlockFollowsLinksFromUnshownFolders(t *testing.T) {
 	v := must.Get(NewView(o, box.Level()))(t)
 	for path, want := range map[string]string{"to-extra/file": "extra", "to-denied/file": "", "extra/file": "extra", "denied/file": "", "to-nothing": ""} {
 		path = filepath.Join(base, path)
-		if got := strings.TrimSpace(run(t, box, o, `cat `+path+` 2>/dev/null; true`)); got != want {
-			t.Errorf("%s: commands read %q, not %q", path, got, want)
-		}
-		if got := viewedContent(v, path); got != want {
-			t.Errorf("%s: the view shows %q, not %q", path, got, want)
-		}
+		must.Same(t, want, strings.TrimSpace(run(t, box, o, `cat `+path+` 2>/dev/null; true`)), path)
+		must.Same(t, want, viewedContent(v, path), path)
 	}
 }

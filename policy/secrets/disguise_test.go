@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // wrap breaks text into lines of a width, and puts something around each.
@@ -207,8 +209,6 @@ func TestIgnoresSameLetters(t *testing.T) {
 		"other case":        "POSTGRES-PASSWORD",
 		"a short piece":     hex.EncodeToString([]byte("postgres-pa")),
 	} {
-		if got := r.Redact(text); got != text {
-			t.Errorf("%s: Redact(%q) = %q", name, text, got)
-		}
+		must.Same(t, text, r.Redact(text), name)
 	}
 }

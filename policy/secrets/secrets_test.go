@@ -29,16 +29,10 @@ func TestRedact(t *testing.T) {
 			}
 		})
 	}
-	if got := r.Redact(key + "-and-more"); got != "[secret LONGER]" {
-		t.Errorf("a value inside another: %q", got)
-	}
-	if got := r.Redact("the PIN is 1234567"); got != "the PIN is 1234567" {
-		t.Errorf("a short value was searched: %q", got)
-	}
+	must.Same(t, "[secret LONGER]", r.Redact(key+"-and-more"), "a value inside another")
+	must.Same(t, "the PIN is 1234567", r.Redact("the PIN is 1234567"), "a short value was searched")
 	must.Same(t, []string{"PIN"}, r.Short(), "Short")
-	if got := (*Redactor)(nil).Redact("x"); got != "x" {
-		t.Errorf("nil redactor: %q", got)
-	}
+	must.Same(t, "x", (*Redactor)(nil).Redact("x"), "nil redactor")
 }
 
 func TestFindsValuesAcrossReads(t *testing.T) {

@@ -106,9 +106,7 @@ func TestIgnoresSimilarText(t *testing.T) {
 		"a module's sum":        "h1:" + body(wordAlphabet, 43) + "=",
 		"words of these pieces": "dapifoo ciority SG.x ya29. hvs.x AccountKey= cio-x",
 	} {
-		if got := r.Redact(text); got != text {
-			t.Errorf("%s: Redact(%q) = %q", name, text, got)
-		}
+		must.Same(t, text, r.Redact(text), name)
 	}
 }
 
@@ -144,9 +142,7 @@ func TestFragments(t *testing.T) {
 		t.Errorf("a fragment stops a publish: %v, %v", found, err)
 	}
 	r.ExemptPublic(func(fragment string) bool { return fragment == secret[7:] })
-	if got := r.Redact(secret[7:] + " " + secret[8:]); got != secret[7:]+" [part of secret KEY]" {
-		t.Errorf("with what stands elsewhere: %q", got)
-	}
+	must.Same(t, secret[7:]+" [part of secret KEY]", r.Redact(secret[7:]+" "+secret[8:]), "with what stands elsewhere")
 }
 
 func TestRedactKeepsPublicPrefixes(t *testing.T) {
@@ -163,9 +159,7 @@ func TestRedactKeepsPublicPrefixes(t *testing.T) {
 			text = "github_pat_ is what they begin with"
 		}
 		r := NewRedactor([]Value{{"KEY", secret}})
-		if got := r.Redact("see " + text); got != "see "+text {
-			t.Errorf("%s: %q", name, got)
-		}
+		must.Same(t, "see "+text, r.Redact("see "+text), name)
 	}
 }
 

@@ -150,9 +150,7 @@ func TestDetectsDirectoryChanges(t *testing.T) {
 	for script, want := range map[string]bool{
 		`cd x && ls`: true, `pushd x`: true, `env -C x ls`: true, `HOME=/x ls`: true, `export HOME=/x`: true, `sudo env HOME=/x ls`: true, `ls x`: false, `A=1 ls`: false,
 	} {
-		if got := ReadScript(script).ChangesDir; got != want {
-			t.Errorf("%s: Moves = %v, want %v", script, got, want)
-		}
+		must.Same(t, want, ReadScript(script).ChangesDir, script)
 	}
 }
 

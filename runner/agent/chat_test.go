@@ -253,9 +253,7 @@ func TestChatShowsImagesAfterOutputs(t *testing.T) {
 	one := `{"role":"tool","content":"a picture","tool_call_id":"one"},{"role":"user","content":[{"type":"text","text":"What the call one shows:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
 	must.Contain(t, server.bodies[1], one)
 	// The outputs of one answer follow each other; the server checks it.
-	if n := strings.Count(server.bodies[2], `"image_url":{`); n != 3 {
-		t.Errorf("%d images, want 3, in\n%s", n, server.bodies[2])
-	}
+	must.Same(t, 3, strings.Count(server.bodies[2], `"image_url":{`), server.bodies[2])
 }
 
 // TestChatClassifiesAnswers has answers fail in the ways that this wire alone has.

@@ -86,9 +86,7 @@ func TestCompacts(t *testing.T) {
 					survives(t, one.Items)
 					must.Contain(t, string(slices.Concat(one.Items...)), c.kept)
 				}
-				if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
-					t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
-				}
+				must.Same(t, 5*int64(server.Compactions()), f.Spent().Usage.Output)
 				noFaults(t, server)
 				bodies := bodiesOf(server)
 				f.rebuilds(t, "responses", bodies)
@@ -160,9 +158,7 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 			if last := string(requests[len(requests)-1].Body); !strings.Contains(last, c.asked) {
 				t.Errorf("the last request is %s", last)
 			}
-			if turns := strings.Count(strings.Join(f.types(t), " "), "model.request"); turns != 9 {
-				t.Errorf("%d turns, want 9", turns)
-			}
+			must.Same(t, 9, strings.Count(strings.Join(f.types(t), " "), "model.request"))
 		})
 	}
 }

@@ -3,6 +3,8 @@ package agent_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestHandlesEndsOfStreams has both wires end, and break, their lines in other ways. new-api:
@@ -40,9 +42,7 @@ func TestHandlesEndsOfStreams(t *testing.T) {
 				if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(server.bodies) != 2 {
 					t.Fatalf("Run = %q, %v after %d requests", said, err, len(server.bodies))
 				}
-				if told := strings.Contains(f.text(t), "stream_cut"); told != c.cut {
-					t.Errorf("stream_cut: %t, want %t", told, c.cut)
-				}
+				must.Same(t, c.cut, strings.Contains(f.text(t), "stream_cut"), "stream_cut")
 				if wire == "chat" || !c.cut {
 					if ran := len(f.box.asked) == 1; ran == c.cut {
 						t.Errorf("calls that ran: %+v", f.box.asked)

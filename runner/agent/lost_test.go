@@ -45,9 +45,7 @@ func TestReportsCallsOfLostAnswer(t *testing.T) {
 		f := converse(t, "version: 1\nturns: [{expect: ['"+expect+"'], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
 		f.mustResume(t, pastOf(t, past...), 0)
 		f.mustSay(t, "Done.")
-		if got := f.box.asked[0].Number; got != 2 {
-			t.Errorf("the next call has number %d, and 1 is taken", got)
-		}
+		must.Same(t, 2, f.box.asked[0].Number, "the next call has number")
 	}
 }
 
@@ -97,9 +95,7 @@ func TestResumeRunsNoRefusedCall(t *testing.T) {
 	if names := f.names(); len(names) != 1 || names[0] != "three" {
 		t.Errorf("calls that ran: %q", names)
 	}
-	if got := f.Spent().Calls; got != 3 {
-		t.Errorf("%d calls count, 3 were run", got)
-	}
+	must.Same(t, 3, f.Spent().Calls)
 	f.mustRun(t)
 	must.Contain(t, f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`)
 }
@@ -182,9 +178,7 @@ func TestResumeDropsUnfinishedSummary(t *testing.T) {
 			if strings.Contains(body, "Call nothing") || strings.Contains(body, "I read nine files.") || strings.Contains(body, `"aside"`) {
 				t.Errorf("the summary is still in %s", body)
 			}
-			if got := strings.Count(body, strings.Repeat("x", 2000)); got != 8 {
-				t.Errorf("%d of 8 outputs are in the request", got)
-			}
+			must.Same(t, 8, strings.Count(body, strings.Repeat("x", 2000)))
 		})
 	}
 }

@@ -265,9 +265,7 @@ func (f fixture) rebuilds(t *testing.T, wire string, sent []string) {
 			rebuilt.Compaction(d.Items)
 		}
 	}
-	if diff := cmp.Diff(digests, recorded); diff != "" {
-		t.Errorf("digests (-sent +recorded):\n%s", diff)
-	}
+	must.Same(t, digests, recorded, "digests")
 }
 
 // TestResumeKeepsCallIDs restarts a run after each of its events.

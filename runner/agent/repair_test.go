@@ -55,9 +55,7 @@ func TestDropsUndecryptableItems(t *testing.T) {
 			var warned []string
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
 			f.mustSay(t, "Done.")
-			if n := len(slices.DeleteFunc(warned, func(code string) bool { return code != "sealed_reasoning" })); n != 1 {
-				t.Errorf("the run warned %d times", n)
-			}
+			must.Same(t, 1, len(slices.DeleteFunc(warned, func(code string) bool { return code != "sealed_reasoning" })), "the run warned")
 			for _, words := range c.gone {
 				if !strings.Contains(server.bodies[1], words) || strings.Contains(server.bodies[2], words) {
 					t.Errorf("%s: requests are %s\n%s", words, server.bodies[1], server.bodies[2])

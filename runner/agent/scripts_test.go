@@ -43,9 +43,7 @@ func TestReportsInterruptedScript(t *testing.T) {
 	}
 	must.Do(t, f.Resume(t.Context(), p, broken))
 	f.mustSay(t, "Done.")
-	if got := strings.Join(asked, " "); got != "apply_patch exec" {
-		t.Errorf("told what became of %q", got)
-	}
+	must.Same(t, "apply_patch exec", strings.Join(asked, " "), "told what became of")
 	want := `"output":"exec was broken off.\n\nThe calls that it made, and what came of each:\n- read_file the input: what it read\n- apply_patch the input: apply_patch was broken off.\n` +
 		`- apply_patch the input: Not run: the runner was killed while a call before this one changed something, and this one waited for that.\n- exec_command the input: Not run: `
 	if body := string(server.Requests()[0].Body); !strings.Contains(body, want) {
@@ -54,9 +52,7 @@ func TestReportsInterruptedScript(t *testing.T) {
 	if text := f.text(t); strings.Count(text, `"type":"tool.finished"`) != 4 { // three calls of the script, and its own
 		t.Errorf("not all calls have ended:\n%s", text)
 	}
-	if calls := f.Spent().Calls; calls != 5 {
-		t.Errorf("%d calls count", calls)
-	}
+	must.Same(t, 5, f.Spent().Calls)
 }
 
 // TestReportsContinuedScriptCalls is of a script whose own call was answered before.

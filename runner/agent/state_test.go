@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -31,9 +30,7 @@ turns:
 			f.mustSay(t, "Done.")
 			check := func(at string) {
 				t.Helper()
-				if diff := cmp.Diff(f.Facts(), pastOf(t, f.events(t)...).Facts()); diff != "" {
-					t.Errorf("%s (-live +folded):\n%s", at, diff)
-				}
+				must.Same(t, f.Facts(), pastOf(t, f.events(t)...).Facts(), at)
 			}
 			check("after the last words")
 			if _, wrong, err := f.Output(t.Context(), json.RawMessage(`{"type":"object"}`), func(json.RawMessage) error { return nil }); wrong != nil || err != nil {

@@ -203,9 +203,7 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 				if log := f.text(t); name == "event is not JSON" && !strings.Contains(log, `"data":"{\"type\": oops}"`) {
 					t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
 				}
-				if n := len(server.Requests()); n != turn {
-					t.Errorf("%d requests, want %d", n, turn)
-				}
+				must.Same(t, turn, len(server.Requests()))
 				types := f.types(t)
 				if types[len(types)-1] != "model.failure" {
 					t.Errorf("the transcript ends with %v", types)

@@ -51,9 +51,7 @@ func TestReportsStoppedAnswer(t *testing.T) {
 				t.Fatalf("%d requests, want %d", len(requests), test.asks)
 			}
 			for n, request := range requests[1:] {
-				if told := strings.Count(string(request.Body), "Your last answer was stopped before its end (the answer is incomplete: max_output_tokens)"); told != min(n+1, test.stopped) {
-					t.Errorf("request %d tells of it %d times", n+2, told)
-				}
+				must.Same(t, min(n+1, test.stopped), strings.Count(string(request.Body), "Your last answer was stopped before its end (the answer is incomplete: max_output_tokens)"), n+2)
 			}
 			for _, call := range f.box.asked {
 				if call.Name != "read_file" {

@@ -70,9 +70,7 @@ func TestLedgerEventsAreDocumented(t *testing.T) {
 	}
 	settled := section(t, "#### "+string(TypeSettled))
 	wantFields(t, "pull_request", settled, PullRequest{})
-	if got := strings.Count(page(t), "\n#### "); got != len(eventHandlers) {
-		t.Errorf("docs/reference/campaign.md has %d types of events, there are %d", got, len(eventHandlers))
-	}
+	must.Same(t, len(eventHandlers), strings.Count(page(t), "\n#### "))
 }
 
 func TestStatusIsDocumented(t *testing.T) {

@@ -18,14 +18,10 @@ import (
 
 func TestExitCodeMatchesOutcome(t *testing.T) {
 	for o, code := range outcome.All() {
-		if got := (Report{Outcome: string(o), Reason: "x"}).ExitCode(); got != code {
-			t.Errorf("%s ends with %d, want %d", o, got, code)
-		}
+		must.Same(t, code, (Report{Outcome: string(o), Reason: "x"}).ExitCode(), o)
 	}
 	for reason, want := range map[string]int{"sigterm": 143, "sigint": 130, "replanned": 130} {
-		if code := (Report{Outcome: string(outcome.Cancelled), Reason: reason}).ExitCode(); code != want {
-			t.Errorf("cancelled/%s ends with %d, want %d", reason, code, want)
-		}
+		must.Same(t, want, (Report{Outcome: string(outcome.Cancelled), Reason: reason}).ExitCode(), reason)
 	}
 }
 
@@ -173,15 +169,11 @@ func TestHandsOutWaveOnce(t *testing.T) {
 	if _, err := b.Claim(b.campaign, b.plan, b.plan.Targets[4:], Actions); err == nil || !strings.Contains(err.Error(), "wave 1 was handed to kubernetes and is not settled") {
 		t.Errorf("a second wave goes out: %v", err)
 	}
-	if n := b.back(false, report(first[1], "changed", "pull_request", 1)); n != 1 {
-		t.Errorf("%d are booked", n)
-	}
+	must.Same(t, 1, b.back(false, report(first[1], "changed", "pull_request", 1)))
 	if again := b.again(); !reflect.DeepEqual(again, first) {
 		t.Errorf("with one run settled it is %+v: the places of the others are not theirs any more", again)
 	}
-	if n := b.back(true); n != 3 {
-		t.Errorf("%d are booked", n)
-	}
+	must.Same(t, 3, b.back(true))
 	for _, c := range []Claimed{first[0], first[2], first[3]} {
 		if r := b.Of("bump").TargetState(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
 			t.Errorf("a run without a report is booked as %+v", r)
@@ -214,9 +206,7 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 		if out := b.again(); len(out) != claimed {
 			t.Errorf("with %d claims, the wave changes: %+v", claimed, out)
 		}
-		if n := b.back(true); n != claimed {
-			t.Errorf("with %d claims, %d are booked", claimed, n)
-		}
+		must.Same(t, claimed, b.back(true), "with")
 	}
 }
 
@@ -231,9 +221,7 @@ func TestIgnoresReportsOfOtherRuns(t *testing.T) {
 			t.Errorf("%d are booked", n)
 		}
 	}
-	if n := b.back(false, mine, earlier, other); n != 1 {
-		t.Errorf("beside reports of other runs %d are booked", n)
-	}
+	must.Same(t, 1, b.back(false, mine, earlier, other), "beside reports of other runs")
 	if n := b.back(false, mine); n > 0 {
 		t.Errorf("once more %d are booked", n)
 	}
@@ -283,9 +271,7 @@ func TestNewJobWaitsForOpenWave(t *testing.T) {
 	if next, _ := b.Next(b.clock.at, b.campaign, b.plan, 9); len(next) > 0 {
 		t.Errorf("%d targets go out twice", len(next))
 	}
-	if n := b.back(false, report(wave[0], "changed", "pull_request", 1), report(wave[1], "changed", "pull_request", 1)); n != 2 {
-		t.Errorf("%d are booked", n)
-	}
+	must.Same(t, 2, b.back(false, report(wave[0], "changed", "pull_request", 1), report(wave[1], "changed", "pull_request", 1)))
 	if again := b.handOut(9); len(again) != 2 || again[0].Template != "two" || again[0].Attempt != 1 {
 		t.Errorf("the new job goes out as %+v", again)
 	}

@@ -37,9 +37,7 @@ func TestCommitMessage(t *testing.T) {
 	}
 	must.Same(t, want, got)
 	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Mode: intake.Join}}
-	if got := p.message("Greet", "head-1", "octo/widgets", ""); got != "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n" {
-		t.Errorf("of a person's pull request: %q", got)
-	}
+	must.Same(t, "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n", p.message("Greet", "head-1", "octo/widgets", ""), "of a person's pull request")
 }
 
 func TestCoAuthors(t *testing.T) {
@@ -65,13 +63,9 @@ func TestCoAuthors(t *testing.T) {
 				m.ServerURL = test.server
 			}
 			p := &Proposal{Task: test.task, Job: &job.Job{}}
-			if got := m.coAuthor(p); got != "" {
-				t.Errorf("not asked for: %q", got)
-			}
+			must.Same(t, "", m.coAuthor(p), "not asked for")
 			p.Job.PullRequest.Commit.CoAuthor = true
-			if got := m.coAuthor(p); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			must.Same(t, test.want, m.coAuthor(p))
 		})
 	}
 }
@@ -219,7 +213,5 @@ func TestFindsPullRequestTemplate(t *testing.T) {
 			t.Errorf("%s: got %q, warnings %v", name, got, w.Record.Warnings())
 		}
 	}
-	if got := w.BodyOptions(&Proposal{Job: w.job(), Task: intake.Task{Mode: intake.Join}}).Template; got != "" {
-		t.Errorf("a comment on a person's pull request has %q", got)
-	}
+	must.Same(t, "", w.BodyOptions(&Proposal{Job: w.job(), Task: intake.Task{Mode: intake.Join}}).Template, "a comment on a person's pull request")
 }

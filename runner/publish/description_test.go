@@ -30,9 +30,7 @@ func TestClosesIssueOfSameRepository(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Closing(test.issue, "octo/widgets"); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			must.Same(t, test.want, Closing(test.issue, "octo/widgets"))
 		})
 	}
 }
@@ -49,9 +47,7 @@ func TestNotesWarningsAfterTranscriptCloses(t *testing.T) {
 	if diff := cmp.Diff([]string{"Said with [secret TOKEN]."}, closed.notes); diff != "" || open.notes != nil {
 		t.Errorf("notes of an open transcript: %q; of a closed one (-want +got):\n%s", open.notes, diff)
 	}
-	if n := len(m.Record.Warnings()); n != 1 {
-		t.Errorf("%d warnings, want the one", n)
-	}
+	must.Same(t, 1, len(m.Record.Warnings()))
 }
 
 func TestDecidesAndExplainsDrafts(t *testing.T) {
@@ -83,9 +79,7 @@ func TestDecidesAndExplainsDrafts(t *testing.T) {
 				test.p.Job = &job.Job{}
 			}
 			must.Same(t, test.want, test.p.draftReasons(), "reasons")
-			if got := test.p.isDraft(); got != test.draft {
-				t.Errorf("draft: %v", got)
-			}
+			must.Same(t, test.draft, test.p.isDraft(), "draft")
 		})
 	}
 }
@@ -106,9 +100,7 @@ func TestRecognisesFinishedBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := intake.IsFinished(test.body, sha); got != test.want {
-				t.Errorf("IsFinished(%q) = %v", test.body, got)
-			}
+			must.Same(t, test.want, intake.IsFinished(test.body, sha), test.body)
 		})
 	}
 }

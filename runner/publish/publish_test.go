@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -136,10 +137,6 @@ func TestDescribesPublication(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s: %s", test.p.reason(), got, test.reason, want)
 		}
 	}
-	if got := (&Publication{}).Sentence(GoneTree); got != "The change was made in the replay's temporary tree, which is removed; give --out to keep it." {
-		t.Errorf("of a tree that is gone: %q", got)
-	}
-	if got := (&Publication{OpenPullOfTask: pull}).OpenSentence(); got != " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it." {
-		t.Errorf("open: %q", got)
-	}
+	must.Same(t, "The change was made in the replay's temporary tree, which is removed; give --out to keep it.", (&Publication{}).Sentence(GoneTree), "of a tree that is gone")
+	must.Same(t, " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it.", (&Publication{OpenPullOfTask: pull}).OpenSentence(), "open")
 }

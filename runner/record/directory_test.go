@@ -208,16 +208,12 @@ func TestReplacesFilesAtomically(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if c.want != "" {
-				if got := content(t, d.Join(c.file)); got != c.want {
-					t.Errorf("it has %q, want %q", got, c.want)
-				}
+				must.Same(t, c.want, content(t, d.Join(c.file)))
 			}
 			if d.Has(c.file + ".new") {
 				t.Error("the half file is left")
 			}
-			if got := content(t, target); got != "theirs" {
-				t.Errorf("a file outside has %q", got)
-			}
+			must.Same(t, "theirs", content(t, target), "a file outside")
 		})
 	}
 }
@@ -235,9 +231,7 @@ func TestReadsOnlyFilesInDirectory(t *testing.T) {
 		if string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %.20q, %v", name, got, err)
 		}
-		if has := d.Has(name); has != (name != "none") {
-			t.Errorf("has %s: %t", name, has)
-		}
+		must.Same(t, (name != "none"), d.Has(name), name)
 	}
 	if err := errors.Join(d.Sync("file"), d.Sync(".")); err != nil {
 		t.Error(err)

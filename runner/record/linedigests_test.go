@@ -55,9 +55,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		must.Do(t, os.WriteFile(filepath.Join(dir, TranscriptFile), []byte(c.text), 0o600))
-		if is := known(dir); is != c.want {
-			t.Errorf("%s: it is its own: %t", name, is)
-		}
+		must.Same(t, c.want, known(dir), name)
 	}
 
 	// It is continued as its own, and a stranger's stays one.
@@ -79,9 +77,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.Close()
-		if is := known(c.path); is != c.want {
-			t.Errorf("after it went on: its own: %t, want %t", is, c.want)
-		}
+		must.Same(t, c.want, known(c.path))
 	}
 	must.Do(t, os.Chmod(folder, 0o777))
 	if known(own.Path()) {

@@ -19,9 +19,7 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	}
 	w.Flush()
 	want := "pass [secret]\nnext line\n\nagent-ci: the output is truncated; 19 bytes before its end were not kept\nend\n"
-	if got := file.String(); got != want {
-		t.Errorf("log = %q, want %q", got, want)
-	}
+	must.Same(t, want, file.String(), "log")
 }
 
 func TestLogWriterCutsAtLimit(t *testing.T) {

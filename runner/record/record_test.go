@@ -238,11 +238,7 @@ func TestRedactsAddedSecrets(t *testing.T) {
 	r.AddSecret("the key", "minted-0123456789")
 	r.AddSecret("the key", "minted-0123456789")
 	const text = "token-0123456789 minted-0123456789 other-0123456789"
-	if got := r.Redact(text); got != "[secret TOKEN] [secret the key] other-0123456789" {
-		t.Errorf("it is %q", got)
-	}
+	must.Same(t, "[secret TOKEN] [secret the key] other-0123456789", r.Redact(text))
 	r.SetSecrets([]secrets.Value{{Name: "OTHER", Secret: "other-0123456789"}})
-	if got := r.Redact(text); got != "token-0123456789 [secret the key] [secret OTHER]" {
-		t.Errorf("it is %q", got)
-	}
+	must.Same(t, "token-0123456789 [secret the key] [secret OTHER]", r.Redact(text))
 }

@@ -80,9 +80,7 @@ func TestYieldDoesNotAwaitRedaction(t *testing.T) {
 		}
 		return strings.ReplaceAll(text, "slow", "***")
 	}})
-	if got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1000}\ntext('slow'); yield_control(); await tools.hang()")); got != head("running with cell ID 1") {
-		t.Errorf("got %s", got)
-	}
+	must.Same(t, head("running with cell ID 1"), said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1000}\ntext('slow'); yield_control(); await tools.hang()")))
 	close(hold)
 	for got := ""; got != head("running with cell ID 1")+"\n***"; {
 		if got = said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":1}`)); !strings.HasPrefix(got, head("running with cell ID 1")) {
@@ -108,9 +106,7 @@ func TestStoredValuesLastForRun(t *testing.T) {
 		{`store("z", 1); throw 2`, head("failed") + "\nScript error:\n2"},
 		{`text(load("z"))`, head("completed") + "\n1"},
 	} {
-		if got := said(r.call(t.Context(), "exec", test.script)); got != test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", test.script, got, test.want)
-		}
+		must.Same(t, test.want, said(r.call(t.Context(), "exec", test.script)), test.script)
 	}
 }
 
@@ -143,9 +139,7 @@ func TestScriptsGetLargeResults(t *testing.T) {
 		},
 	}
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs), page)
-	if got := said(r.call(t.Context(), "exec", `text((await tools.page()).html.length)`)); got != head("completed")+"\n15728640" {
-		t.Errorf("got %s", got)
-	}
+	must.Same(t, head("completed")+"\n15728640", said(r.call(t.Context(), "exec", `text((await tools.page()).html.length)`)))
 }
 
 func TestCloseEndsScripts(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -39,9 +40,7 @@ func allFail(t *testing.T, scripts []hostileScript) {
 			t.Errorf("%s: got %.1000s", s.name, got.Output)
 		}
 	}
-	if got := said(r.call(t.Context(), "exec", `text("next")`)); got != head("completed")+"\nnext" {
-		t.Errorf("the next one: %s", got)
-	}
+	must.Same(t, head("completed")+"\nnext", said(r.call(t.Context(), "exec", `text("next")`)), "the next one")
 }
 
 // A script that only computes is ended when it has done so for 30 s.

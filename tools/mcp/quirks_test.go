@@ -106,9 +106,7 @@ func TestKeepsOtherMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":[""]}`,
 		`[]`, `7`, `{`,
 	} {
-		if got := string(fromServer([]byte(message))); got != message {
-			t.Errorf("%s became %s", message, got)
-		}
+		must.Same(t, message, string(fromServer([]byte(message))))
 	}
 }
 

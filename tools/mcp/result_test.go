@@ -128,9 +128,7 @@ func TestForwardsFittedArguments(t *testing.T) {
 			t.Errorf("%s: %+v", test.input, r)
 			continue
 		}
-		if sent := <-got; sent != test.want {
-			t.Errorf("%s was sent as %s", test.input, sent)
-		}
+		must.Same(t, test.want, <-got, test.input)
 	}
 }
 
@@ -257,14 +255,10 @@ func TestListSurvivesJSON(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if words := kept.Changed(s.List()); words != "" {
-		t.Errorf("it changed: %s", words)
-	}
+	must.Same(t, "", kept.Changed(s.List()), "it changed")
 	other := s.List()
 	other.Tools = []Listed{{Tool: "weather", Allowed: true, SHA256: "other"}, {Tool: "new", Allowed: true}}
-	if words := kept.Changed(other); words != "weather takes other arguments, new is new" {
-		t.Errorf("got %s", words)
-	}
+	must.Same(t, "weather takes other arguments, new is new", kept.Changed(other))
 	if words := other.Changed(kept); !strings.Contains(words, "new is not there any more") {
 		t.Errorf("got %s", words)
 	}

@@ -30,9 +30,7 @@ func TestChoose(t *testing.T) {
 	if got := Choose(all, "ports").Index("get_memory tells them whole"); got != Choose(all, "ports").Index("get_memory tells them whole") || !strings.Contains(got, "ports: Ports.\nport: The port") || !strings.Contains(got, "\ntides: ") {
 		t.Errorf("the index is\n%s", got)
 	}
-	if got := (Memory{}).Index(""); got != "" {
-		t.Errorf("without lessons the index is %q", got)
-	}
+	must.Same(t, "", (Memory{}).Index(""), "without lessons the index")
 }
 
 func TestBoundsLessonsByTokens(t *testing.T) {

@@ -202,9 +202,7 @@ func TestEditsKeepFileForm(t *testing.T) {
 	b.call("edit", args{"filePath": "last", "oldString": "y", "newString": "z"})
 	all := b.tree()
 	for name, want := range map[string]string{"a.txt": "-rw------- \ufeff1\r\n2\r\n3\r\n", "run.sh": "-rwxr-xr-x echo it\n", "last": "-rw------- x\nz"} {
-		if got := all["work/"+name]; got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		must.Same(t, want, all["work/"+name], name)
 	}
 	b.call("write", args{"filePath": "a.txt", "content": "x\ny\n"})
 	if got, want := b.tree()["work/a.txt"], "-rw------- \ufeffx\r\ny\r\n"; got != want {

@@ -57,9 +57,7 @@ func (w workplace) holds(t *testing.T, want map[string]string) {
 // unchanged checks that the tree is as it was, and the directory outside.
 func (w workplace) unchanged(t *testing.T, before map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(before, toolstest.Tree(t, w.dir)); diff != "" {
-		t.Errorf("the tree has changed (-before +after):\n%s", diff)
-	}
+	must.Same(t, before, toolstest.Tree(t, w.dir), "the tree has changed")
 	if beside := toolstest.Tree(t, w.outside); len(beside) != 1 {
 		t.Errorf("outside there is %q", beside)
 	}

@@ -143,9 +143,7 @@ func TestFitBoundsPixelBytes(t *testing.T) {
 		model color.Model
 		want  int64
 	}{{color.NRGBAModel, 4}, {color.GrayModel, 4}, {color.NRGBA64Model, 8}, {color.Palette{color.Black}, 4}} {
-		if got := pixelBytes(test.model); got != test.want {
-			t.Errorf("got %d, want %d", got, test.want)
-		}
+		must.Same(t, test.want, pixelBytes(test.model))
 	}
 	over := image.NewGray(image.Rect(0, 0, 8192, 4097)) // 4 bytes each: one line too many
 	if _, err := Fit(pngOf(t, over)); !errors.Is(err, ErrTooLarge) {

@@ -226,9 +226,7 @@ func TestHelpersCallOtherTools(t *testing.T) {
 		`1 of 7: js_repl_reset {}`,
 		`2 of 7: apply_patch unawaited`,
 	}
-	if got := strings.Join(s.record.calls, "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("calls made:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
-	}
+	must.Same(t, strings.Join(want, "\n"), strings.Join(s.record.calls, "\n"), "calls made")
 }
 
 func TestHandlesManyConcurrentCalls(t *testing.T) {
@@ -425,9 +423,7 @@ func TestGrammar(t *testing.T) {
 		pragma + "timeout_ms=5\nlet a": true, pragma + "reset=true\r\n{ }": true,
 		`{"code": "1"}`: false, ` {"code": "1"}`: false, `"let a"`: false, `'let a'`: false, "```js\n1\n```": false, "\n```\n": false, "": false, "  \n": false,
 	} {
-		if got := plain.MatchString(text) || withPragma.MatchString(text); got != in {
-			t.Errorf("%q is in the grammar: %t, want %t", text, got, in)
-		}
+		must.Same(t, in, plain.MatchString(text) || withPragma.MatchString(text), text)
 	}
 }
 

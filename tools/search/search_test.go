@@ -36,9 +36,7 @@ func TestSplit(t *testing.T) {
 		" -_. ":                     nil,
 		"":                          nil,
 	} {
-		if diff := cmp.Diff(want, splitWords(text)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		must.Same(t, want, splitWords(text), text)
 	}
 }
 

@@ -69,8 +69,6 @@ func TestRecognisesContentRequests(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(line, " ")
 		req := must.Get(http.NewRequest(method, "https://api.github.com"+path, nil))(t)
-		if got := createsContent(req); got != want {
-			t.Errorf("%s: %v", line, got)
-		}
+		must.Same(t, want, createsContent(req), line)
 	}
 }

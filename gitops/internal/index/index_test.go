@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -53,9 +52,7 @@ func TestReadsAndWritesLikeGit(t *testing.T) {
 		t.Run("version "+version, func(t *testing.T) {
 			r := repository(t, version)
 			f := read(r)
-			if d := cmp.Diff(r.Git("ls-files", "--stage"), staged(f)); d != "" {
-				t.Errorf("entries (-git +read):\n%s", d)
-			}
+			must.Same(t, r.Git("ls-files", "--stage"), staged(f), "entries")
 			z, _ := f.Search("z")
 			x, _ := f.Search("d/x")
 			if !f.Entry(z).AssumeValid || !f.Entry(x).SkipWorktree {
@@ -73,9 +70,7 @@ func TestReadsAndWritesLikeGit(t *testing.T) {
 				{Path: "none"},
 			})
 			again := read(r)
-			if d := cmp.Diff(r.Git("ls-files", "--stage"), staged(again)); d != "" {
-				t.Errorf("entries after writing (-git +read):\n%s", d)
-			}
+			must.Same(t, r.Git("ls-files", "--stage"), staged(again), "entries after writing")
 			if !strings.Contains(r.Git("ls-files", "-v"), "h z") {
 				t.Error("git does not see the flag of z")
 			}
@@ -100,9 +95,7 @@ func treeIsRight(r gittest.Repo) {
 	entries := r.Git("ls-files", "--stage")
 	r.Remove(".git/index")
 	r.GitWith(nil, []byte(entries+"\n"), "update-index", "--index-info")
-	if alone := r.Git("write-tree"); alone != believed {
-		r.T.Errorf("the tree is %q, of the entries alone %q", believed, alone)
-	}
+	must.Same(r.T, believed, r.Git("write-tree"), "the tree")
 }
 
 func TestStatUpdateKeepsCachedTree(t *testing.T) {

@@ -32,7 +32,5 @@ func TestPathOutside(t *testing.T) {
 			}
 		}
 	}
-	if got := program.PathOutside(at("work")+"::/usr/bin", ""); got != at("work")+":/usr/bin" {
-		t.Errorf("without a work tree it is %q", got)
-	}
+	must.Same(t, at("work")+":/usr/bin", program.PathOutside(at("work")+"::/usr/bin", ""), "without a work tree")
 }

@@ -34,9 +34,7 @@ func TestFind(t *testing.T) {
 	for list, want := range map[string]string{
 		at("none", "folder", "plain", "work", "good"): at("good/git"), at("plain", "work"): "", "": "", "good": "",
 	} {
-		if got := program.Find(list, at("work")); got != want {
-			t.Errorf("Find(%q) = %q, want %q", list, got, want)
-		}
+		must.Same(t, want, program.Find(list, at("work")), list)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"

@@ -126,9 +126,7 @@ func TestLandlockGrantsReadingCaches(t *testing.T) {
 	p := planOf(t, base, f, "GOMODCACHE=BASE/cache", "GOPATH=BASE/other")
 	l := must.Get(p.Landlock())(t)
 	for path, want := range map[string]bool{"cache": false, "cache/a": true, "cache/secret": false, "other": true} {
-		if got := slices.Contains(l.Read, filepath.Join(base, path)); got != want {
-			t.Errorf("%s may be read: %t", path, got)
-		}
+		must.Same(t, want, slices.Contains(l.Read, filepath.Join(base, path)), path)
 		if slices.Contains(l.Write, filepath.Join(base, path)) {
 			t.Errorf("%s may be written", path)
 		}

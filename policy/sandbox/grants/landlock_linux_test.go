@@ -57,14 +57,10 @@ func TestLandlockGrantsOnlyPlannedPaths(t *testing.T) {
 		f.Workspace: true, filepath.Join(base, "store/a"): true, filepath.Join(base, "store"): false, filepath.Join(base, "store/secret"): false,
 		filepath.Join(f.Scratch, "copies"): true, settings: false, "/tmp": false, "/run": false, "/": false, "/usr": true,
 	} {
-		if got := slices.Contains(l.Read, path); got != want {
-			t.Errorf("%s may be read: %t", path, got)
-		}
+		must.Same(t, want, slices.Contains(l.Read, path), path)
 	}
 	for path, want := range map[string]bool{f.Workspace: true, filepath.Join(base, "extra"): true, filepath.Join(f.Scratch, "tmp"): true, f.Home: false, "/tmp": false} {
-		if got := slices.Contains(l.Write, path); got != want {
-			t.Errorf("%s may be written: %t", path, got)
-		}
+		must.Same(t, want, slices.Contains(l.Write, path), path)
 	}
 	variables := p.LandlockVariables()
 	for _, want := range []string{"TMPDIR=" + filepath.Join(f.Scratch, "tmp"), "SETTINGS=" + filepath.Join(f.Scratch, "copies/user-0"), "OTHER=/dev/null", "GOCACHE=" + filepath.Join(f.Scratch, "cache/go-build")} {
@@ -87,9 +83,7 @@ func TestHomeBelowTemporaryFolderIsReadable(t *testing.T) {
 			f.Home, f.Commands = home, []string{"GOCACHE=" + filepath.Join(home, ".cache/go-build")}
 			p, l := grantsOf(t, f)
 			for name, want := range map[string]bool{".gitconfig": true, ".cache/go-build/a": true, ".ssh/key": false} {
-				if got := pathname.IsInAny(filepath.Join(home, name), l.Read...); got != want {
-					t.Errorf("%s may be read: %t", name, got)
-				}
+				must.Same(t, want, pathname.IsInAny(filepath.Join(home, name), l.Read...), name)
 			}
 			if slices.Contains(l.Read, parent) || pathname.IsInAny(home, l.Write...) {
 				t.Errorf("too much is granted: %q, %q", l.Read, l.Write)

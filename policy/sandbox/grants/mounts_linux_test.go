@@ -51,9 +51,7 @@ func TestModeDecidesWorkspaceMount(t *testing.T) {
 		f.Mode = mode
 		mounts := mountsOf(t, f)
 		wantKinds(t, mounts, want)
-		if got := mounts["/tmp"].Source; got != filepath.Join(f.Scratch, "tmp") {
-			t.Errorf("%s: /tmp is %s", mode, got)
-		}
+		must.Same(t, filepath.Join(f.Scratch, "tmp"), mounts["/tmp"].Source, mode)
 	}
 }
 
@@ -99,9 +97,7 @@ func TestSecondPathShowsWorkspace(t *testing.T) {
 	wantKinds(t, mounts, map[string]stage.MountKind{
 		f.Workspace: stage.Writable, f.SecondPath: stage.Writable, filepath.Join(f.SecondPath, "other"): "", filepath.Join(f.Workspace, "secret"): stage.Hidden,
 	})
-	if got := mounts[f.SecondPath].Source; got != f.Workspace {
-		t.Errorf("the twin shows %s", got)
-	}
+	must.Same(t, f.Workspace, mounts[f.SecondPath].Source, "the twin shows")
 	f.SecondPath = base // which holds the workspace
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{base: ""})
 }

@@ -59,9 +59,7 @@ func TestPlanKeepsFoundSecrets(t *testing.T) {
 	f.Secrets = &Secrets{Within: []string{f.Workspace}, Found: []Secret{{Path: in("workspace/was"), Existed: true}, {Path: in("workspace/gone"), Existed: true}}}
 	p := must.Get(NewPlan(f))(t)
 	for path, want := range map[string]bool{in("workspace/was"): true, in("outside"): true, in("workspace/later"): false, in("workspace/gone"): false} {
-		if got := slices.Contains(p.hidden, path); got != want {
-			t.Errorf("%s is hidden: %t", path, got)
-		}
+		must.Same(t, want, slices.Contains(p.hidden, path), path)
 	}
 }
 

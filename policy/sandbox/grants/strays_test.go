@@ -66,9 +66,7 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 	must.Same(t, want, found)
 	e := f.EarlierView()
 	for path, leads := range map[string]bool{bin + "linked": true, "home/folder/any": true, bin + "copied": false, "home/.local": false, "home/of-the-machine/x": true, "workspace": true, "home/none": false} {
-		if got := e.PointsInto(filepath.Join(base, path), []string{f.Workspace}); got != leads {
-			t.Errorf("%s leads there: %v", path, got)
-		}
+		must.Same(t, leads, e.PointsInto(filepath.Join(base, path), []string{f.Workspace}), path)
 	}
 	if info, err := e.Stat(filepath.Join(base, bin, "own")); err != nil || info.Mode()&0o111 == 0 {
 		t.Errorf("a link to a program is %v, %v", info, err)

@@ -72,9 +72,7 @@ func TestViewMatchesNamespaces(t *testing.T) {
 	for path, want := range map[string]string{
 		in("workspace/file"): "", in("workspace/denied/file"): whyHidden, in("workspace/settings"): whyOthers, in("scratch/tmp/own"): "", "/sys/kernel": whyKernel,
 	} {
-		if got := v.Hides(path); got != want {
-			t.Errorf("%s is hidden because %q, not %q", path, got, want)
-		}
+		must.Same(t, want, v.Hides(path), path)
 	}
 	must.Same(t, []string{"denied", "settings", "store"}, slices.Sorted(slices.Values(v.HiddenBelow(in("workspace")))))
 }
@@ -109,9 +107,7 @@ func TestViewIdentifiesFilesByInode(t *testing.T) {
 	v := p.View()
 	for name, want := range map[string]string{"workspace/second": whyHidden, "workspace/secret": whyHidden, "workspace/file": ""} {
 		file := must.Get(os.Open(filepath.Join(base, name)))(t)
-		if got := v.HidesFile(file); got != want {
-			t.Errorf("%s is hidden because %q", name, got)
-		}
+		must.Same(t, want, v.HidesFile(file), name)
 		file.Close()
 	}
 	var none *View

@@ -21,9 +21,7 @@ func TestCgroupFolder(t *testing.T) {
 		{"version 1 alone", "30 24 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n", "8:pids:/x\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := cgroupFolder(c.mounts, c.groups); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			must.Same(t, c.want, cgroupFolder(c.mounts, c.groups))
 		})
 	}
 }

@@ -81,9 +81,7 @@ func TestTaskStaysWithinMarks(t *testing.T) {
 	if id == nil {
 		t.Fatalf("the task has no mark: %s", text)
 	}
-	if n := strings.Count(text, id[1]); n != 2 {
-		t.Errorf("the mark stands %d times, want at the start and at the end: %s", n, text)
-	}
+	must.Same(t, 2, strings.Count(text, id[1]), text)
 	if !strings.HasSuffix(text, `</task id=\"`+id[1]+`\">"}]}`) {
 		t.Errorf("the task does not end in its mark: %s", text)
 	}

@@ -34,9 +34,7 @@ func TestShareLeavesPartForStarter(t *testing.T) {
 		}
 		spent = spent.Add(part)
 	}
-	if left := limits.Turns - spent.Turns; left != 20 {
-		t.Errorf("%d turns are left", left)
-	}
+	must.Same(t, 20, limits.Turns-spent.Turns)
 }
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
@@ -110,9 +108,7 @@ func TestCountsReservedShareUntilReturned(t *testing.T) {
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
 	must.Same(t, want, m.Used())
 	all[0].stopTurn, all[0].reservedShare = nil, agent.Used{}
-	if got := m.Used().Turns; got != 7 {
-		t.Errorf("%d turns count", got)
-	}
+	must.Same(t, 7, m.Used().Turns)
 }
 
 func TestChargesMaximumForUnknownCost(t *testing.T) {
@@ -148,9 +144,7 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 
 func TestCountsOpenAgents(t *testing.T) {
 	m, all := led(t, agents.Completed, agents.Running, agents.Errored)
-	if n := m.team.openCount(); n != 3 {
-		t.Errorf("%d are open", n)
-	}
+	must.Same(t, 3, m.team.openCount())
 	m.ctx = t.Context()
 	if _, _, err := m.Spawn(t.Context(), agents.Order{Message: "x"}); err == nil || !strings.Contains(err.Error(), "agents.most") {
 		t.Errorf("a fourth one: %v", err)
@@ -162,9 +156,7 @@ func TestCountsOpenAgents(t *testing.T) {
 		t.Errorf("a message to one that is closed: %v", err)
 	}
 	m.team.root.usesScripts = true // where no model closes any
-	if n := m.team.openCount(); n != 1 {
-		t.Errorf("%d are at work", n)
-	}
+	must.Same(t, 1, m.team.openCount())
 }
 
 func TestParsesOwnPaths(t *testing.T) {
@@ -226,9 +218,7 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 	var ids []string
 	for n := 1; n <= 50; n++ {
 		ids = append(ids, first.idOf(agents.Order{}, first.nameOf(n)))
-		if again := second.idOf(agents.Order{}, second.nameOf(n)); again != ids[n-1] {
-			t.Errorf("%s became %s", ids[n-1], again)
-		}
+		must.Same(t, ids[n-1], second.idOf(agents.Order{}, second.nameOf(n)))
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(ids)) != 50 {

@@ -52,9 +52,7 @@ func TestOffersToolsNamedByJob(t *testing.T) {
 
 func TestOffersNoImagesToBlindModel(t *testing.T) {
 	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
-		if offered := slices.Contains(toolsetOf(catalog.ProfileOf(name), "auto").offered(false, nil), "view_image"); offered != sees {
-			t.Errorf("%s is offered view_image: %t", name, offered)
-		}
+		must.Same(t, sees, slices.Contains(toolsetOf(catalog.ProfileOf(name), "auto").offered(false, nil), "view_image"), name)
 	}
 }
 

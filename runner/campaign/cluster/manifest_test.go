@@ -291,12 +291,8 @@ func TestWaveFitsConfigMap(t *testing.T) {
 	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and kubectl apply takes 262144") {
 		t.Errorf("%d are too many, and %v", n+2, err)
 	}
-	if n := CountFitting("bump", targets[:3], bytes.Repeat([]byte("x"), maxSettingsBytes), nil); n != 0 {
-		t.Errorf("beside a file of 256 KiB there is room for %d", n)
-	}
-	if n := CountFitting("bump", make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
-		t.Errorf("of 3 short ones %d fit", n)
-	}
+	must.Same(t, 0, CountFitting("bump", targets[:3], bytes.Repeat([]byte("x"), maxSettingsBytes), nil), "beside a file of 256 KiB there is room for")
+	must.Same(t, 3, CountFitting("bump", make([]campaign.Target, 3), w.File, w.JobFile), "of 3 short ones")
 }
 
 func TestReadyNeedsImageAndFreeName(t *testing.T) {

@@ -130,13 +130,9 @@ func TestReadsReportsFromKubectl(t *testing.T) {
 	} {
 		all := listing(t, h)
 		test.change(all)
-		if got := read(t, h, all); got != test.want {
-			t.Errorf("%s: %s; want %s", name, got, test.want)
-		}
+		must.Same(t, test.want, read(t, h, all), name)
 	}
-	if got := read(t, h, items(listing(t, h))[0]); got != withoutPods {
-		t.Errorf("of the Job alone: %s", got)
-	}
+	must.Same(t, withoutPods, read(t, h, items(listing(t, h))[0]), "of the Job alone")
 }
 
 // A pod that was killed may have been paid more than the one before it told.
@@ -146,13 +142,9 @@ func TestLatestPodCounts(t *testing.T) {
 	again := items(all)[5] // killed
 	part(again, "metadata", "annotations")[annotationIndex] = "1"
 	part(again, "metadata")["creationTimestamp"] = "2026-03-02T10:03:00Z"
-	if got := read(t, h, all); got != "pull_request ? - ?" {
-		t.Errorf("the report of the first pod counts: %s", got)
-	}
+	must.Same(t, "pull_request ? - ?", read(t, h, all), "the report of the first pod counts")
 	part(again, "metadata")["creationTimestamp"] = "2026-03-02T09:03:00Z"
-	if got := read(t, h, all); got != "pull_request red - ?" {
-		t.Errorf("the report of the last pod does not count: %s", got)
-	}
+	must.Same(t, "pull_request red - ?", read(t, h, all), "the report of the last pod does not count")
 }
 
 func condition(all map[string]any, kind, status string) {

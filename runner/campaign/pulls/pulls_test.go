@@ -53,9 +53,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 
 	before := len(server.Requests())
 	must.Get(pulls.Refresh(t.Context(), client, ledger, c, plan))(t)
-	if asked := len(server.Requests()) - before; asked != 1 {
-		t.Errorf("%d requests for the states, want 1", asked)
-	}
+	must.Same(t, 1, len(server.Requests())-before)
 	states := func() map[string]string {
 		got := map[string]string{}
 		for _, key := range keys {
@@ -75,9 +73,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	if all := repository.PullRequests(); all[0].State != "closed" || all[3].State != "open" {
 		t.Errorf("on the forge: %+v", all)
 	}
-	if branches := (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"); branches != "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs" {
-		t.Errorf("branches left: %s", branches)
-	}
+	must.Same(t, "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs", (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"), "branches left")
 	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, drop); err != nil || len(ended) != 1 {
 		t.Errorf("once more: %+v, %v", ended, err)
 	}

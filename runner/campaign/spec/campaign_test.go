@@ -268,9 +268,7 @@ func TestRecognisesCampaigns(t *testing.T) {
 	for text, want := range map[string]bool{
 		campaignStart: true, "targets: {}": true, "pilot: 1": true, "version: 1\nname: x": false, "version: 1\ntask: {prompt: x}\napplies_if: x": false, "": false, "- targets": false, "targets: [": false, "zebra: 1": false,
 	} {
-		if got := IsCampaign([]byte(text)); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		must.Same(t, want, IsCampaign([]byte(text)), text)
 	}
 }
 

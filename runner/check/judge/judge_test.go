@@ -65,9 +65,7 @@ func TestLimitsSize(t *testing.T) {
 		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.limitSize(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.limitSize(t.Context())))
 		})
 	}
 }
@@ -98,9 +96,7 @@ func TestRefusesLargeFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
-			if got := reason(judged.limitSize(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(judged.limitSize(t.Context())))
 		})
 	}
 }
@@ -108,9 +104,7 @@ func TestRefusesLargeFiles(t *testing.T) {
 func TestSearchesNoLargeFile(t *testing.T) {
 	c := caseOf(t, job.Job{Limits: job.Limits{DiffFiles: 1}}, changed("a", "b"), "+"+token)
 	c.Record.Remove(record.PatchFile)
-	if got := reason(c.Judge(t.Context())); got != "diff_files" {
-		t.Errorf("got %s", got)
-	}
+	must.Same(t, "diff_files", reason(c.Judge(t.Context())))
 	c.Job.Limits.DiffFiles = 2
 	if err := c.Judge(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "read "+record.PatchFile+": ") {
 		t.Errorf("without a patch: %v", err)
@@ -219,9 +213,7 @@ func TestRefusesExcludedWork(t *testing.T) {
 		"left out":      {&gitops.ChangeSet{Problems: large}, "change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(caseOf(t, job.Job{}, c.change, "").RefuseExcludedOnly()); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(caseOf(t, job.Job{}, c.change, "").RefuseExcludedOnly()))
 		})
 	}
 }

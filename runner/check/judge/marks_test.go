@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -41,8 +42,6 @@ func TestRefusesConflictMarkers(t *testing.T) {
 		judged.Blob = func(id string) (io.ReadCloser, int64, error) {
 			return io.NopCloser(strings.NewReader(texts[id])), int64(len(texts[id])), nil
 		}
-		if got := reason(judged.Refusal(t.Context())); got != c.want {
-			t.Errorf("%s: %s", name, got)
-		}
+		must.Same(t, c.want, reason(judged.Refusal(t.Context())), name)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -31,9 +32,7 @@ func TestFindsSecretsInPatch(t *testing.T) {
 		"in a last line without its end":   {"+" + token, "secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(caseOf(t, job.Job{}, &gitops.ChangeSet{}, c.patch).Judge(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(caseOf(t, job.Job{}, &gitops.ChangeSet{}, c.patch).Judge(t.Context())))
 		})
 	}
 }
@@ -83,9 +82,7 @@ func TestFindsSecretsInBinaryFiles(t *testing.T) {
 				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
 			}
 			judged.Job.Policy.Change.Submodules = "allow"
-			if got := reason(judged.Judge(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(judged.Judge(t.Context())))
 			if open != 0 {
 				t.Errorf("%d are open", open)
 			}
@@ -123,9 +120,7 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 				open++
 				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
 			}
-			if got := reason(judged.Judge(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(judged.Judge(t.Context())))
 			if open != 0 {
 				t.Errorf("%d are open", open)
 			}

@@ -3,6 +3,7 @@ package verify
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -16,9 +17,7 @@ func TestRecognisesLoadErrors(t *testing.T) {
 		"--- FAIL: TestLoadErrors (0.00s)":                         false,
 		"":                                                         false,
 	} {
-		if got := loadErrorPatterns().MatchString(output); got != want {
-			t.Errorf("%q: %t", output, got)
-		}
+		must.Same(t, want, loadErrorPatterns().MatchString(output), output)
 	}
 	for output, want := range map[string]bool{
 		"collected 0 items\n":                              true,
@@ -28,9 +27,7 @@ func TestRecognisesLoadErrors(t *testing.T) {
 		"1..0 # skipped\n":                                 true,
 		"all is well\n":                                    false,
 	} {
-		if got := ranNoTests(output); got != want {
-			t.Errorf("%q: %t", output, got)
-		}
+		must.Same(t, want, ranNoTests(output), output)
 	}
 }
 

@@ -53,9 +53,7 @@ func TestClassifiesProofs(t *testing.T) {
 			table := judged(t, j, time.Time{}, c.base, c.change)
 			must.Same(t, c.classes, classes(table))
 			must.Same(t, c.old, oldOf(table))
-			if why := table.OldTestsGap(); why != c.unknown {
-				t.Errorf("not known: %q", why)
-			}
+			must.Same(t, c.unknown, table.OldTestsGap(), "not known")
 		})
 	}
 }

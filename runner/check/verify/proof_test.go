@@ -37,9 +37,7 @@ func TestProofWithoutTimeIsUnknown(t *testing.T) {
 	if diff := cmp.Diff([]string{"a_test.sh unknown false the time for it was over"}, classes(table)); diff != "" || !table.Passed {
 		t.Error(diff)
 	}
-	if words := DescribeUnproven(table); words != "" {
-		t.Errorf("the agent is told of what it can't mend: %s", words)
-	}
+	must.Same(t, "", DescribeUnproven(table), "the agent is told of what it can't mend")
 	table = judged(t, proving(run), time.Now().Add(time.Hour), nil, change)
 	must.Same(t, []string{"a_test.sh proven false"}, classes(table))
 }
@@ -75,9 +73,7 @@ func TestLocatesFailuresOfOtherTools(t *testing.T) {
 	if names := table.BestProofs()[0].Tests; len(names) != 1 || len(names[0]) > maxName+len("…") {
 		t.Errorf("%q", names)
 	}
-	if words := DescribeUnproven(table); words != "" {
-		t.Errorf("the agent is told of what it can't mend: %s", words)
-	}
+	must.Same(t, "", DescribeUnproven(table), "the agent is told of what it can't mend")
 	table.Rows[0].Proof[1].Class, table.Rows[0].Proof[1].Note = transcript.NotRed, ""
 	if words := DescribeUnproven(table); !strings.Contains(words, `- "b_test.sh": not_red; no test of it fails there`) || strings.Contains(words, "a_test.sh") {
 		t.Error(words)

@@ -95,9 +95,7 @@ func TestComparesTestsWithBase(t *testing.T) {
 			if row.DescribeTests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Fixed, c.mended) {
 				t.Errorf("%q, new %q, fixed %q", row.DescribeTests(), fresh, row.Fixed)
 			}
-			if green := c.outputs[len(c.outputs)-1] == ""; green != (row.Tail == "") {
-				t.Errorf("its last lines are %q", row.Tail)
-			}
+			must.Same(t, (row.Tail == ""), c.outputs[len(c.outputs)-1] == "", row.Tail)
 		})
 	}
 }
@@ -115,9 +113,7 @@ func TestShowsNoSecrets(t *testing.T) {
 
 func TestListsFailingTestsForAgent(t *testing.T) {
 	row := transcript.VerifyRow{FailingMore: 5, Fixed: []string{"x.TestA"}}
-	if got := testWords(transcript.VerifyRow{}); got != "" {
-		t.Errorf("of nothing: %q", got)
-	}
+	must.Same(t, "", testWords(transcript.VerifyRow{}), "of nothing")
 	for range maxAgentTests + 2 {
 		row.Failing = append(row.Failing, transcript.FailingTest{Name: "x.TestB", File: "x_test.go", Line: 3, Message: "no", New: true})
 	}
@@ -162,9 +158,7 @@ func TestReadsCheckReports(t *testing.T) {
 			for _, test := range row.Failing {
 				failing = append(failing, test.Name)
 			}
-			if got := strings.Join(failing, " "); got != c.want {
-				t.Errorf("%q fail, want %q", got, c.want)
-			}
+			must.Same(t, c.want, strings.Join(failing, " "))
 			var warned strings.Builder
 			for _, w := range checks.Record.Warnings() {
 				warned.WriteString(w.Message + "\n")

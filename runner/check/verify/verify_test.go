@@ -92,9 +92,7 @@ func TestSetup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checks := checksOf(t, job.Job{Setup: c.steps})
-			if got := reason(checks.SetUp(t.Context())); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(checks.SetUp(t.Context())))
 			var ran []string
 			view := must.Get(checks.Record.View())(t)
 			for _, step := range view.Setup {

@@ -41,25 +41,15 @@ func TestSidecarSeesPermittedWorkspace(t *testing.T) {
 	base := f.Record.Join("state/base")
 
 	none := f.beside(t, agent, Sidecar{Name: "mcp-none", BaseTree: true})
-	if got := f.run(t, none, "cat dir/file; ls; ! echo x 2>/dev/null >dir/file; cat "+base+"/dir/file; ls "+filepath.Dir(base)); got != "old\ndir\ntext\nold\nbase\n" {
-		t.Errorf("without a workspace it sees %q", got)
-	}
+	must.Same(t, "old\ndir\ntext\nold\nbase\n", f.run(t, none, "cat dir/file; ls; ! echo x 2>/dev/null >dir/file; cat "+base+"/dir/file; ls "+filepath.Dir(base)), "without a workspace it sees")
 	reads := f.beside(t, agent, Sidecar{Name: "mcp-reads", Workspace: SidecarRead, BaseTree: true})
-	if got := f.run(t, reads, "cat dir/file made/one; ! echo x 2>/dev/null >dir/file; ! echo x 2>/dev/null >new; cat "+base+"/dir/file"); got != "agent\nsetup\nold\n" {
-		t.Errorf("one that reads sees %q", got)
-	}
+	must.Same(t, "agent\nsetup\nold\n", f.run(t, reads, "cat dir/file made/one; ! echo x 2>/dev/null >dir/file; ! echo x 2>/dev/null >new; cat "+base+"/dir/file"), "one that reads sees")
 	writes := f.beside(t, agent, Sidecar{Name: "mcp-writes", Workspace: SidecarWrite})
 	f.run(t, writes, "cat dir/file; echo server >dir/file; ! echo x 2>/dev/null >.git/HEAD; ! ls "+base+" 2>/dev/null")
-	if got := f.run(t, agent, "cat dir/file"); got != "server\n" {
-		t.Errorf("the agent sees %q of what a server wrote", got)
-	}
-	if got := f.run(t, reads, "cat dir/file"); got != "server\n" {
-		t.Errorf("one that reads sees %q of what another wrote", got)
-	}
+	must.Same(t, "server\n", f.run(t, agent, "cat dir/file"), "the agent sees")
+	must.Same(t, "server\n", f.run(t, reads, "cat dir/file"), "one that reads sees")
 	alone := f.beside(t, nil, Sidecar{Name: "hooks", Workspace: SidecarRead})
-	if got := f.run(t, alone, "cat dir/file made/one"); got != "server\nsetup\n" {
-		t.Errorf("without the agent's sandbox it sees %q", got)
-	}
+	must.Same(t, "server\nsetup\n", f.run(t, alone, "cat dir/file made/one"), "without the agent's sandbox it sees")
 }
 
 func TestSidecarSeesSetupFiles(t *testing.T) {
@@ -75,13 +65,9 @@ func TestSidecarSeesSetupFiles(t *testing.T) {
 	agent := f.open(t, AgentPlace())
 	for _, name := range []string{"mcp-one", "mcp-two"} {
 		box := f.beside(t, agent, Sidecar{Name: name, BaseTree: true})
-		if got := f.run(t, box, "cat ~/.agent-ci-installed/program; echo "+name+" >~/.agent-ci-installed/program"); got != "here\n" {
-			t.Errorf("%s sees %q", name, got)
-		}
+		must.Same(t, "here\n", f.run(t, box, "cat ~/.agent-ci-installed/program; echo "+name+" >~/.agent-ci-installed/program"), name)
 	}
-	if got := f.run(t, agent, "cat ~/.agent-ci-installed/program"); got != "here\n" {
-		t.Errorf("the agent sees %q", got)
-	}
+	must.Same(t, "here\n", f.run(t, agent, "cat ~/.agent-ci-installed/program"), "the agent sees")
 	if _, err := os.Lstat(filepath.Join(home, ".agent-ci-installed")); !strings.Contains(err.Error(), "no such") {
 		t.Errorf("the user's folder was changed: %v", err)
 	}
@@ -98,9 +84,7 @@ func TestLendsWorkspacePerServerStart(t *testing.T) {
 		box := f.beside(t, agent, reads)
 		want := string(rune('a' + i))
 		f.run(t, agent, "echo "+want+" >dir/file")
-		if got := f.run(t, box, "cat dir/file"); got != want+"\n" {
-			t.Errorf("start %d sees %q", i+1, got)
-		}
+		must.Same(t, want+"\n", f.run(t, box, "cat dir/file"), i+1)
 		if err := box.Close(); err != nil {
 			t.Error(err)
 		}

@@ -40,9 +40,7 @@ func TestListsWritableFolders(t *testing.T) {
 		"SHARED/out/x": true, // they say where it leads
 		"OWN":          false, "OWN/x": false, "LINKED": false, "LINKED/other": false, "/usr/bin/env": false,
 	} {
-		if got := s.InWorkspace(named.Replace(path)); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
+		must.Same(t, want, s.InWorkspace(named.Replace(path)), path)
 	}
 }
 

@@ -102,9 +102,7 @@ func TestFirstSandboxSetsLevel(t *testing.T) {
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
 	box := must.Get(s.Open(t.Context(), AgentPlace()))(t)
 	defer box.Close()
-	if got := s.Confinement().Level; got != string(sandbox.LevelNone) {
-		t.Errorf("reached %s", got)
-	}
+	must.Same(t, string(sandbox.LevelNone), s.Confinement().Level, "reached")
 	s.Job.Policy.Require = string(sandbox.LevelFull)
 	if err := s.Confine(t.Context()); err == nil || reason(err) != "sandbox_unavailable/level" {
 		t.Errorf("required what is not there: %v", err)

@@ -36,9 +36,7 @@ func TestReplacesCheckoutPathsInEnvironment(t *testing.T) {
 		"file:///work and more": "file:///work and more",
 		"nothing":               "nothing",
 	} {
-		if got := replacePath(text, "/work", "/tree"); got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
+		must.Same(t, want, replacePath(text, "/work", "/tree"), text)
 	}
 }
 

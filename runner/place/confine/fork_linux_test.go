@@ -132,9 +132,7 @@ func TestMergesForkIntoParent(t *testing.T) {
 	before := f.repo.Files()
 	f.run(t, f.parent, `echo before >>dir/file; echo x >new; rm made/one; (while :; do echo x >>ticks.log; done) >/dev/null 2>&1 & until [ -s ticks.log ]; do :; done`)
 	fork, place, base := f.fork(t, "fork-1")
-	if got := f.run(t, fork, "cat dir/file new; ls made; git status --short"); got != "old\nbefore\nx\n M dir/file\n?? new\n" {
-		t.Errorf("the fork begins with %q", got)
-	}
+	must.Same(t, "old\nbefore\nx\n M dir/file\n?? new\n", f.run(t, fork, "cat dir/file new; ls made; git status --short"), "the fork begins with")
 	f.run(t, f.parent, `sed -i s/^1$/parent/ text; echo parent >parent`)
 	f.run(t, fork, `sed -i s/^10$/fork/ text; rm new; echo fork >dir/forked; chmod +x dir/file; echo ignored >fork.log`)
 	merged := must.Get(f.takeOver(t, base, f.tree(t, fork, place)))(t)
@@ -145,9 +143,7 @@ func TestMergesForkIntoParent(t *testing.T) {
 	if diff := cmp.Diff([]string{"M dir/file", "A dir/forked", "D new", "M text"}, took); diff != "" {
 		t.Errorf("taken over: %s", diff)
 	}
-	if got := f.run(t, f.parent, "head -1 text; tail -1 text; cat parent dir/forked; ls; test -x dir/file"); got != "parent\nfork\nparent\nfork\ndir\nmade\nparent\ntext\nticks.log\n" {
-		t.Errorf("the parent sees %q", got)
-	}
+	must.Same(t, "parent\nfork\nparent\nfork\ndir\nmade\nparent\ntext\nticks.log\n", f.run(t, f.parent, "head -1 text; tail -1 text; cat parent dir/forked; ls; test -x dir/file"), "the parent sees")
 	if got := f.tree(t, f.parent, AgentPlace()); got != merged.Tree {
 		t.Errorf("its tree is %s, not %s", got, merged.Tree)
 	}
@@ -168,9 +164,7 @@ func TestConflictMergesNothing(t *testing.T) {
 	if after := f.tree(t, f.parent, AgentPlace()); after != before {
 		t.Error("something was merged")
 	}
-	if got := f.run(t, fork, "cat clean"); got != "fork\n" {
-		t.Errorf("the fork has %q", got)
-	}
+	must.Same(t, "fork\n", f.run(t, fork, "cat clean"), "the fork")
 }
 
 func TestRemovesFork(t *testing.T) {
@@ -186,9 +180,7 @@ func TestRemovesFork(t *testing.T) {
 	if _, err := os.Lstat(f.scratch(place)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something of it is left: %v", err)
 	}
-	if got := f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"); got != "fork\nsetup\n" {
-		t.Errorf("a fork of it sees %q", got)
-	}
+	must.Same(t, "fork\nsetup\n", f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"), "a fork of it sees")
 	if got := f.tree(t, f.parent, AgentPlace()); got != base {
 		t.Error("the parent has another tree")
 	}

@@ -109,9 +109,7 @@ func TestExplainsOpenFailures(t *testing.T) {
 		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(openFailure(c.o, c.err)); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			must.Same(t, c.want, reason(openFailure(c.o, c.err)))
 		})
 	}
 }

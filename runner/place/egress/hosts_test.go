@@ -39,9 +39,7 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 			if err := s.noteHost(Agent, asked("other.example.com", !allowed)); err != nil {
 				t.Errorf("one of the other kind gives %v", err)
 			}
-			if got := len(log()); got != maxRecordedHosts+1 {
-				t.Errorf("%d events", got)
-			}
+			must.Same(t, maxRecordedHosts+1, len(log()))
 			want := map[bool]int{true: 1, false: maxRecordedHosts}[allowed]
 			if got := s.RefusedCount(); got != want || len(s.Record.Warnings()) != 1 {
 				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
@@ -88,17 +86,13 @@ func TestReportsRefusalsOnce(t *testing.T) {
 	}
 	take("setup", "setup.example.com", false)
 	take(Agent, "open.example.com", true)
-	if got := s.RefusedHosts(); got != "" {
-		t.Errorf("heard %q", got)
-	}
+	must.Same(t, "", s.RefusedHosts(), "heard")
 	take(Agent, "a.example.com", false)
 	take(Agent, "a.example.com", false)
 	if got := s.RefusedHosts(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
 		t.Errorf("heard %q", got)
 	}
-	if got := s.RefusedHosts(); got != "" {
-		t.Errorf("heard again %q", got)
-	}
+	must.Same(t, "", s.RefusedHosts(), "heard again")
 	for i := range 9 {
 		take(Agent, fmt.Sprintf("h%d.example.com", i), false)
 	}
@@ -140,7 +134,5 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 
 func TestNamesHostsOnce(t *testing.T) {
 	network := job.Network{Allow: []job.AllowedHost{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
-	if got := describeHosts(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
-		t.Errorf("the hosts are %s", got)
-	}
+	must.Same(t, "registry.npmjs.org, registry.yarnpkg.com, a.example", describeHosts(network), "the hosts")
 }

@@ -82,9 +82,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			}
 			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, By: "setup"}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
-			if got := o.Decide(target).Allowed; got != test.usable {
-				t.Errorf("what is listed is let through: %t", got)
-			}
+			must.Same(t, test.usable, o.Decide(target).Allowed, "what is listed is let through")
 			if len(s.Record.Warnings()) > 0 {
 				t.Errorf("warned of %v", s.Record.Warnings())
 			}

@@ -71,9 +71,7 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 			if diff := cmp.Diff(test.own, own); diff != "" || s.Proxied(test.commands) != test.proxied {
 				t.Errorf("proxied: %t, the secrets (-want +got):\n%s", !test.proxied, diff)
 			}
-			if trusts := variable(variables, "SSL_CERT_FILE") != ""; trusts != (test.own != nil) {
-				t.Errorf("commands trust the run's authority: %t", trusts)
-			}
+			must.Same(t, (test.own != nil), variable(variables, "SSL_CERT_FILE") != "", "commands trust the run's authority")
 		})
 	}
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
@@ -125,9 +123,7 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 		if !strings.Contains(string(raw), own) {
 			t.Errorf("%s leads to nothing of the run's authority", v.name)
 		}
-		if has := strings.Contains(string(raw), string(corporate.Certificate())); has != slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v.name) {
-			t.Errorf("%s leads to the machine's authority: %t", v.name, has)
-		}
+		must.Same(t, slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v.name), strings.Contains(string(raw), string(corporate.Certificate())), v.name)
 		if count := strings.Count(string(raw), "BEGIN"); v.isAdditional && v.name == "DENO_CERT" && count != 1 {
 			t.Errorf("%s leads to %d certificates", v.name, count)
 		}
@@ -155,9 +151,7 @@ func TestAllCommandsSeeMavenSettings(t *testing.T) {
 			t.Errorf("%s: %q", commands, shown)
 		}
 	}
-	if shown := string(s.ClientConfigOf(Commands{Kind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Overrides[path]); shown != noMavenSettings {
-		t.Errorf("setup with a network of its own sees %q", shown)
-	}
+	must.Same(t, noMavenSettings, string(s.ClientConfigOf(Commands{Kind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Overrides[path]), "setup with a network of its own sees")
 }
 
 func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {

@@ -84,9 +84,7 @@ func TestSavesMovedChangeBesideOriginal(t *testing.T) {
 		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
 	}
 	must.Do(t, w.SaveChange(t.Context(), made, ""))
-	if got := workPack(w.rec.Directory); got != record.PackFile {
-		t.Errorf("the work is in %s", got)
-	}
+	must.Same(t, record.PackFile, workPack(w.rec.Directory), "the work is in")
 	w.rec.Remove(record.PackFile)
 	if err := w.SaveOriginalPack(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
@@ -108,9 +106,7 @@ func TestNamesUnwritableFile(t *testing.T) {
 
 func TestQuotesInvalidUTF8Paths(t *testing.T) {
 	for path, want := range map[string]string{"é/a": "é/a", "a\xff": `"a\xff"`, `a"b`: `a"b`} {
-		if got := JSONPath(path); got != want {
-			t.Errorf("%q is %s", path, got)
-		}
+		must.Same(t, want, JSONPath(path), path)
 	}
 	none := []changeset.File{}
 	must.Same(t, none, ChangeFiles(&gitops.ChangeSet{}))

@@ -38,10 +38,6 @@ func TestUsesNoGitFromCheckout(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"), 0o700))
 	}
 	path := repo.Path("bin") + string(os.PathListSeparator) + elsewhere
-	if got := FindGit(path, repo.Path("src")); got != filepath.Join(elsewhere, "git") {
-		t.Errorf("found %q", got)
-	}
-	if got := FindGit(path, elsewhere); got != repo.Path("bin/git") {
-		t.Errorf("found %q, though it lies in no checkout of the folder", got)
-	}
+	must.Same(t, filepath.Join(elsewhere, "git"), FindGit(path, repo.Path("src")), "found")
+	must.Same(t, repo.Path("bin/git"), FindGit(path, elsewhere), "found")
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -95,9 +93,7 @@ func TestRevertsInterruptedLanding(t *testing.T) {
 				_, _, err := c.goOn(t, "")
 				if test.why != "" {
 					wantStop(t, err, "not_resumable", test.why)
-					if diff := cmp.Diff(before, c.repo.Files()); diff != "" {
-						t.Errorf("what others have (-was +is):\n%s", diff)
-					}
+					must.Same(t, before, c.repo.Files(), "what others have")
 					return
 				}
 				must.Do(t, err)

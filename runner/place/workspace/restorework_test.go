@@ -118,9 +118,7 @@ func TestLocatesWorkOfResumedRun(t *testing.T) {
 				t.Errorf("away in %q", found.Place)
 			}
 			inTree(t, w)
-			if got := string(must.Get(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
-				t.Errorf("README is %q", got)
-			}
+			must.Same(t, test.readme, string(must.Get(os.ReadFile(w.WorkDir("README")))(t)), "README")
 			if w.Base().SHA != c.earlier.BaseSHA || w.Base().Branch != "main" {
 				t.Errorf("on %v", w.Base())
 			}

@@ -73,9 +73,7 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 			wantWarnings(t, w, test.warnings...)
 		})
 	}
-	if note := Folder(newRecord(t), "/").Salvage(t.Context(), RunEnd{}); note != "" {
-		t.Errorf("of a plain folder it tells %q", note)
-	}
+	must.Same(t, "", Folder(newRecord(t), "/").Salvage(t.Context(), RunEnd{}), "of a plain folder it tells")
 }
 
 func TestSavesWorkOnce(t *testing.T) {
@@ -121,12 +119,8 @@ func TestSwitchesCheckoutToCommit(t *testing.T) {
 	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
 	_, err := w.Switch(t.Context(), "theirs", commit, taken)
 	wantStop(t, err, "foreign_commit")
-	if aside := must.Get(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t); aside != "" {
-		t.Errorf("the checkout was not switched: %s", aside)
-	}
-	if got := repo.Git("status", "--porcelain", "--branch"); got != "## agent-ci/x" {
-		t.Errorf("the checkout is at %s", got)
-	}
+	must.Same(t, "", must.Get(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t), "the checkout was not switched")
+	must.Same(t, "## agent-ci/x", repo.Git("status", "--porcelain", "--branch"), "the checkout is at")
 	if _, err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
 		t.Errorf("got %v", err)
 	}

@@ -107,9 +107,7 @@ func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 	for _, warning := range w.rec.Warnings() {
 		got = append(got, warning.Code)
 	}
-	if diff := gocmp.Diff(codes, got); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	must.Same(t, "", gocmp.Diff(codes, got))
 }
 
 func TestExplainsUnusableCheckout(t *testing.T) {
@@ -186,16 +184,10 @@ func TestNamesWorkspaceForPeople(t *testing.T) {
 		must.Do(t, w.Close())
 	}
 	own := Folder(nil, "/r")
-	if got := own.WorkDir("a/b"); got != filepath.Join("/r", "a", "b") {
-		t.Errorf("works in %s", got)
-	}
+	must.Same(t, filepath.Join("/r", "a", "b"), own.WorkDir("a/b"), "works in")
 	detached := gitops.Base{SHA: strings.Repeat("ab", 20)}
-	if got := BaseName(detached); got != "commit "+gitops.Short(detached.SHA) {
-		t.Errorf("a detached HEAD is %q", got)
-	}
-	if got := BaseName(gitops.Base{Branch: "main", SHA: detached.SHA}); got != "main" {
-		t.Errorf("a branch is %q", got)
-	}
+	must.Same(t, "commit "+gitops.Short(detached.SHA), BaseName(detached), "a detached HEAD")
+	must.Same(t, "main", BaseName(gitops.Base{Branch: "main", SHA: detached.SHA}), "a branch")
 }
 
 func TestRefusesSetupChangesOfTrackedFiles(t *testing.T) {
@@ -230,9 +222,7 @@ func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 	tree.Write("agent", "made later")
 	must.Do(t, w.CopyUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
-	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, "", gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()))
 	w.rec.Remove(untrackedFolder)
 	must.Do(t, w.RecopyUntracked(t.Context()))
 	tree.Remove("ignored")

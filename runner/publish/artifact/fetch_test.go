@@ -186,9 +186,7 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 		if diff := cmp.Diff(test.want, filesIn(t, got.Directory)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if note := strings.Join(got.Notes, "|"); note != test.note {
-			t.Errorf("%s: %q, want %q", name, note, test.note)
-		}
+		must.Same(t, test.note, strings.Join(got.Notes, "|"), name)
 		checked, err := record.CheckRun(t.Context(), got.Directory)
 		if missing := len(checked.Notes) == 1; err != nil || len(checked.Wrong) > 0 || missing != (len(test.want) < len(whole)) {
 			t.Errorf("%s: %+v, %v", name, checked, err)

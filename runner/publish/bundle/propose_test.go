@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -167,13 +168,9 @@ func TestReadsRunStateFromBundle(t *testing.T) {
 		t.Error(got)
 	}
 	b.View.Workspace.BaseSHA = "aa"
-	if got := b.base(); got != "aa" {
-		t.Errorf("base %s", got)
-	}
+	must.Same(t, "aa", b.base(), "base")
 	b.View.Change = &transcript.Change{BaseSHA: "bb"} // the change followed its base
-	if got := b.base(); got != "bb" {
-		t.Errorf("base %s", got)
-	}
+	must.Same(t, "bb", b.base(), "base")
 }
 
 func TestProposalChecksPrerequisites(t *testing.T) {

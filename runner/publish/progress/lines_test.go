@@ -1,6 +1,10 @@
 package progress
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestPrintableEscapesControls(t *testing.T) {
 	for text, want := range map[string]string{
@@ -12,8 +16,6 @@ func TestPrintableEscapesControls(t *testing.T) {
 		"z\u200bw\u061c":           "z‹U+200B›w‹U+061C›",
 		"del\x7f c1\u009b bad\xff": "del␡ c1\uFFFD bad\uFFFD",
 	} {
-		if got := Printable(text); got != want {
-			t.Errorf("Printable(%q) = %q, want %q", text, got, want)
-		}
+		must.Same(t, want, Printable(text), text)
 	}
 }

@@ -70,12 +70,8 @@ func TestNamesArtifactByRunID(t *testing.T) {
 		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
 	} {
 		told := StepResult{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, LocalFiles: record.LocalFiles{Directory: "/run"}}}
-		if got := told.artifactName(); got != want {
-			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
-		}
+		must.Same(t, want, told.artifactName(), id)
 		told.Artifacts = ""
-		if got := told.artifactName(); got != "" {
-			t.Errorf("%q, though nothing is to be uploaded", got)
-		}
+		must.Same(t, "", told.artifactName())
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -118,9 +119,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 		w.BeginActivity(record.PhasePublishing, "commit on b")
 		time.Sleep(5 * time.Second)
 		over()
-		if rest := written.String()[before:]; rest != "" {
-			t.Errorf("then it draws %q", rest)
-		}
+		must.Same(t, "", written.String()[before:], "then it draws")
 	})
 	synctest.Test(t, func(t *testing.T) { // where the second signal ends the process
 		var written bytes.Buffer
@@ -183,9 +182,7 @@ func TestDrawsNothingInBackground(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
 		over()
-		if got := written.String()[before:]; got != "agent-ci: warning: Look.\n" {
-			t.Errorf("it writes %q", got)
-		}
+		must.Same(t, "agent-ci: warning: Look.\n", written.String()[before:], "it writes")
 	})
 }
 
@@ -208,9 +205,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 		}
 		expect := func(want string) {
 			t.Helper()
-			if got := line(99); got != want {
-				t.Errorf("got  %q\nwant %q", got, want)
-			}
+			must.Same(t, want, line(99))
 		}
 		w.InitStatus(nil, 2, 500_000)
 		by(transcript.MainAgent, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Price: list})
@@ -262,9 +257,7 @@ func TestStatusNamesAwaitedCommand(t *testing.T) {
 			started.Agent, finished.Agent = agent, agent
 			w.Show(started)
 			time.Sleep(took)
-			if got := w.status().logLine(time.Now()); got != "… setup: "+want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			must.Same(t, "… setup: "+want, w.status().logLine(time.Now()), want)
 			w.Show(finished)
 		}
 		runs := map[string]any{"session_id": 1000}

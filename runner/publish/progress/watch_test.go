@@ -39,9 +39,7 @@ func TestDescribesEvents(t *testing.T) {
 		"before the change: test is green": event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green"}}}),
 		"warning: two lines":               event(t, transcript.TypeWarning, transcript.Warning{Message: "two\nlines"}),
 	} {
-		if got := lineOf(e); got != want {
-			t.Errorf("%s: %q, want %q", e.Type, got, want)
-		}
+		must.Same(t, want, lineOf(e), e.Type)
 	}
 	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
 		if got := lineOf(e); got != "" {
@@ -69,9 +67,7 @@ func TestStopsWritingToFailedOutputs(t *testing.T) {
 	if w.Lines != nil || w.Events != nil {
 		t.Error("it is still written to them")
 	}
-	if got := lines.taken.String(); got != "agent-ci: warning: Look.\n" {
-		t.Errorf("the lines are %q", got)
-	}
+	must.Same(t, "agent-ci: warning: Look.\n", lines.taken.String(), "the lines")
 }
 
 // An event without a line opens no part of the log.
@@ -153,9 +149,7 @@ func TestAnnotatesEndAndWarnings(t *testing.T) {
 	}
 	must.Same(t, want, told.annotations())
 	told.Result.Outcome = outcome.Changed
-	if got := told.annotations()[0].Level; got != "notice" {
-		t.Errorf("a change is a %s", got)
-	}
+	must.Same(t, "notice", told.annotations()[0].Level, "a change is a")
 }
 
 func TestLinksOnlyForgePages(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -42,9 +43,7 @@ func TestMapsErrorToOutcome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := outcome.ForError(c.ctx, c.err)
-			if words := fmt.Sprintf("%s/%s", got.Outcome, got.Reason); words != c.want {
-				t.Errorf("ended as %s, want %s", words, c.want)
-			}
+			must.Same(t, c.want, fmt.Sprintf("%s/%s", got.Outcome, got.Reason), "ended as")
 		})
 	}
 }
@@ -67,8 +66,6 @@ func TestExitCodes(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{"it failed.": "It failed", "": "", " écrit. ": "Écrit"} {
-		if got := outcome.Sentence(text); got != want {
-			t.Errorf("outcome.Sentence(%q) = %q, want %q", text, got, want)
-		}
+		must.Same(t, want, outcome.Sentence(text), text)
 	}
 }

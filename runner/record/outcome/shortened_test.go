@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -22,9 +23,7 @@ func TestShortensLongNamesInMessages(t *testing.T) {
 		t.Errorf("a name with blanks: %s", got)
 	}
 	prose := strings.Repeat("Words that are not one name, \"quoted\" or not. ", 100)
-	if got := outcome.ShortenNames(prose); got != prose {
-		t.Errorf("prose was cut: %s", got)
-	}
+	must.Same(t, prose, outcome.ShortenNames(prose), "prose was cut")
 	if got := outcome.ShortenNames(strings.Repeat("\xff", 600)); len(got) > 1300 || !strings.Contains(got, "(600 characters)") {
 		t.Errorf("bytes that are no text: %q", got)
 	}
@@ -33,7 +32,5 @@ func TestShortensLongNamesInMessages(t *testing.T) {
 // A secret that was cut would not be found: names are cut where secrets are out of the message.
 func TestStopKeepsLongNames(t *testing.T) {
 	secret := strings.Repeat("0123456789", 60)
-	if got := outcome.Stopf(outcome.ModelFailed, "http", "It said %s.", secret).Message; got != "It said "+secret+"." {
-		t.Errorf("it has %s", got)
-	}
+	must.Same(t, "It said "+secret+".", outcome.Stopf(outcome.ModelFailed, "http", "It said %s.", secret).Message)
 }

@@ -160,9 +160,7 @@ func TestFindsRunByID(t *testing.T) {
 	w := newWorld(t)
 	usual, aside := w.run(0, "", transcript.Task{}), w.run(0, "aside", transcript.Task{})
 	for name, want := range map[string]string{usual.ID: usual.Path(), aside.ID: aside.Path(), "run": "run", aside.Path(): aside.Path(), "20260301T090000Z-0a1b2c3d": "20260301T090000Z-0a1b2c3d"} {
-		if got := w.machine().Find(name); got != want {
-			t.Errorf("%s is at %s", name, got)
-		}
+		must.Same(t, want, w.machine().Find(name), name)
 	}
 }
 

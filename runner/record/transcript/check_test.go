@@ -1,6 +1,10 @@
 package transcript
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestDerivesStateFromRuns(t *testing.T) {
 	for _, c := range []struct{ runs, state, deciding string }{
@@ -31,8 +35,6 @@ func TestReadableOutputOmitsModelHeaders(t *testing.T) {
 		"Chunk ID: of mine\nOriginal token count: 3\n":                                                                    "Chunk ID: of mine\nOriginal token count: 3\n",
 		"": "",
 	} {
-		if got := ReadableOutput(output); got != want {
-			t.Errorf("%q is shown as %q, want %q", output, got, want)
-		}
+		must.Same(t, want, ReadableOutput(output), output)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -51,8 +52,6 @@ func TestFindsSiteInTranscript(t *testing.T) {
 		"nowhere":                {transcript.View{}, ""},
 		"not in what is no page": {transcript.View{Task: transcript.Task{URL: "https://evil.example/" + strings.Repeat("x", 9)}}, ""},
 	} {
-		if got := c.view.Site().Server; got != c.want {
-			t.Errorf("%s: the server is %q, want %q", name, got, c.want)
-		}
+		must.Same(t, c.want, c.view.Site().Server, name)
 	}
 }

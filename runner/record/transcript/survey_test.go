@@ -135,9 +135,7 @@ func TestSurveyTracksResume(t *testing.T) {
 	confined := happening{Kind: transcript.TypePolicy, Data: transcript.Policy{WorkTree: "checkout", NoOverlay: "it takes namespaces"}}
 	elsewhere := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{WorkTree: "overlay"}}
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, confined, placed, elsewhere, resumed}))
-	if words := view.Policy.DescribeWorkTree(); words != "overlay" {
-		t.Errorf("it works in the work tree %q", words)
-	}
+	must.Same(t, "overlay", view.Policy.DescribeWorkTree(), "it works in the work tree")
 }
 
 // A view without entries knows the same as one with them, whichever way its lines

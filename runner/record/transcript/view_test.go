@@ -157,9 +157,7 @@ func TestTopic(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := transcript.Topic(test.input); got != test.want {
-				t.Errorf("Topic(%s)\n got %q\nwant %q", test.input, got, test.want)
-			}
+			must.Same(t, test.want, transcript.Topic(test.input), test.input)
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var branchNames = []string{
@@ -46,9 +46,7 @@ func TestValidatesTaskKeys(t *testing.T) {
 		"fix-lint": true, "issue-7": true, strings.Repeat("a", 100): true,
 		"": false, "a/b": false, "..": false, ".": false, "-a": false, strings.Repeat("a", 101): false,
 	} {
-		if got := ValidateKey(name) == nil; got != want {
-			t.Errorf("%q accepted: %v, want %v", name, got, want)
-		}
+		must.Same(t, want, ValidateKey(name) == nil, name)
 	}
 }
 
@@ -58,9 +56,7 @@ func TestValidatesRepositoryNames(t *testing.T) {
 		"": false, "demo": false, "octo/": false, "/demo": false, "octo/demo/x": false, "octo/..": false, "octo/.": false,
 		"-octo/demo": false, "octo/de mo": false, "octo/demo\n": false, strings.Repeat("o", 40) + "/demo": false,
 	} {
-		if got := ValidateRepository(name) == nil; got != want {
-			t.Errorf("%q accepted: %v, want %v", name, got, want)
-		}
+		must.Same(t, want, ValidateRepository(name) == nil, name)
 	}
 }
 
@@ -76,9 +72,7 @@ func TestParseIssue(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		must.Same(t, want, got, text)
 		if again, err := ParseIssue(got.String()); err != nil || again != got {
 			t.Errorf("%q is written as %q, which reads as %v, %v", text, got, again, err)
 		}
@@ -94,8 +88,6 @@ func TestParseIssue(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"octo/demo#7": "", "github.com/octo/demo/issues/7": "https://github.com", "https://github.com/octo/demo/issues/7#x": "https://github.com", "http://ghes.example:8080/octo/demo/issues/7": "http://ghes.example:8080"} {
-		if got := IssueServer(text); got != want {
-			t.Errorf("%q is on %q, want %q", text, got, want)
-		}
+		must.Same(t, want, IssueServer(text), text)
 	}
 }

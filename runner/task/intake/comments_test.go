@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -183,9 +184,7 @@ func TestFindsLastOwnProgress(t *testing.T) {
 		"none":                 {"me", nil, ""},
 	} {
 		got := intake.OwnProgress(t.Context(), &server{viewer: forge.User{Login: c.viewer}}, c.like)
-		if text := strings.TrimPrefix(textOf(got), intake.ProgressMark); text != c.want {
-			t.Errorf("%s: %q", name, text)
-		}
+		must.Same(t, c.want, strings.TrimPrefix(textOf(got), intake.ProgressMark), name)
 	}
 }
 

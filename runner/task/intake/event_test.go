@@ -89,13 +89,9 @@ func TestBaseIgnoresPullRequestHead(t *testing.T) {
 	outside := eventOf(t, "pull_request", pull)
 	outside.InActions = false
 	for want, e := range map[string]intake.Event{"next": eventOf(t, "pull_request", pull), "": outside} {
-		if got := e.Base(); got != want {
-			t.Errorf("the base is %q, want %q", got, want)
-		}
+		must.Same(t, want, e.Base(), "the base")
 	}
 	for _, name := range []string{"", "issues"} {
-		if got := eventOf(t, name, labeled).Base(); got != "" {
-			t.Errorf("the event %q has the base %q", name, got)
-		}
+		must.Same(t, "", eventOf(t, name, labeled).Base(), name)
 	}
 }

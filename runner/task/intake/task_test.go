@@ -6,6 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -55,9 +56,7 @@ func TestIssueOfKey(t *testing.T) {
 	} {
 		name, number := intake.IssueOfKey(key)
 		equal(t, key, want, known{name, number})
-		if got := intake.IssueOfBranch(intake.BranchPrefix + key); got != want.Number {
-			t.Errorf("the branch of %s is of issue %d", key, got)
-		}
+		must.Same(t, want.Number, intake.IssueOfBranch(intake.BranchPrefix+key), key)
 	}
 }
 
@@ -68,8 +67,6 @@ func TestIsFinished(t *testing.T) {
 		intake.FinishedMark("c1") + "Hello.": true, "Hello.": true, "": true,
 		intake.FinishedMark("c2") + "Hello.": false, intake.FinishedMark("c12"): false, intake.UnfinishedMark: false, intake.UncommentedMark: false,
 	} {
-		if got := intake.IsFinished(body, "c1"); got != want {
-			t.Errorf("%q: %v", body, got)
-		}
+		must.Same(t, want, intake.IsFinished(body, "c1"), body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -78,9 +79,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		if got := h.AppliesTo(test.name); got != test.want {
 			t.Errorf("%q of %s: %t", test.matcher, test.name, got)
 		}
-		if wrong := matcherMistake(test.matcher, nil, true); wrong != "" {
-			t.Errorf("%q: %s", test.matcher, wrong)
-		}
+		must.Same(t, "", matcherMistake(test.matcher, nil, true), test.matcher)
 	}
 	for _, test := range []struct {
 		matcher         string
@@ -105,9 +104,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 func TestHooksMayNameEveryTool(t *testing.T) {
 	for _, tool := range dialect.Tools {
 		for _, name := range []string{tool.Name, tool.Hooked()} {
-			if wrong := matcherMistake(name, nil, true); wrong != "" {
-				t.Errorf("%s %s", name, wrong)
-			}
+			must.Same(t, "", matcherMistake(name, nil, true), name)
 		}
 	}
 }

@@ -38,9 +38,7 @@ func mustSet(t *testing.T, assignments ...string) config.Layer {
 
 func TestDefaultsAreNotShared(t *testing.T) {
 	mustLoad(t, jobFile(start)).Policy.Protect[0] = "changed"
-	if got := mustLoad(t, jobFile(start)).Policy.Protect[0]; got != ".github/**" {
-		t.Errorf("a job that was changed changed the defaults: %q", got)
-	}
+	must.Same(t, ".github/**", mustLoad(t, jobFile(start)).Policy.Protect[0], "a job that was changed changed the defaults")
 }
 
 func TestLayersMergeMappingsAndReplaceLists(t *testing.T) {
@@ -134,9 +132,7 @@ func TestDerivesKeyFromTask(t *testing.T) {
 		{"issue of this repository", Job{Task: Task{Issue: "#12"}}, "issue-12"},
 		{"prompt", Job{}, "prompt-2d711642"}, // printf x | sha256sum
 	} {
-		if got := c.job.Key("x"); got != c.want {
-			t.Errorf("%s: key %q, want %q", c.name, got, c.want)
-		}
+		must.Same(t, c.want, c.job.Key("x"), c.name)
 	}
 }
 

@@ -156,9 +156,7 @@ func TestListsNetworksOfJob(t *testing.T) {
 func TestListExpandsPresets(t *testing.T) {
 	network := Network{Allow: []AllowedHost{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
 	list := must.Get(network.ReachList())(t)
-	if got := list.String(); got != "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)" {
-		t.Errorf("the list is %s", got)
-	}
+	must.Same(t, "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)", list.String(), "the list")
 	for _, wrong := range []AllowedHost{{Preset: "later"}, {Host: "10.0.0.5"}, {}} {
 		if list, err := (Network{Allow: []AllowedHost{wrong}}).ReachList(); err == nil {
 			t.Errorf("%v is the list %s", wrong, list)

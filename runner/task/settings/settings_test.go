@@ -20,17 +20,13 @@ import (
 func TestLooksUpVariablesAndPaths(t *testing.T) {
 	env := settings.Environment{"A=first", "B=", "A=last", "HOME=/home/octocat", "NAME_MORE=x", "GH_TOKEN=gh"}
 	for name, want := range map[string]string{"A": "last", "B": "", "C": "", "NAME": "", "": ""} {
-		if got := env.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		must.Same(t, want, env.Get(name), name)
 	}
 	if env.InActions() || env.Token() != "gh" || append(env, "GITHUB_TOKEN=github").Token() != "github" {
 		t.Error("the token, or where it is, is another")
 	}
 	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
-		if got := (settings.Environment{"HOME=" + home}).Home(); got != want {
-			t.Errorf("the home folder %q is %q", home, got)
-		}
+		must.Same(t, want, (settings.Environment{"HOME=" + home}).Home(), home)
 	}
 	paths := []string{"~/cache", "/var/cache", "below/cache", "~", "../beside"}
 	want := []string{"/home/octocat/cache", "/var/cache", "/work/below/cache", "/work/~", "/beside"}
@@ -39,20 +35,14 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 
 func TestRunLinkNeedsAllParts(t *testing.T) {
 	env := settings.Environment{"GITHUB_SERVER_URL=https://github.com", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7"}
-	if got := env.RunLink(); got != "https://github.com/o/r/actions/runs/7" {
-		t.Errorf("the link is %s", got)
-	}
-	if got := append(env, "GITHUB_RUN_ATTEMPT=2").RunLink(); got != "https://github.com/o/r/actions/runs/7/attempts/2" {
-		t.Errorf("the link of a second attempt is %s", got)
-	}
+	must.Same(t, "https://github.com/o/r/actions/runs/7", env.RunLink(), "the link")
+	must.Same(t, "https://github.com/o/r/actions/runs/7/attempts/2", append(env, "GITHUB_RUN_ATTEMPT=2").RunLink(), "the link of a second attempt")
 	uploading := append(env, "AGENT_CI_UPLOAD=true")
 	if got := uploading.Artifacts(); got != "https://github.com/o/r/actions/runs/7#artifacts" || env.Artifacts() != "" || uploading[1:].Artifacts() != "" {
 		t.Errorf("the artifacts are at %q, %q where none are uploaded, %q outside of Actions", got, env.Artifacts(), uploading[1:].Artifacts())
 	}
 	for i := range env {
-		if got := slices.Delete(slices.Clone(env), i, i+1).RunLink(); got != "" {
-			t.Errorf("without %s the link is %s", env[i], got)
-		}
+		must.Same(t, "", slices.Delete(slices.Clone(env), i, i+1).RunLink(), env[i])
 	}
 }
 
@@ -111,9 +101,7 @@ func TestTreatsProxyLoginsAsSecret(t *testing.T) {
 func TestRedactsPasswordOnlyWithUser(t *testing.T) {
 	redactor := secrets.NewRedactor(settings.Environment{"HTTPS_PROXY=http://octo:building%21@proxy:3128"}.Secrets())
 	for _, stays := range []string{"the building!", "building!", "octo", "http://proxy:3128"} {
-		if got := redactor.Redact(stays); got != stays {
-			t.Errorf("%q becomes %q", stays, got)
-		}
+		must.Same(t, stays, redactor.Redact(stays))
 	}
 	for _, goes := range []string{"octo:building!", "http://octo:building%21@proxy:3128", "Basic " + base64.StdEncoding.EncodeToString([]byte("octo:building!"))} {
 		if got := redactor.Redact(goes); !strings.Contains(got, "[secret HTTPS_PROXY]") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code/declare"
 	"github.com/google/go-cmp/cmp"
@@ -47,9 +48,7 @@ func TestType(t *testing.T) {
 		{`[]`, "unknown"},
 		{`{`, "otherwise"},
 	} {
-		if got := declare.Type(json.RawMessage(test.schema), "otherwise", 0); got != test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", test.schema, got, test.want)
-		}
+		must.Same(t, test.want, declare.Type(json.RawMessage(test.schema), "otherwise", 0), test.schema)
 	}
 }
 
@@ -68,9 +67,7 @@ func TestAbbreviatesLargeSchemas(t *testing.T) {
 	object := func(properties string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{` + strings.TrimSuffix(properties, ",") + `}}`)
 	}
-	if got := declare.Type(object(wide.String()), "otherwise", 0); got != "otherwise" {
-		t.Errorf("wide: got %.100s", got)
-	}
+	must.Same(t, "otherwise", declare.Type(object(wide.String()), "otherwise", 0), "wide")
 	if got := declare.Type(object(remarks.String()), "otherwise", 0); !strings.HasPrefix(got, "{\n  a0?: string;\n  a1?: string;\n") {
 		t.Errorf("with long remarks: got %.100s", got)
 	}

@@ -67,9 +67,7 @@ func TestKeepsItemsAsSent(t *testing.T) {
 	}
 
 	requests := server.Requests()
-	if got := requests[0].Header.Get("X-Extra"); got != "1" {
-		t.Errorf("extra header = %q", got)
-	}
+	must.Same(t, "1", requests[0].Header.Get("X-Extra"), "extra header")
 }
 
 func sse(events ...string) http.HandlerFunc {

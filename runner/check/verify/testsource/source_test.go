@@ -181,8 +181,6 @@ func TestFindsOwnTestNames(t *testing.T) {
 		"com.example.Calc.adds":             "com.example.Calc.adds",
 		"":                                  "",
 	} {
-		if got := OwnName(name); got != want {
-			t.Errorf("%q has the name %q, want %q", name, got, want)
-		}
+		must.Same(t, want, OwnName(name), name)
 	}
 }

@@ -68,15 +68,11 @@ func TestKeepsOnlyFailingSteps(t *testing.T) {
 		stamped(19, "\x1b[36;1mgreet_test.go:7:\x1b[0m got hello", "##[error]Process completed with exit code 1.") + stamped(25, "Post job cleanup.")
 	want := "##[group]Run go test ./...\n--- FAIL: TestGreet\ngreet_test.go:7: got hello\n##[error]Process completed with exit code 1.\n"
 	for _, conclusion := range []string{"failure", "timed_out", "cancelled"} {
-		if got := cut(t, strings.NewReader(log), aJob(conclusion)); got != want {
-			t.Errorf("%s: %q", conclusion, got)
-		}
+		must.Same(t, want, cut(t, strings.NewReader(log), aJob(conclusion)), conclusion)
 	}
 	several := aJob("failure")
 	several.Steps[2].Conclusion = "failure"
-	if got := cut(t, strings.NewReader(log), several); got != want+"Post job cleanup.\n" {
-		t.Errorf("of two steps: %q", got)
-	}
+	must.Same(t, want+"Post job cleanup.\n", cut(t, strings.NewReader(log), several), "of two steps")
 	several.Steps[0].Conclusion = "cancelled"
 	if got := cut(t, strings.NewReader(log), several); strings.Contains(got, "setup") {
 		t.Errorf("a cancelled step beside failed ones: %q", got)
@@ -99,9 +95,7 @@ func TestFallsBackToWholeLog(t *testing.T) {
 		"an empty line":       {"\n", aJob("failure"), "\n"},
 		"half a time":         {"2026-01-02T03:04:1\n2026-01-02T03:04:11 x\n", aJob("failure"), "2026-01-02T03:04:1\n2026-01-02T03:04:11 x\n"},
 	} {
-		if got := cut(t, strings.NewReader(c.log), c.job); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		must.Same(t, c.want, cut(t, strings.NewReader(c.log), c.job), name)
 	}
 }
 

@@ -77,9 +77,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 				t.Fatal("everything fits in the body; the test tests nothing")
 			}
 			all := strings.Join(posted(t, posts, limit), "")
-			if got := strings.Count(all, "exec_command"); got != view.Calls {
-				t.Errorf("%d calls are shown, the run has %d", got, view.Calls)
-			}
+			must.Same(t, view.Calls, strings.Count(all, "exec_command"))
 			if strings.Contains(all, "not shown here") {
 				t.Error("calls are said to be missing")
 			}
@@ -230,9 +228,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := KeepTicks(fresh, test.earlier); got != test.want {
-				t.Errorf("got\n%s\nwant\n%s", got, test.want)
-			}
+			must.Same(t, test.want, KeepTicks(fresh, test.earlier))
 		})
 	}
 }
@@ -271,9 +267,7 @@ func TestTitle(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Title(projected(t, test.run)); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			must.Same(t, test.want, Title(projected(t, test.run)))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	source "github.com/yuin/goldmark/text"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
@@ -131,9 +132,7 @@ func wantProven(t *testing.T, post, closing string, links ...string) *reading {
 	if found := effects.FindString(said); found != "" {
 		t.Errorf("%q has its effect in:\n%s\n\nread as:\n%s", found, post, said)
 	}
-	if found := raw.FindString(post); found != "" {
-		t.Errorf("%q is left in:\n%s", found, post)
-	}
+	must.Same(t, "", raw.FindString(post), post)
 	r.wantBalanced(t, post)
 	return r
 }

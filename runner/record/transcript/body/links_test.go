@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
@@ -26,9 +27,7 @@ func TestSentencesLinkOnlyRunObjects(t *testing.T) {
 		"<b> [octo/widgets#1](https://e.example)":                                                         "&lt;b> \\[[octo/widgets#1](https://github.com/octo/widgets/issues/1)\\](https:&#8203;//e.example)",
 		"The label \"pull request #9\" of https://github.com/octo/widgets/pull/9 is none, @octocat":       "The label \"pull request #&#8203;9\" of https:&#8203;//github.com/octo/widgets/pull/9 is none, @&#8203;octocat",
 	} {
-		if got := markdown.Line(own.Sentence(s)); got != want {
-			t.Errorf("%q is\n%s\nwant\n%s", s, got, want)
-		}
+		must.Same(t, want, markdown.Line(own.Sentence(s)), s)
 	}
 }
 

@@ -173,9 +173,7 @@ func TestRedactsEveryString(t *testing.T) {
 		must.Get(log.Append(h.kind, h.data))(t)
 	}
 	got := lines.String()
-	if count := strings.Count(got, "[gone]"); count != 8 {
-		t.Errorf("%d strings were redacted, want 8:\n%s", count, got)
-	}
+	must.Same(t, 8, strings.Count(got, "[gone]"), got)
 	if strings.Contains(got, "p@ss") {
 		t.Errorf("the secret is left in:\n%s", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The tests read what the package writes by rules of their own, from CommonMark
@@ -102,13 +104,9 @@ func wantInert(t testing.TB, text string) {
 	}
 	read := html.UnescapeString(unescaped.ReplaceAllStringFunc(prose, func(s string) string { return s[1:] }))
 	for _, effect := range alive[:5] {
-		if found := effect.FindString(read); found != "" {
-			t.Errorf("%q has its effect in:\n%s", found, prose)
-		}
+		must.Same(t, "", effect.FindString(read), prose)
 	}
 	for _, command := range alive[5:] {
-		if found := command.FindString(text); found != "" {
-			t.Errorf("the workflow command %q is left in:\n%s", found, text)
-		}
+		must.Same(t, "", command.FindString(text), text)
 	}
 }

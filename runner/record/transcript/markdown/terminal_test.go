@@ -3,6 +3,8 @@ package markdown
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestScreenKeepsFinalText(t *testing.T) {
@@ -22,9 +24,7 @@ func TestScreenKeepsFinalText(t *testing.T) {
 		"\u202egnol":                         "gnol",
 		"torn \x1b[":                         "torn [",
 	} {
-		if got := Screen(line); got != want {
-			t.Errorf("Screen(%q) = %q, want %q", line, got, want)
-		}
+		must.Same(t, want, Screen(line), line)
 	}
 }
 

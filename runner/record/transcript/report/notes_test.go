@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -57,9 +58,7 @@ func TestScriptedTurnsNameNoModel(t *testing.T) {
 	for scripted, want := range map[string]bool{"": true, "session.yml": false} {
 		run[0].Data = transcript.RunStarted{RunID: "r", Scripted: scripted}
 		text := parsed(t, rendered(t, unchained(t, run))).text
-		if named := strings.Contains(text, "Turn 1 gpt-5.1-codex"); named != want {
-			t.Errorf("scripted by %q, the turn names a model: %v", scripted, named)
-		}
+		must.Same(t, want, strings.Contains(text, "Turn 1 gpt-5.1-codex"), scripted)
 		if said := strings.Contains(text, "Turn 1 scripted answers"); said == want {
 			t.Errorf("scripted by %q, the turn says scripted answers: %v", scripted, said)
 		}

@@ -32,12 +32,8 @@ func TestMarksChangedWords(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := compare([]string{test.old}, []string{test.fresh})
-			if got := show(c.Old[0]); got != test.wantOld {
-				t.Errorf("old: got %q, want %q", got, test.wantOld)
-			}
-			if got := show(c.New[0]); got != test.wantNew {
-				t.Errorf("new: got %q, want %q", got, test.wantNew)
-			}
+			must.Same(t, test.wantOld, show(c.Old[0]), "old")
+			must.Same(t, test.wantNew, show(c.New[0]), "new")
 		})
 	}
 }
@@ -90,9 +86,7 @@ func TestShowsEdits(t *testing.T) {
 		must.Same(t, []fileDiff{test.want}, newDiff(fixedLimit(textBytes), patch).Files, tool)
 	}
 	made, _ := patchOf("edit", `{"filePath":"a.txt","oldString":"","newString":"new"}`)
-	if got := newDiff(fixedLimit(textBytes), made).Files[0].Op; got != "Added" {
-		t.Errorf("a file that is made is %s", got)
-	}
+	must.Same(t, "Added", newDiff(fixedLimit(textBytes), made).Files[0].Op, "a file that is made")
 }
 
 func TestDiffBlocks(t *testing.T) {

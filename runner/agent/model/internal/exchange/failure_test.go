@@ -59,9 +59,7 @@ func TestClassifiesFailures(t *testing.T) {
 		}
 	}
 	for kind, elsewhere := range map[model.Kind]bool{model.Unreachable: false, model.StreamCut: true, model.Silent: true, model.Incomplete: false, model.Malformed: false, model.Identity: false} {
-		if got := (&model.Failure{Kind: kind}).TryOtherModel(); got != elsewhere {
-			t.Errorf("%s leads elsewhere: %t", kind, got)
-		}
+		must.Same(t, elsewhere, (&model.Failure{Kind: kind}).TryOtherModel(), kind)
 	}
 	if (&model.Failure{Kind: model.ServerError, Permanent: true}).Temporary() {
 		t.Error("what lasts is asked again")
