@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // layeredTree keeps the git folders of an overlay below a path, and no changes.
@@ -31,8 +32,8 @@ func TestKeepsOneIndexForCommands(t *testing.T) {
 	repo := seeded(t)
 	w := opened(t, repo.Dir)
 	tree := layeredTree{privateTree(t.TempDir())}
-	ok(t, w.UseTree(t.Context(), tree))
-	ok(t, w.TakeSnapshot(t.Context()))
+	must.Do(t, w.UseTree(t.Context(), tree))
+	must.Do(t, w.TakeSnapshot(t.Context()))
 	git := func(of string, args ...string) string {
 		return repo.Git(append([]string{"--git-dir=" + tree.GitFolder(of), "--work-tree=" + repo.Dir}, args...)...)
 	}
@@ -45,10 +46,10 @@ func TestKeepsOneIndexForCommands(t *testing.T) {
 	wantIndex(OfSetup, false)
 	gittest.Same(t, "the agent's status", "", git(OfAgent, "status", "--porcelain"))
 
-	ok(t, w.BeginSetup(t.Context()))
+	must.Do(t, w.BeginSetup(t.Context()))
 	repo.Write("staged", "by setup\n")
 	git(OfSetup, "add", "staged")
-	ok(t, w.TakeSnapshot(t.Context()))
+	must.Do(t, w.TakeSnapshot(t.Context()))
 	wantIndex(OfSetup, false)
 	if got := git(OfAgent, "status", "--porcelain"); !strings.Contains(got, "A  staged") {
 		t.Errorf("the agent's status is %q", got)
