@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,24 @@ func TestReportsMissingObjects(t *testing.T) {
 	s := open(t, "", r.Path(".git"))
 	if _, _, err := s.Blob(revision(r, "HEAD")); err == nil {
 		t.Error("a commit is no blob")
+	}
+}
+
+// The caller names the alternates. go-git's own search would never end in a folder that borrows from itself.
+func TestIgnoresAlternates(t *testing.T) {
+	lender, borrower := gittest.New(t), gittest.New(t)
+	lender.Write("file", "lent\n")
+	lender.Commit("seed")
+	id, lent := revision(lender, "HEAD:file"), borrower.Path(".git/lent")
+	if err := os.Rename(lender.Path(".git"), lent); err != nil {
+		t.Fatal(err)
+	}
+	borrower.Write(".git/objects/info/alternates", lent+"/objects\n")
+	if !open(t, "", lent).Has(id) {
+		t.Error("the lender has lost it")
+	}
+	if _, _, err := open(t, "", borrower.Path(".git")).Blob(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
+		t.Errorf("it was found: %v", err)
 	}
 }
 
