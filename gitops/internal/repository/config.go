@@ -130,6 +130,9 @@ func readConfig(ctx context.Context, l Layout, git program.Program, home string)
 // readVariables reads settings with `git config`. No match is no error.
 func (l Layout) readVariables(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
 	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
+	if program.ExitStatus(err) == 128 { // such as a mistake in a file
+		return nil, &UnsupportedError{Feature: fmt.Sprintf("a configuration that git cannot read (%v)", err), Remedy: "correct the file that git names"}
+	}
 	if err != nil && program.ExitStatus(err) != 1 {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}

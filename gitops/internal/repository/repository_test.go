@@ -82,6 +82,10 @@ func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 			r.Git("config", "extensions.fromTheFuture", "true")
 			return r
 		},
+		"a mistake in the configuration": func(r gittest.Repo) gittest.Repo {
+			r.Write(".git/config", "[core\n")
+			return r
+		},
 		"configuration in the checkout": func(r gittest.Repo) gittest.Repo {
 			r.Write(".gitconfig", "[core]\n\tautocrlf = false\n")
 			r.Git("config", "include.path", "../.gitconfig")
