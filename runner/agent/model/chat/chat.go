@@ -37,19 +37,8 @@ func New(e model.Endpoint) (*Client, error) {
 	}
 	return &Client{
 		endpoint: e, url: base + "chat/completions", idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit),
-		client: &http.Client{CheckRedirect: refuseOtherHost},
+		client: &http.Client{CheckRedirect: exchange.RefuseOtherHost},
 	}, nil
-}
-
-// refuseOtherHost refuses redirects to another host, which must not get the key.
-func refuseOtherHost(to *http.Request, via []*http.Request) error {
-	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
-		return errors.New("the endpoint redirects to another host")
-	}
-	if len(via) > 5 {
-		return errors.New("the endpoint redirects too often")
-	}
-	return nil
 }
 
 // Body returns the chat request for r.

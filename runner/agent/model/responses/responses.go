@@ -37,7 +37,7 @@ func New(e model.Endpoint) (*Client, error) {
 	options := []option.RequestOption{
 		option.WithBaseURL(base),
 		option.WithMaxRetries(0),
-		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport)}),
+		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport), CheckRedirect: exchange.RefuseOtherHost}),
 		option.WithMiddleware(rewriteRefusals),
 	}
 	if e.APIKey != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,11 +22,15 @@ func FailureOf(err error) *model.Failure {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, bufio.ErrTooLong):
-		return &model.Failure{Kind: model.Malformed, Cause: err}
+		return &model.Failure{Kind: model.Malformed, Message: "the answer is too long", Cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &model.Failure{Kind: model.StreamCut, Cause: err}
 	}
-	return &model.Failure{Kind: model.Unreachable, Cause: err}
+	advice := ""
+	if step, is := errors.AsType[*net.OpError](err); is && step.Op == "proxyconnect" {
+		advice = "check HTTPS_PROXY; "
+	}
+	return &model.Failure{Kind: model.Unreachable, Cause: err, Advice: advice}
 }
 
 // Refusal returns the failure for an answer with an error status.

@@ -58,6 +58,17 @@ func Do(
 	return WithPlausibleUsage(answer, err, raw)
 }
 
+// RefuseOtherHost refuses redirects to another host, which must not get the key.
+func RefuseOtherHost(to *http.Request, via []*http.Request) error {
+	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
+		return errors.New("the endpoint redirects to another host")
+	}
+	if len(via) > 5 {
+		return errors.New("the endpoint redirects too often")
+	}
+	return nil
+}
+
 // MaxAnswerBytes is the maximum size of an answer, in bytes.
 const MaxAnswerBytes = 64 << 20
 

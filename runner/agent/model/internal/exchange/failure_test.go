@@ -1,9 +1,12 @@
 package exchange
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -63,6 +66,18 @@ func TestClassifiesFailures(t *testing.T) {
 	}
 	if (&model.Failure{Kind: model.ServerError, Permanent: true}).Temporary() {
 		t.Error("what lasts is asked again")
+	}
+}
+
+// What Go calls the steps of a request helps nobody to set one up.
+func TestWordsFailuresOfRequests(t *testing.T) {
+	for want, err := range map[string]error{
+		"the answer is too long; ":               bufio.ErrTooLong,
+		"connection refused; check HTTPS_PROXY;": &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED},
+	} {
+		if got := FailureOf(err).Stop().Message; !strings.Contains(got, want) {
+			t.Errorf("%s", got)
+		}
 	}
 }
 
