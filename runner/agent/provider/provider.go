@@ -237,7 +237,7 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 		}
 		return err
 	}
-	e.APIKey = env.Get(m.APIKeyEnv)
+	e.APIKey = strings.TrimSpace(env.Get(m.APIKeyEnv)) // a pasted key may end in a line break
 	if e.APIKey == "" && m.APIKeyEnv != "" {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)

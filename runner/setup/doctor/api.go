@@ -64,7 +64,7 @@ type Model struct {
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	asked := p.Job.Model
-	key, from := p.Environ.Get(asked.APIKeyEnv), "in "+asked.APIKeyEnv
+	key, from := strings.TrimSpace(p.Environ.Get(asked.APIKeyEnv)), "in "+asked.APIKeyEnv
 	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
 	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
