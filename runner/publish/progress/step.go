@@ -134,7 +134,9 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		}
 	}
 	for _, name := range Outputs {
-		err = errors.Join(err, step.SetOutput(name, values[name]))
+		if failed := step.SetOutput(name, values[name]); failed != nil { // the others would fail like it
+			return errors.Join(err, failed)
+		}
 	}
 	return err
 }
