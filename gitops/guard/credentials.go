@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
@@ -48,7 +49,7 @@ type configurations struct {
 func (c *configurations) read(files ...string) error {
 	for _, file := range files {
 		raw, err := readSmall(file)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME may be /dev/null
 			continue
 		}
 		if err != nil {

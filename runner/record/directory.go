@@ -104,7 +104,7 @@ func StatePath(get func(variable string) string) string {
 // folder. It returns "" without either.
 func userFolder(get func(variable string) string, variable, belowHome string) string {
 	folder := get(variable)
-	if home := get("HOME"); folder == "" && filepath.IsAbs(home) {
+	if home := get("HOME"); folder == "" && filepath.IsAbs(home) && home != os.DevNull {
 		folder = filepath.Join(home, belowHome)
 	}
 	if folder == "" {

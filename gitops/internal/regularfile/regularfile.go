@@ -112,7 +112,7 @@ func CopyIfThere(from, to string, most int64) error {
 		return nil
 	}
 	in, err := Open(from)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if Absent(err) || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {

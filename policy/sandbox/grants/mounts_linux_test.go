@@ -117,6 +117,10 @@ func TestHomeIsOverlayByDefault(t *testing.T) {
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: stage.Writable})
 	f.Writable, f.DenyRead = nil, []string{f.Home}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: ""})
+	f.DenyRead, f.Home = nil, os.DevNull // of accounts without one
+	if mountsOf(t, f)[f.Home].Kind == stage.Overlay {
+		t.Error("a device is laid over")
+	}
 }
 
 // What is hidden in a folder that commands may write to stays where it is: the

@@ -88,7 +88,7 @@ func newPlanOfSecrets(f Folders) (*Plan, error) {
 // for one that has a mount of its own anyway.
 func (p *Plan) resolveHome() string {
 	home, err := filepath.EvalSymlinks(p.folders.Home)
-	isReplaced := home == "/" || slices.Contains(privateFolders, home)
+	isReplaced := home == "/" || home == os.DevNull || slices.Contains(privateFolders, home)
 	if p.folders.Home == "" || err != nil || isReplaced || pathname.IsInAny(home, p.hidden...) {
 		return ""
 	}
