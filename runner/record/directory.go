@@ -138,7 +138,7 @@ func NewDirectory(path string) (*Directory, error) {
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory cannot be made (%v); give another with --out.", err).Because(err)
+			"The run directory cannot be made (%v); give another with --out, or set XDG_STATE_HOME.", err).Because(err)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -62,6 +62,7 @@ func (s *Settings) WithoutDrafts(remainingUSD float64) *Settings {
 // Inputs holds the settings from the environment and the flags of a run.
 type Inputs struct {
 	JobFile    string // path; empty for none
+	JobContent []byte // that of JobFile, if it was read before: a pipe gives it only once
 	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
 	Issue      string // as form.ParseIssue reads it
 	Prompt     string
@@ -147,6 +148,9 @@ func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, F
 	if s.JobFile != "" {
 		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFileBytes); err != nil {
 			return nil, file, err
+		}
+		if len(file.Content) == 0 {
+			file.Content = s.JobContent
 		}
 		layers = append(layers, config.Layer{Name: file.Name, Kind: config.FileLayer, Data: file.Content})
 	}

@@ -63,6 +63,7 @@ agent-ci validate jobs/lint.yml --ready`,
 // checked is the result for one file, which validate --json prints.
 type checked struct {
 	set []string // KEY=VALUE assignments for the run
+	raw []byte   // the file
 
 	File     string          `json:"file"`
 	Valid    bool            `json:"valid"`
@@ -127,12 +128,17 @@ func validate(flags *cli.FlagSet) cli.RunFunc {
 // validateFile validates a job, a repository's defaults or a campaign. It also checks what a run on this
 // machine would lack.
 func validateFile(ctx context.Context, p cli.Process, file string, set []string, ready bool) (result checked, isJob bool) {
-	problems, campaign, err := checkFile(ctx, file)
+	var problems config.Problems
+	var campaign *spec.Campaign
+	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
+	if err == nil {
+		problems, campaign, err = checkFile(file, raw)
+	}
 	isJob = campaign == nil
 	if err != nil {
-		problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
+		problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", outcome.WithoutPath(err))}}
 	}
-	result = checked{set: set, File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
+	result = checked{set: set, raw: raw, File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
 	switch {
 	case !result.Valid:
 	case isJob:
@@ -146,7 +152,7 @@ func validateFile(ctx context.Context, p cli.Process, file string, set []string,
 // addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
 // ready, requirements missing on this machine are mistakes.
 func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
-	given := settings.Inputs{JobFile: c.File, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
+	given := settings.Inputs{JobFile: c.File, JobContent: c.raw, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
 	}
@@ -243,13 +249,9 @@ func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-// checkFile returns the mistakes in a file. campaign is nil if the file is a job or defaults. err means
-// that the file cannot be read.
-func checkFile(ctx context.Context, file string) (problems config.Problems, campaign *spec.Campaign, err error) {
-	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
-	if err != nil {
-		return nil, nil, err
-	}
+// checkFile returns the mistakes in a file with the content raw. campaign is nil if the file is a job or
+// defaults. err means that a file cannot be read.
+func checkFile(file string, raw []byte) (problems config.Problems, campaign *spec.Campaign, err error) {
 	if len(raw) > config.MaxSize {
 		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
