@@ -25,7 +25,7 @@ func (t *table) besideCodex(figure string, ours, theirs quantity, goal float64) 
 	if !codexIsThere() {
 		theirs = quantity{reason: *codex}
 	} else if theirs.value == 0 {
-		theirs = quantity{reason: "its commands fail here"}
+		theirs = quantity{reason: "a command failed"}
 	}
 	t.add(figure, ours, "Codex", theirs, goal)
 }

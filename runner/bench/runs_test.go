@@ -15,14 +15,8 @@ func BenchmarkTurnsAtOnce(b *testing.B) {
 	for b.Loop() {
 		ours, most = runAtOnce(b, all, runs)
 		if codexIsThere() {
-			for i, p := range all {
-				all[i] = p.byCodex(b)
-			}
-			byCodex, mostByCodex = runAtOnce(b, all, 1)
-			for i := range all {
-				all[i].args = inSandbox
-			}
-			sandboxed, _ = runAtOnce(b, all, 1)
+			byCodex, mostByCodex = runAtOnce(b, withCodex(b, all), 1)
+			sandboxed, _ = runAtOnce(b, withCodex(b, all, inSandbox...), 1)
 		}
 	}
 	jobs := func(took []time.Duration) quantity { return rate(atOnce, medianOf(took), time.Minute, "a minute") }
@@ -54,6 +48,17 @@ func programs(b *testing.B, n int, session string) (all []program) {
 	b.Helper()
 	for range n {
 		all = append(all, program{dir: smallRepository(b), session: session, args: answerOnly})
+	}
+	return all
+}
+
+// withCodex are the same runs with Codex.
+func withCodex(b *testing.B, programs []program, args ...string) (all []program) {
+	b.Helper()
+	for _, p := range programs {
+		p = p.byCodex(b)
+		p.args = args
+		all = append(all, p)
 	}
 	return all
 }
