@@ -35,7 +35,7 @@ func TestAnswersHaveNoEncodedValue(t *testing.T) {
 			var out strings.Builder
 			must.Do(t, g.Copy(&out, strings.NewReader("before "+spelt+" after")))
 			got := out.String()
-			if len(got) != len("before "+spelt+" after") || strings.Contains(got, "gH") || !strings.HasSuffix(got, " after") {
+			if len(got) != len("before "+spelt+" after") || strings.Contains(got, "eF1gH") || !strings.HasSuffix(got, " after") {
 				t.Errorf("%s gives %s", spelt, got)
 			}
 		})
