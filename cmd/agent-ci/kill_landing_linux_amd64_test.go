@@ -42,7 +42,7 @@ type syscallInfo struct {
 const (
 	getSyscallInfo = 0x420e
 	atFilter       = 3
-	ofThisThread   = 0x20000000 // __WNOTHREAD: other tests wait for their own programs
+	ofThisThread   = 0x20000000 // __WNOTHREAD: not the programs of other threads. This thread may have started some for parallel tests, so no test that traces is parallel.
 )
 
 // run starts a program by stepper and waits until it and all that it has started are gone. It reports whether
@@ -186,7 +186,6 @@ func textOf(pid int, at uint64) string {
 // which is on another branch than the run's base: nothing of the user's is lost, and the run goes on to the
 // end that an undisturbed one has. It is some steps, spread over all, without AGENT_CI_KILLS=100.
 func TestKilledWhileLandingOnMovedBase(t *testing.T) {
-	t.Parallel()
 	for mode, branch := range map[string]string{"local": "agent-ci/task", "none": "HEAD"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newKillWorld(t)
@@ -240,7 +239,6 @@ turns:
 // another run uses. Resuming it and a new run both end as if nothing had happened, and no lock stays. Without
 // AGENT_CI_KILLS=100 it is every third step, and one of both in turn.
 func TestKilledWhileOnlyTheBranchMoves(t *testing.T) {
-	t.Parallel()
 	w := newKillWorld(t)
 	w.write("change.yml", `version: 1
 turns:
