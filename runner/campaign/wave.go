@@ -36,7 +36,7 @@ const (
 
 // Good reports whether a run ended well.
 func (r Report) Good() bool {
-	return slices.Contains([]string{string(outcome.Changed), string(outcome.NoChanges), string(outcome.Skipped)}, r.Outcome)
+	return outcome.Outcome(r.Outcome).ExitCode() == 0
 }
 
 // Next returns up to most targets that may start now, and why the rest waits. It claims nothing.

@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,13 +197,13 @@ func (t StepResult) links() string {
 	return strings.Join(all, " · ")
 }
 
-// annotationLevels maps outcomes to levels of annotations.
-var annotationLevels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
-
 // annotations returns the result, the warnings, and the places that failed checks name.
 func (t StepResult) annotations() []actions.Annotation {
-	result := t.Result
-	all := []actions.Annotation{{Level: cmp.Or(annotationLevels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
+	result, level := t.Result, "error"
+	if result.Outcome.ExitCode() == 0 {
+		level = "notice"
+	}
+	all := []actions.Annotation{{Level: level, Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
 	for _, w := range result.Warnings {
 		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
 	}
