@@ -359,10 +359,11 @@ func pathsIn(ix *index.File, wanted func(ix *index.File, i int) bool) (paths []s
 // IsMarker reports whether a line, without its end, is a conflict marker of any [Labels].
 func IsMarker(line string) bool { return merge.IsMarker(line) }
 
-// The errors of Open for an unusable folder.
+// The errors of Open for an unusable folder, and the one for a damaged index.
 var (
 	ErrNotRepository = repository.ErrNotRepository
 	ErrBare          = repository.ErrBare
+	ErrIndex         = index.ErrMalformed
 	ErrNoCommit      = errors.New("the repository has no commit yet: make one, for example with git commit --allow-empty -m first")
 )
 

@@ -1,8 +1,10 @@
 package gitops_test
 
 import (
+	"errors"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -39,6 +41,18 @@ func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
 	there.Git("fetch", "-q", r.Dir, r.Git("commit-tree", "-m", "change", tree))
 	base := must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	return there, c, between(t, c, base, gitops.Tree(tree))
+}
+
+// git would wait for the pipe's writer.
+func TestLandingRefusesPipeOfAttributes(t *testing.T) {
+	t.Parallel()
+	for name, land := range ways {
+		r, c, cs := landing(t)
+		must.Do(t, syscall.Mkfifo(r.Path("src/.gitattributes"), 0o666))
+		if err := land(t, c, cs); !errors.As(err, new(*gitops.UnsupportedError)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }
 
 func TestLanding(t *testing.T) {

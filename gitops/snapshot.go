@@ -136,6 +136,9 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 			snap.stats[f.Path] = f.Stat()
 		}
 	})
+	if err == nil {
+		err = c.work.RequireAttributeFiles(s.AttributeFolders)
+	}
 	if err != nil {
 		return nil, err
 	}

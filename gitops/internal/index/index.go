@@ -29,8 +29,8 @@ const (
 	Gitlink    uint32 = 0o160000
 )
 
-// errMalformed is wrapped by all errors about the content of an index.
-var errMalformed = errors.New("malformed index")
+// ErrMalformed is wrapped by all errors about the content of an index.
+var ErrMalformed = errors.New("malformed index")
 
 // Stat is the metadata of a file in the index. It shows whether a file may have changed. Numbers
 // are cut to 32 bits, like git's.
@@ -100,7 +100,7 @@ func Read(path string) (*File, error) {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > MaxSize {
-		return nil, fmt.Errorf("%w: %s is not a regular file of at most %d bytes", errMalformed, path, int64(MaxSize))
+		return nil, fmt.Errorf("%w: %s is not a regular file of at most %d bytes", ErrMalformed, path, int64(MaxSize))
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(file, data); err != nil {
@@ -118,15 +118,15 @@ func Read(path string) (*File, error) {
 // is not verified, because git writes none with index.skipHash. Instead, every offset is checked.
 func parse(data []byte) (*File, error) {
 	if len(data) < 12+20 || string(data[:4]) != "DIRC" {
-		return nil, fmt.Errorf("%w: no header", errMalformed)
+		return nil, fmt.Errorf("%w: no header", ErrMalformed)
 	}
 	f := &File{data: data, version: binary.BigEndian.Uint32(data[4:])}
 	if f.version < 2 || f.version > 4 {
-		return nil, fmt.Errorf("%w: version %d is not known", errMalformed, f.version)
+		return nil, fmt.Errorf("%w: version %d is not known", ErrMalformed, f.version)
 	}
 	count := binary.BigEndian.Uint32(data[8:])
 	if uint64(count)*fixedSize > uint64(len(data)) {
-		return nil, fmt.Errorf("%w: %d entries in %d bytes", errMalformed, count, len(data))
+		return nil, fmt.Errorf("%w: %d entries in %d bytes", ErrMalformed, count, len(data))
 	}
 	end, err := f.locateEntries(int(count))
 	if err != nil {
@@ -136,7 +136,7 @@ func parse(data []byte) (*File, error) {
 		return nil, err
 	}
 	if count > 0 && len(f.Path(0)) == 0 && !f.split {
-		return nil, fmt.Errorf("%w: an entry has no path", errMalformed)
+		return nil, fmt.Errorf("%w: an entry has no path", ErrMalformed)
 	}
 	return f, nil
 }
@@ -151,7 +151,7 @@ func (f *File) locateEntries(count int) (int, error) {
 	limit := len(f.data) - 20
 	for i := range count {
 		if at+fixedSize > limit {
-			return 0, fmt.Errorf("%w: entry %d is cut", errMalformed, i)
+			return 0, fmt.Errorf("%w: entry %d is cut", ErrMalformed, i)
 		}
 		f.offsets[i] = uint32(at)
 		next, err := f.endOfEntry(i, at, limit)
@@ -168,7 +168,7 @@ func (f *File) locateEntries(count int) (int, error) {
 func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	name := at + f.pathOffset(at)
 	if name > limit {
-		return 0, fmt.Errorf("%w: entry %d is cut", errMalformed, i)
+		return 0, fmt.Errorf("%w: entry %d is cut", ErrMalformed, i)
 	}
 	if f.version == 4 {
 		return f.expandName(i, name, limit)
@@ -178,7 +178,7 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 		n = bytes.IndexByte(f.data[name:limit], 0)
 	}
 	if n < 0 || name+n >= limit || f.data[name+n] != 0 {
-		return 0, fmt.Errorf("%w: path of entry %d is cut", errMalformed, i)
+		return 0, fmt.Errorf("%w: path of entry %d is cut", ErrMalformed, i)
 	}
 	size := name + n - at
 	return min(at+(size+8)&^7, limit), nil
@@ -199,12 +199,12 @@ func (f *File) expandName(i, at, limit int) (int, error) {
 		start = int(f.nameEnds[i-2])
 	}
 	if n == 0 || length < 0 || drop > uint64(end-start) {
-		return 0, fmt.Errorf("%w: path of entry %d is cut", errMalformed, i)
+		return 0, fmt.Errorf("%w: path of entry %d is cut", ErrMalformed, i)
 	}
 	f.names = append(f.names, f.names[start:end-int(drop)]...)
 	f.names = append(f.names, f.data[at+n:at+n+length]...)
 	if len(f.names) > maxNames {
-		return 0, fmt.Errorf("%w: its paths take more than %d bytes", errMalformed, maxNames)
+		return 0, fmt.Errorf("%w: its paths take more than %d bytes", ErrMalformed, maxNames)
 	}
 	f.nameEnds[i] = uint32(len(f.names))
 	return at + n + length + 1, nil
@@ -245,7 +245,7 @@ func (f *File) readExtensions(at int) error {
 		size := int(binary.BigEndian.Uint32(f.data[at+4:]))
 		at += 8
 		if size < 0 || size > limit-at {
-			return fmt.Errorf("%w: extension %q is cut", errMalformed, name)
+			return fmt.Errorf("%w: extension %q is cut", ErrMalformed, name)
 		}
 		switch name {
 		case "TREE":

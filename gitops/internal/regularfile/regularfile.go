@@ -25,7 +25,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() || isNull(info) })
+	return only(f, path, Reads)
 }
 
 // OpenIn opens a regular file below dir. It does not follow a link at the end of the path, or any
@@ -59,6 +59,9 @@ func only(f *os.File, path string, is func(fs.FileInfo) bool) (*os.File, error) 
 	}
 	return f, nil
 }
+
+// Reads reports whether Open opens such a file.
+func Reads(info fs.FileInfo) bool { return isRegular(info) || isNull(info) }
 
 func isRegular(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 

@@ -58,6 +58,9 @@ func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ..
 	if known, asked := r.remoteURLs[key]; asked {
 		return known, nil
 	}
+	if err := r.requireRegularFiles(); err != nil {
+		return nil, err
+	}
 	out, err := r.userGit.Run(ctx, r.Root, nil, args...)
 	if err != nil && program.ExitStatus(err) <= 0 {
 		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -129,6 +130,9 @@ func readConfig(ctx context.Context, l Layout, git program.Program, home string)
 
 // readVariables reads settings with `git config`. No match is no error.
 func (l Layout) readVariables(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
+	if err := l.requireRegularFiles(); err != nil {
+		return nil, err
+	}
 	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
 	if program.ExitStatus(err) == 128 { // such as a mistake in a file
 		return nil, &UnsupportedError{Feature: fmt.Sprintf("a configuration that git cannot read (%v)", err), Remedy: "correct the file that git names"}
@@ -455,7 +459,7 @@ func (s *Settings) checkSupported(l Layout) error {
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
 	}
-	return s.checkExtensions()
+	return errors.Join(requireRegular(s.excludesFile, s.attributesFile), s.checkExtensions())
 }
 
 func sparseCheckout() error {

@@ -61,6 +61,9 @@ func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 // readIndex reads an index of this checkout. It joins a split index.
 func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, error) {
 	f, err := index.Read(path)
+	if errors.Is(err, index.ErrMalformed) {
+		err = fmt.Errorf("%w; remove %s and run `git reset`, which rebuilds it", err, path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -204,6 +204,33 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
+// requireRegularFiles returns an *UnsupportedError if a file of the git folders is a pipe or another
+// special file. git would wait for the pipe's writer.
+func (l Layout) requireRegularFiles() error {
+	for _, name := range [...]string{"HEAD", "config", "config.worktree", "index", "info/attributes", "info/exclude", "info/sparse-checkout", "objects/info/alternates", "packed-refs", "shallow"} {
+		if err := requireRegular(filepath.Join(l.GitDir, name), filepath.Join(l.CommonDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireRegular returns an *UnsupportedError for a path to something else than a regular file or the
+// null device.
+func requireRegular(paths ...string) error {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !regularfile.Reads(info) {
+			return NotRegular(path)
+		}
+	}
+	return nil
+}
+
+// NotRegular returns the error for a special file that git would read.
+func NotRegular(path string) *UnsupportedError {
+	return &UnsupportedError{Feature: path + ", which is not a regular file", Remedy: "replace it by a regular file or remove it"}
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

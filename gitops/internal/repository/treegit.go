@@ -144,6 +144,9 @@ func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (a
 func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok bool) {
 	dir := filepath.Join(r.GitDir, filepath.FromSlash(name))
 	m = Module{Name: name}
+	if (Layout{GitDir: dir, CommonDir: dir}).requireRegularFiles() != nil {
+		return m, false
+	}
 	for _, file := range []string{"config", "config.worktree"} {
 		if !isFile(filepath.Join(dir, file)) {
 			continue

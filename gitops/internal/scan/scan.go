@@ -99,7 +99,7 @@ type Scan struct {
 	mu               sync.Mutex
 	parallelErr      error           // errors of folders that other goroutines scanned
 	Suspects         []Suspect       // tracked files whose content must be compared
-	attributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
+	AttributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
 	goroutineSlots   chan struct{}   // one slot for each folder that another goroutine may scan
 	spare            [][]listedName  // lists of scanned folders, for reuse
 }
@@ -108,7 +108,7 @@ type Scan struct {
 func New(t Tree, ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
 		tree: t, settings: &t.Repo.Settings, index: ix, extent: e, report: report,
-		attributeFolders: map[string]bool{},
+		AttributeFolders: map[string]bool{},
 		goroutineSlots:   make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}
 }
@@ -119,10 +119,6 @@ func (s *Scan) Run(ctx context.Context) error {
 	err := s.scanFolder(ctx, s.tree.Dir, folderRange{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
 	return errors.Join(err, s.parallelErr)
 }
-
-// MayHaveAttributes reports whether a folder may have a .gitattributes file. folder is "" or ends
-// with a slash.
-func (s *Scan) MayHaveAttributes(folder string) bool { return s.attributeFolders[folder] }
 
 // locked runs do while no other goroutine of the scan runs such a function.
 func (s *Scan) locked(do func()) {
@@ -154,7 +150,7 @@ func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) err
 	}
 	defer s.locked(func() { s.spare = append(s.spare, names[:0]) })
 	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
-		s.locked(func() { s.attributeFolders[at.path] = true })
+		s.locked(func() { s.AttributeFolders[at.path] = true })
 	}
 	if s.extent != OnlyTracked && !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,11 +40,23 @@ func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attribu
 // the folders with attribute files.
 func (w *Worktree) scannedAttributes(s *scan.Scan) *attributes {
 	return w.attributesBy(func(path string) ([]byte, error) {
-		if !s.MayHaveAttributes(strings.TrimSuffix(path, ".gitattributes")) {
+		if !s.AttributeFolders[strings.TrimSuffix(path, ".gitattributes")] {
 			return nil, fs.ErrNotExist
 		}
 		return regularfile.ReadIn(w.dir, path)
 	})
+}
+
+// RequireAttributeFiles returns an *UnsupportedError if git would wait for a .gitattributes file in
+// one of the folders, such as a pipe. The keys are "" or end with a slash.
+func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
+	for folder := range folders {
+		name := folder + ".gitattributes"
+		if info, err := w.dir.Lstat(name); err == nil && info.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 {
+			return repository.NotRegular(filepath.Join(w.repo.Root, name))
+		}
+	}
+	return nil
 }
 
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.

@@ -179,7 +179,7 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 // old tree, git writes nothing and run returns a *ChangedError.
 func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
 	files := l.newSides
-	if err := l.addAttributes(); err != nil {
+	if err := errors.Join(l.RequireAttributeFiles(l.attributes.folders), l.addAttributes()); err != nil {
 		return nil, err
 	}
 	if err := l.objects.OwnFiles(ctx, l.newSides); err != nil {

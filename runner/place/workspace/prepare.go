@@ -78,6 +78,9 @@ func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 // snapshot for UseTree.
 func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	seen, err := w.checkout.Snapshot(ctx)
+	if unsupported := (*gitops.UnsupportedError)(nil); errors.As(err, &unsupported) {
+		return "", CheckoutFailure(unsupported)
+	}
 	if err != nil {
 		return "", fmt.Errorf("look for uncommitted changes: %w", err)
 	}

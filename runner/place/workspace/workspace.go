@@ -324,6 +324,7 @@ func CheckoutFailure(err error) error {
 		{errors.Is(err, gitops.ErrNotRepository), "no_checkout"},
 		{errors.Is(err, gitops.ErrBare), "unsupported_checkout"},
 		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
+		{errors.Is(err, gitops.ErrIndex), "damaged_repository"},
 		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
 		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
 		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -131,6 +132,23 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNamesFilesThatGitCannotRead(t *testing.T) {
+	for _, file := range []string{"config", "config.worktree", "packed-refs", "index", "shallow", "info/exclude", "info/attributes", "objects/info/alternates"} {
+		repo := seeded(t)
+		repo.Remove(".git/" + file)
+		must.Do(t, syscall.Mkfifo(repo.Path(".git/"+file), 0o666))
+		_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+		wantStop(t, CheckoutFailure(err), "unsupported_checkout", repo.Path(".git/"+file))
+	}
+	repo := seeded(t)
+	repo.Write(".git/index", "no index\n")
+	_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+	wantStop(t, CheckoutFailure(err), "damaged_repository", repo.Path(".git/index"), "git reset")
+	repo = seeded(t)
+	must.Do(t, syscall.Mkfifo(repo.Path("src/.gitattributes"), 0o666))
+	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 }
 
 func TestClassifiesCheckoutFailures(t *testing.T) {
