@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/openai/openai-go/v3/auth"
@@ -32,15 +31,14 @@ type Endpoint struct {
 	IdleLimit time.Duration
 }
 
-// Base returns the API's address with a final slash. It refuses http to a public host, where the key would be readable.
-func (e Endpoint) Base() (string, error) {
-	base := cmp.Or(e.BaseURL, DefaultBaseURL)
-	u, err := url.Parse(base)
+// Base returns the API's address with a final slash of its path. Requests keep its query. It refuses http to a public host, where the key would be readable.
+func (e Endpoint) Base() (*url.URL, error) {
+	u, err := url.Parse(cmp.Or(e.BaseURL, DefaultBaseURL))
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return "", errors.New("the model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL")
+		return nil, errors.New("the model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL")
 	}
 	if u.Scheme == "http" && !reach.IsLocal(u.Hostname()) {
-		return "", fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host %s, where others could read the key and the conversation", u.Hostname())
+		return nil, fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host %s, where others could read the key and the conversation", u.Hostname())
 	}
-	return strings.TrimSuffix(base, "/") + "/", nil
+	return u.JoinPath("/"), nil
 }

@@ -3,6 +3,9 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +27,20 @@ import (
 type warnings []string
 
 func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
+
+// Azure has its version of an API there.
+func TestRequestsKeepQueryOfAddress(t *testing.T) {
+	for _, wire := range []string{"", "chat"} {
+		var asked string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.String(); w.WriteHeader(400) }))
+		defer server.Close()
+		api := must.Get(NewClient(wire, model.Endpoint{BaseURL: server.URL + "/v1?api-version=2025-04-01&a=b"}))(t)
+		_, _ = api.Respond(t.Context(), model.Request{}, model.Observer{})
+		address := must.Get(url.Parse(asked))(t)
+		must.Same(t, map[string]string{"": "/v1/responses", "chat": "/v1/chat/completions"}[wire], address.Path, wire)
+		must.Same(t, "a=b&api-version=2025-04-01", address.Query().Encode(), wire)
+	}
+}
 
 func TestJobAdjustsProfile(t *testing.T) {
 	known := catalog.ProfileOf("gpt-5")

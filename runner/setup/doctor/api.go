@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
-	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
@@ -75,10 +74,11 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 			return
 		}
 	}
-	if _, err := responses.New(model.Endpoint{BaseURL: base}); err != nil || !online {
+	address, err := model.Endpoint{BaseURL: base}.Base()
+	if err != nil || !online {
 		return // examineReadiness reports the error
 	}
-	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)
+	answer, _, _ := ask(ctx, address.JoinPath("models").String(), key, asked.Headers)
 	m.Answer = answer
 	switch {
 	case !answer.Reachable:

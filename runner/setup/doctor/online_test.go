@@ -45,7 +45,7 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 			}))
 			defer server.Close()
 			d := must.Get(Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t,
-				"OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_TOKEN="+token, "GITHUB_API_URL="+server.URL+"/api", "GITHUB_REPOSITORY=octo/widgets")}))(t)
+				"OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1?api-version=1", "GITHUB_TOKEN="+token, "GITHUB_API_URL="+server.URL+"/api", "GITHUB_REPOSITORY=octo/widgets")}))(t)
 			let := c.want == nil || strings.Contains(c.want[0], "GitHub") || strings.Contains(c.want[0], "octo")
 			if tried := asked["/v1/responses"] == "Bearer "+key; tried != let || tried != (d.Model.Endpoint != nil) {
 				t.Errorf("the endpoint was tried: %v", tried)

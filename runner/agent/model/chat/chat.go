@@ -36,7 +36,7 @@ func New(e model.Endpoint) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		endpoint: e, url: base + "chat/completions", idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit),
+		endpoint: e, url: base.JoinPath("chat/completions").String(), idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit),
 		client: &http.Client{CheckRedirect: exchange.RefuseOtherHost},
 	}, nil
 }

@@ -35,7 +35,7 @@ func New(e model.Endpoint) (*Client, error) {
 		return nil, err
 	}
 	options := []option.RequestOption{
-		option.WithBaseURL(base),
+		option.WithBaseURL(base.String()),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport), CheckRedirect: exchange.RefuseOtherHost}),
 		option.WithMiddleware(rewriteRefusals),
@@ -48,6 +48,11 @@ func New(e model.Endpoint) (*Client, error) {
 	}
 	if e.UserAgent != "" {
 		options = append(options, option.WithHeader("User-Agent", e.UserAgent))
+	}
+	for name, values := range base.Query() { // which openai-go drops
+		for _, value := range values {
+			options = append(options, option.WithQueryAdd(name, value))
+		}
 	}
 	for name, value := range e.Headers {
 		options = append(options, option.WithHeader(name, value))

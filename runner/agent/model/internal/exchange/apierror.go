@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -25,6 +26,9 @@ func FailureOf(err error) *model.Failure {
 		return &model.Failure{Kind: model.Malformed, Message: "the answer is too long", Cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &model.Failure{Kind: model.StreamCut, Cause: err}
+	}
+	if request, is := errors.AsType[*url.Error](err); is {
+		err = request.Err // without the address: its query may be a credential
 	}
 	advice := ""
 	if step, is := errors.AsType[*net.OpError](err); is && step.Op == "proxyconnect" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,6 +74,7 @@ func TestClassifiesFailures(t *testing.T) {
 func TestWordsFailuresOfRequests(t *testing.T) {
 	for want, err := range map[string]error{
 		"the answer is too long; ":               bufio.ErrTooLong,
+		"reached: connection refused; check the": &url.Error{Op: "Post", URL: "https://api.example.com/v1/responses?key=secret", Err: syscall.ECONNREFUSED},
 		"connection refused; check HTTPS_PROXY;": &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED},
 	} {
 		if got := FailureOf(err).Stop().Message; !strings.Contains(got, want) {
