@@ -21,7 +21,7 @@ func (c *Checkout) Private() (dir string, borrowed []string, err error) {
 }
 
 // ReloadObjects makes objects visible that git added to the private folder.
-func (c *Checkout) ReloadObjects() error { return c.objects.Reindex() }
+func (c *Checkout) ReloadObjects() { c.objects.Reindex() }
 
 // copyFetchedPacks copies fetched packs to another git folder, where checks may write.
 func (c *Checkout) copyFetchedPacks(gitDir string) error {

@@ -22,7 +22,7 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 	if err != nil {
 		return id, err
 	}
-	id, err = encodeLoose(f, t, size, r)
+	id, err = s.encodeLoose(f, t, size, r)
 	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
 		err = placeLoose(objects, f.Name(), id)
 	}
@@ -34,10 +34,10 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 
 // encodeLoose writes an object of size bytes in git's loose form and returns its id. It fails if r
 // does not have exactly size bytes.
-func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed := fastCompressors.Get().(*zlib.Writer)
-	defer fastCompressors.Put(compressed)
+	compressed := s.fast.Get().(*zlib.Writer)
+	defer s.fast.Put(compressed)
 	compressed.Reset(buffered)
 	sum := newHasher(t, size)
 	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
@@ -55,9 +55,6 @@ func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (i
 	}
 	return sum.id()
 }
-
-// fastCompressors are for loose objects.
-var fastCompressors = newCompressors(zlib.BestSpeed)
 
 // newCompressors returns a pool of zlib writers. Making one takes longer than writing a small
 // object.

@@ -7,15 +7,20 @@ package objects
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -24,8 +29,10 @@ import (
 // verifies the hash of each borrowed object.
 type Store struct {
 	dir      string // its own git folder, or ""
-	own      *folder
-	borrowed []*folder
+	own      *filesystem.ObjectStorage
+	borrowed []*filesystem.ObjectStorage
+	fast     *sync.Pool // compressors for loose objects
+	small    *sync.Pool // compressors for packs
 }
 
 const (
@@ -35,14 +42,22 @@ const (
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
-	s := &Store{dir: own}
+	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
 	if own != "" {
-		s.own = openFolder(own)
+		s.own = openObjects(own)
 	}
 	for _, dir := range borrowed {
-		s.borrowed = append(s.borrowed, openFolder(dir))
+		s.borrowed = append(s.borrowed, openObjects(dir))
 	}
 	return s
+}
+
+// openObjects opens the objects of a git folder without its alternates, which are borrowed folders of their own.
+// go-git would follow a ring of them without end. It looks for them below a folder that cannot exist.
+func openObjects(dir string) *filesystem.ObjectStorage {
+	return filesystem.NewObjectStorageWithOptions(
+		dotgit.NewWithOptions(osfs.New(dir), dotgit.Options{AlternatesFS: osfs.New("/dev/null")}), cache.NewObjectLRU(cachedObjects),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
 // Close closes the packs that were opened.
@@ -54,11 +69,11 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *Store) folders() []*folder {
+func (s *Store) folders() []*filesystem.ObjectStorage {
 	if s.own == nil {
 		return s.borrowed
 	}
-	return append([]*folder{s.own}, s.borrowed...)
+	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
 }
 
 // Has reports whether an object exists, without reading it.
@@ -76,7 +91,7 @@ func (s *Store) Has(id plumbing.Hash) bool {
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
 	if s.own != nil {
-		o, err = s.own.EncodedObject(id)
+		o, err = s.own.EncodedObject(plumbing.AnyObject, id)
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		o, err = s.borrow(id)

@@ -52,7 +52,7 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	for range 2 {
 		for _, folder := range s.borrowed {
-			o, err := folder.EncodedObject(id)
+			o, err := folder.EncodedObject(plumbing.AnyObject, id)
 			if errors.Is(err, plumbing.ErrObjectNotFound) {
 				continue
 			}
@@ -62,9 +62,7 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 			return o, damaged(id, err)
 		}
 		for _, folder := range s.borrowed {
-			if err := folder.Close(); err != nil {
-				return nil, err
-			}
+			folder.Reindex()
 		}
 	}
 	return nil, plumbing.ErrObjectNotFound
@@ -106,7 +104,7 @@ func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.R
 	if found != id {
 		return nil, errOtherContent
 	}
-	return s.own.EncodedObject(id)
+	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
 // isNamed returns an error unless content, all of o, has the given id.
@@ -126,7 +124,7 @@ func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) erro
 // folder that others write to.
 func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	for _, id := range ids {
-		o, err := s.own.EncodedObject(id)
+		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue
 		}

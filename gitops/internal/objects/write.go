@@ -16,7 +16,7 @@ import (
 )
 
 // Reindex finds packs that another program has added to the store's own folder.
-func (s *Store) Reindex() error { return s.own.Close() }
+func (s *Store) Reindex() { s.own.Reindex() }
 
 // WritePack writes objects as a pack of version 2 (gitformat-pack(5)).
 func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer) error {
@@ -38,8 +38,6 @@ func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer)
 	return err
 }
 
-var packCompressors = newCompressors(zlib.DefaultCompression)
-
 // packOne writes an object as an entry of a pack, without a delta.
 func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
 	o, r, err := s.open(plumbing.AnyObject, id)
@@ -50,8 +48,8 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	if _, err := w.Write(packHeader(o.Type(), uint64(o.Size()))); err != nil {
 		return err
 	}
-	compressed := packCompressors.Get().(*zlib.Writer)
-	defer packCompressors.Put(compressed)
+	compressed := s.small.Get().(*zlib.Writer)
+	defer s.small.Put(compressed)
 	compressed.Reset(w)
 	if _, err := io.Copy(compressed, regularfile.Until(ctx, r)); err != nil {
 		return errors.Join(fmt.Errorf("object %s: %w", id, err), compressed.Close())

@@ -77,10 +77,11 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, u
 	}
 	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, WithoutHistory: unrelated}
 	err = RetryUnreachable(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
+	w.checkout.ReloadObjects()
 	if err != nil {
 		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
 	}
-	return w.checkout.ReloadObjects()
+	return nil
 }
 
 // Store returns git's folder with the objects of the run and the fetched ones.
