@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// UntilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with the outcome
+// UntilSignal returns a context that the first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends, with the outcome
 // cancelled. The next signal ends the process at once, as without a handler.
 //
 // Writing to a closed pipe returns an error and does not end the process. So a run continues if its
@@ -31,7 +31,7 @@ func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context
 	ctx, cancel := context.WithCancelCause(ctx)
 	hurry, cancelHurry := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, maxSignals)
-	signal.Notify(signals, UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)...)
+	signal.Notify(signals, UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	ended, quit := make(chan struct{}), make(chan struct{})
@@ -65,7 +65,7 @@ func UnlessNohup(signals ...os.Signal) []os.Signal {
 }
 
 // signalReasons maps signals to reasons of the outcome cancelled.
-var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup"}
+var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup", syscall.SIGQUIT: "sigquit"}
 
 // cancelled returns the outcome of a run that a signal ended.
 func cancelled(s os.Signal) *outcome.Stop {
