@@ -184,7 +184,7 @@ func (c *Client) remedy(e *forge.Error, what call) string {
 func (c *Client) rateLimitRemedy(after time.Duration) string {
 	remedy := "try again later"
 	if after > 0 {
-		remedy = "try again in " + after.Round(time.Second).String()
+		remedy = "try again in " + clip.Duration(after.Round(time.Second))
 	}
 	if c.token == "" {
 		remedy += ", or set GITHUB_TOKEN: without it 60 requests an hour are allowed"

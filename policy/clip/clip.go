@@ -3,6 +3,7 @@ package clip
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,17 @@ func Bytes(text string, n int) string {
 // Line returns text on one line, clipped as by Bytes.
 func Line(text string, n int) string {
 	return Bytes(strings.Join(strings.Fields(text), " "), n)
+}
+
+// Duration returns d for people, without units of zero at its end: 1h, 10m, 1m5s.
+func Duration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range [...]string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // List returns the first n entries, and Mark if there are more.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
@@ -40,6 +41,17 @@ func TestCutsBetweenCharacters(t *testing.T) {
 		}
 		if got := clip.Line(c.text, c.n); got != c.line {
 			t.Errorf("Line(%q, %d) = %q, want %q", c.text, c.n, got, c.line)
+		}
+	}
+}
+
+func TestDurationsHaveNoUnitsOfZero(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 10 * time.Second: "10s", 1500 * time.Millisecond: "1.5s", time.Minute: "1m", 10*time.Minute + 20*time.Second: "10m20s",
+		24 * time.Hour: "24h", 90 * time.Minute: "1h30m", time.Hour + 5*time.Second: "1h0m5s",
+	} {
+		if got := clip.Duration(d); got != want {
+			t.Errorf("%d is %q, want %q", d, got, want)
 		}
 	}
 }

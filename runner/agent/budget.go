@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -56,7 +57,7 @@ func (c *Conversation) budgets() []budget {
 		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, others.CostUSD, 1e-6)),
 		{
 			reason: "time", limitKey: "limits.time", used: float64(elapsed), limit: float64(l.TimeLimit),
-			usedOfLimit: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.TimeLimit), remaining: (l.TimeLimit - elapsed).Round(time.Second).String(),
+			usedOfLimit: fmt.Sprintf("%s of %s are used", clip.Duration(elapsed.Round(time.Second)), clip.Duration(l.TimeLimit)), remaining: clip.Duration((l.TimeLimit - elapsed).Round(time.Second)),
 		},
 	}
 	all[0].oneTurnLeft = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1

@@ -185,7 +185,7 @@ var lasting = map[string]struct {
 	"no response":            {answer(200, "", `{"object":"response"}`), "malformed", "the answer is no response"},
 	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
 	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},
-	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h0m0s"},
+	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h;"},
 }
 
 func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {

@@ -121,7 +121,7 @@ func (f *Failure) Stop() *outcome.Stop {
 	}
 	detail := strings.TrimSuffix(f.Detail(), ".")
 	if f.RetryAfter >= time.Second {
-		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
+		detail += fmt.Sprintf("; it asks to wait %s", clip.Duration(f.RetryAfter.Round(time.Second)))
 	}
 	sentence := kindSentences[f.Kind]
 	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", sentence.happened, status, detail, f.Advice+sentence.remedy).Because(f)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
@@ -91,7 +92,7 @@ func (d *validator) checkHooks() {
 			mistake{len(h.Argv) > 0 && !h.matchesCommands(), "argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools"})
 		d.reportEach(place,
 			mistake{h.Trusted != "" && !d.HasLayer(config.OperatorLayer), "trusted", "is allowed only in the operator's file (--operator-file); remove it"},
-			mistake{h.Timeout > maxHookTime, "timeout", "must be " + maxHookTime.String() + " at most"})
+			mistake{h.Timeout > maxHookTime, "timeout", "must be " + clip.Duration(time.Duration(maxHookTime)) + " at most"})
 	}
 }
 

@@ -17,7 +17,7 @@ func TestRefusesInvalidHooks(t *testing.T) {
 		{"{on: PreToolUse, run: []}", "job.yml:3:34: hooks.x.run: is an empty list; give at least one"},
 		{"{on: PreToolUse, run: ['python3 guard.py', --strict]}", "job.yml:3:34: hooks.x.run: has a program and its arguments in one word, which no shell takes apart; write [python3, guard.py, --strict]."},
 		{"{on: PreToolUse, run: [$HOME/guard]}", "job.yml:3:34: hooks.x.run: begins with $HOME, and no shell fills that in; write [~/guard]"},
-		{"{on: PreToolUse, run: [x], timeout: 1h}", "job.yml:3:48: hooks.x.timeout: must be 10m0s at most"},
+		{"{on: PreToolUse, run: [x], timeout: 1h}", "job.yml:3:48: hooks.x.timeout: must be 10m at most"},
 		{"{on: PreToolUse, run: [x], tools: [apply_patch], argv: [apply_patch]}", `job.yml:3:67: hooks.x.argv: needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools`},
 		{"{on: PreToolUse, run: [x], tools: [BASH]}", `job.yml:3:47: hooks.x.tools[0]: "BASH" fits no tool, so that the hook would never be asked; say bash`},
 		{"{on: PreToolUse, run: [x], tools: ['Bash(git push:*)']}", `job.yml:3:47: hooks.x.tools[0]: "Bash(git push:*)" fits no tool, so that the hook would never be asked; say Bash, and the words of commands as argv`},
