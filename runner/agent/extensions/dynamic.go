@@ -103,7 +103,7 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if tool.Run.Script != "" {
 		return []string{"bash", "-e", "-c", tool.Run.Script}, nil
 	}
-	argv, home := make([]string, len(tool.Run.Argv)), d.sandboxes.Environ.Get("HOME")
+	argv, home := make([]string, len(tool.Run.Argv)), d.sandboxes.Environ.Home()
 	for i, word := range tool.Run.Argv {
 		argv[i] = strings.ReplaceAll(job.ExpandHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
 	}

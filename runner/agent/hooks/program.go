@@ -56,7 +56,7 @@ func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 func (h Hook) expandedWords(provider SandboxProvider) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
-		words[i] = job.ExpandHome(words[i], provider.Environ.Get("HOME"))
+		words[i] = job.ExpandHome(words[i], provider.Environ.Home())
 	}
 	return words
 }

@@ -30,6 +30,7 @@ type Options struct {
 	Mode, Network string // override policy.sandbox and policy.network; empty keeps the configured value
 	Environ       []string
 	JobFile       string   // a job file with further configuration; empty for none
+	JobContent    []byte   // that of JobFile, if it was read before
 	Reserved      []string // AGENT_CI_ variables that are flags and no job keys
 
 	builtIn bool // only built-in settings apply
@@ -128,7 +129,7 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 
 // loadJob reads the job and makes the record redact its secrets.
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
-	given := settings.Inputs{JobFile: o.JobFile, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
+	given := settings.Inputs{JobFile: o.JobFile, JobContent: o.JobContent, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
 	if o.JobFile == "" {
 		given.Prompt = "Run a command." // every job needs a task; nobody reads this one
 	}

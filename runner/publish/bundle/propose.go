@@ -241,7 +241,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
 		return nil, err
 	}
-	all, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Get("HOME"))
+	all, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Home())
 	if err != nil {
 		return nil, err
 	}

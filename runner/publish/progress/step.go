@@ -98,7 +98,7 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
-// setOutputs sets all outputs of the step. It continues after a failure, and returns all errors joined. JSON that is too long
+// setOutputs sets all outputs of the step. It stops at the first output that cannot be written. JSON that is too long
 // for an output is left empty.
 func (t StepResult) setOutputs(step *actions.Step) error {
 	result := t.Result

@@ -93,7 +93,7 @@ func At(ctx context.Context, o Options) (found Found, err error) {
 
 // hooks returns the hooks of a job, and what keeps them from being started.
 func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, j *job.Job) (list []Hook, err error) {
-	all, err := hooks.Find(ctx, o.Operator, j, ws.Commit(), o.Env.Get("HOME"))
+	all, err := hooks.Find(ctx, o.Operator, j, ws.Commit(), o.Env.Home())
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (o Options) programs() (found Findings, err error) {
 }
 
 func (o Options) hooks() (all []program) {
-	home := o.Environ.Get("HOME")
+	home := o.Environ.Home()
 	for _, name := range slices.Sorted(maps.Keys(o.Job.Hooks)) {
 		hook := o.Job.Hooks[name]
 		words := slices.Clone(hook.Run)
@@ -62,7 +62,7 @@ func (o Options) servers() (all []program) {
 		if server.Command == "" {
 			continue
 		}
-		path, home := o.Path, o.Environ.Get("HOME")
+		path, home := o.Path, o.Environ.Home()
 		if own, set := server.Env.Set["PATH"]; set {
 			path = own
 		}
@@ -83,7 +83,7 @@ func (o Options) tools() (all []program) {
 			continue
 		}
 		all = append(all, program{
-			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
+			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Home(), needed: true, installable: o.installs(),
 		})
 	}
 	return all

@@ -143,7 +143,7 @@ func (s *Start) findHooks(ctx context.Context, p *Place, boxes *confine.Sandboxe
 	if p.Recording != nil {
 		return p.Recording.Answers.Hooks, nil
 	}
-	all, err := hooks.Find(ctx, p.Operator, p.Job(), p.Workspace.Commit(), s.Env.Get("HOME"))
+	all, err := hooks.Find(ctx, p.Operator, p.Job(), p.Workspace.Commit(), s.Env.Home())
 	if err == nil && p.ResumedRun != nil {
 		err = p.ResumedRun.RequireSameOperatorHooks(all)
 	}

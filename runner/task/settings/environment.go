@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ type Environment []string
 func (e Environment) Get(name string) string { return stage.Variable(e, name) }
 
 // Home returns the user's home folder. It is empty unless HOME is absolute: a relative path would
-// depend on the working directory.
+// depend on the working directory. /dev/null means no home.
 func (e Environment) Home() string {
-	if home := e.Get("HOME"); filepath.IsAbs(home) {
+	if home := e.Get("HOME"); filepath.IsAbs(home) && home != os.DevNull {
 		return home
 	}
 	return ""

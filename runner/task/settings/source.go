@@ -149,7 +149,7 @@ func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, F
 		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFileBytes); err != nil {
 			return nil, file, err
 		}
-		if len(file.Content) == 0 {
+		if len(file.Content) == 0 && file.pathInCheckout == "" {
 			file.Content = s.JobContent
 		}
 		layers = append(layers, config.Layer{Name: file.Name, Kind: config.FileLayer, Data: file.Content})

@@ -108,7 +108,7 @@ func validate(flags *cli.FlagSet) cli.RunFunc {
 			}
 			if servers && result.Valid && isJob {
 				serverStatus := cli.ExitOK
-				result.Servers, serverStatus = inspectServers(ctx, p, file, !asJSON)
+				result.Servers, serverStatus = inspectServers(ctx, p, file, result.raw, !asJSON)
 				status = max(status, serverStatus)
 			}
 			results = append(results, result)
@@ -274,8 +274,8 @@ func checkFile(file string, raw []byte) (problems config.Problems, campaign *spe
 
 // inspectServers starts the MCP servers of a job, prints their tools, and stops them. status is not 0 if a
 // server problem would end a run.
-func inspectServers(ctx context.Context, p cli.Process, file string, show bool) (found []doctor.Server, status int) {
-	o := sandboxcommand.Options{JobFile: file, Environ: p.Environ, Reserved: runcmd.ReservedVariables()}
+func inspectServers(ctx context.Context, p cli.Process, file string, content []byte, show bool) (found []doctor.Server, status int) {
+	o := sandboxcommand.Options{JobFile: file, JobContent: content, Environ: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(file) {
 		o.JobFile = ""
 		fmt.Fprintf(p.Stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))

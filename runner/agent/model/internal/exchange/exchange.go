@@ -61,7 +61,7 @@ func Do(
 // RefuseOtherHost refuses redirects to another host, which must not get the key.
 func RefuseOtherHost(to *http.Request, via []*http.Request) error {
 	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
-		return errors.New("the endpoint redirects to another host")
+		return fmt.Errorf("the endpoint redirects to another host or scheme, %s://%s", to.URL.Scheme, to.URL.Host)
 	}
 	if len(via) > 5 {
 		return errors.New("the endpoint redirects too often")
