@@ -26,9 +26,7 @@ type EarlyProcess struct {
 // StartEarly starts a process for a sandbox with the given network. Pass it as Options.EarlyProcess or call
 // End.
 func StartEarly(network Network) *EarlyProcess {
-	early := startInNamespaces(network, defaultProcesses, nil)
-	early.starting.Wait()
-	return early
+	return startInNamespaces(network, defaultProcesses, nil)
 }
 
 // startInNamespaces returns a process that another goroutine starts, since the fork takes a millisecond.

@@ -160,6 +160,7 @@ func TestEndsSupervisorThatStartsNothing(t *testing.T) {
 func TestOpenEndsUnresponsiveEarlyProcess(t *testing.T) {
 	confined(t, "full", nil) // or skip
 	begun := StartEarly(NetworkLoopback)
+	begun.starting.Wait()
 	pid := begun.conn.supervisor.pid
 	begun.conn.startWait = time.Millisecond
 	must.Do(t, unix.Kill(pid, unix.SIGSTOP))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy"
@@ -31,9 +30,8 @@ type Session struct {
 
 // Open opens a sandbox. An error with a remedy is an outcome.Stop. The caller closes the session.
 func Open(ctx context.Context, o Options) (*Session, error) {
-	begun := sync.OnceValue(o.startEarly)
-	go begun()
-	defer func() { begun().End() }() // does nothing once the sandbox has taken over the process
+	begun := o.startEarly()
+	defer begun.End() // does nothing once the sandbox has taken over the process
 	p, err := Prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -58,7 +56,7 @@ func (o Options) startEarly() *sandbox.EarlyProcess {
 }
 
 // open opens the sandbox in the way it is opened for an agent's commands.
-func (s *Session) open(ctx context.Context, begun func() *sandbox.EarlyProcess) error {
+func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	p := s.prepared
 	rules, err := settings.ReadRules(ctx, p.Workspace.Commit(), p.Job.Policy.Rules)
 	if err != nil {
@@ -85,7 +83,7 @@ func (s *Session) open(ctx context.Context, begun func() *sandbox.EarlyProcess) 
 			return err
 		}
 	}
-	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, CommandKind: job.CommandsAgent, Begun: begun()})
+	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, CommandKind: job.CommandsAgent, Begun: begun})
 	return err
 }
 
