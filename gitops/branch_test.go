@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -64,12 +63,12 @@ func TestSwitchMovesExistingBranch(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if c.foreign {
-				gittest.Same(t, "references", before, r.Git("for-each-ref"))
+				must.Same(t, before, r.Git("for-each-ref"), "references")
 				return
 			}
-			gittest.Same(t, "tip", sha, r.Git("rev-parse", "agent-ci/x"))
-			gittest.Same(t, "status", nil, r.status())
-			gittest.Same(t, "log of the branch", sha, strings.Fields(r.Git("reflog", "show", "--format=%H", "agent-ci/x"))[0])
+			must.Same(t, sha, r.Git("rev-parse", "agent-ci/x"), "tip")
+			must.Same(t, nil, r.status(), "status")
+			must.Same(t, sha, strings.Fields(r.Git("reflog", "show", "--format=%H", "agent-ci/x"))[0], "log of the branch")
 		})
 	}
 }
@@ -99,7 +98,7 @@ func TestTip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := must.Get(read("agent-ci/x"))(t)
-			gittest.Same(t, "tip", want, got)
+			must.Same(t, want, got, "tip")
 			none, err := read("agent-ci/none")
 			if none != nil || err != nil {
 				t.Errorf("of no branch: %v, %v", none, err)
@@ -149,7 +148,7 @@ func TestCommitHasAuthorAndMessage(t *testing.T) {
 	who := gitops.Signature{Name: "A <b>\nc", Email: "x@y\n>", When: time.Unix(1_700_000_000, 0)}
 	sha := must.Get(c.WriteCommit(t.Context(), cs, gitops.CommitOptions{Message: "subject\n\nbody", Author: who, Committer: who}))(t)
 	must.Do(t, c.Switch(t.Context(), "x", sha, cs))
-	gittest.Same(t, "commit", "A bc|x@y|subject|body\n", r.Git("log", "-1", "--format=%an|%ae|%s|%b"))
+	must.Same(t, "A bc|x@y|subject|body\n", r.Git("log", "-1", "--format=%an|%ae|%s|%b"), "commit")
 }
 
 func TestHolds(t *testing.T) {
@@ -179,7 +178,7 @@ func TestSwitchRefusesInvalidBranchNames(t *testing.T) {
 		if err := c.Switch(t.Context(), branch, commit(t, c, cs), cs); err == nil {
 			t.Errorf("%q was taken", branch)
 		}
-		gittest.Same(t, "references", before, r.Git("for-each-ref"))
+		must.Same(t, before, r.Git("for-each-ref"), "references")
 	}
 }
 
@@ -204,8 +203,8 @@ func TestSwitchRefusesAtomically(t *testing.T) {
 			if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err == nil {
 				t.Error("it switched")
 			}
-			gittest.Same(t, "references", before, r.Git("for-each-ref"))
-			gittest.Same(t, "HEAD", head, r.Git("symbolic-ref", "HEAD"))
+			must.Same(t, before, r.Git("for-each-ref"), "references")
+			must.Same(t, head, r.Git("symbolic-ref", "HEAD"), "HEAD")
 		})
 	}
 }

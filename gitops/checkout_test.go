@@ -73,7 +73,7 @@ func TestDirty(t *testing.T) {
 			r := newRepo(t)
 			r.Seed()
 			c.do(r)
-			gittest.Same(t, "dirty", c.want, must.Get(r.open().Snapshot(t.Context()))(t).Dirty())
+			must.Same(t, c.want, must.Get(r.open().Snapshot(t.Context()))(t).Dirty(), "dirty")
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestReadBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gittest.Same(t, "README", "one\ntwo\n", string(data))
+	must.Same(t, "one\ntwo\n", string(data), "README")
 	for _, path := range []string{"none", "src", "README/x", "../README", ""} {
 		if _, err := c.ReadBase(path, 100); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q: %v, want fs.ErrNotExist", path, err)
@@ -134,8 +134,8 @@ func TestSetBaseRefuses(t *testing.T) {
 			if !c.want(err) {
 				t.Errorf("got %v", err)
 			}
-			gittest.Same(t, "work tree", before, r.Files())
-			gittest.Same(t, "HEAD", "refs/heads/main", r.Git("symbolic-ref", "HEAD"))
+			must.Same(t, before, r.Files(), "work tree")
+			must.Same(t, "refs/heads/main", r.Git("symbolic-ref", "HEAD"), "HEAD")
 		})
 	}
 }
@@ -174,9 +174,9 @@ func TestOpenFillsFreshClone(t *testing.T) {
 	r := clone()
 	c := must.Get(gitops.Open(t.Context(), options(r)))(t)
 	defer c.Close()
-	gittest.Same(t, "line endings", "a\r\n", r.Read("x.bat"))
-	gittest.Same(t, "filtered", "A\n", r.Read("x.caps"))
-	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
+	must.Same(t, "a\r\n", r.Read("x.bat"), "line endings")
+	must.Same(t, "A\n", r.Read("x.caps"), "filtered")
+	must.Same(t, "", r.Git("status", "--porcelain"), "status")
 	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
 		t.Errorf("dirty: %q", dirty)
 	}
@@ -213,8 +213,8 @@ func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
 	edit(r)
 	r.Write("new.bin", "content")
 	cs := changes(t, c, snap)
-	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
+	must.Same(t, []string{"M README"}, nameStatus(cs), "change")
+	must.Same(t, []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs), "problems")
 }
 
 func TestBaseContainsText(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -25,7 +24,7 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	c := r.open()
 	c.Hide([]string{"conf/cred", "ignored/cred", "vault", "./open", "later", "conf/gone/below"})
 	snap := snapshot(t, c)
-	gittest.Same(t, "kept", map[string]string{"ignored/other": "kept\n"}, untracked(t, c, snap).Files())
+	must.Same(t, map[string]string{"ignored/other": "kept\n"}, untracked(t, c, snap).Files(), "kept")
 
 	for _, name := range []string{"conf/cred", "vault/new", "later/made", "open"} {
 		r.Write(name, "changed\n")
@@ -34,7 +33,7 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	r.Write("vaults", "c\n")
 	cs := changes(t, c, snap)
 	changed := []string{"conf/app", "vaults"}
-	gittest.Same(t, "changed", changed, pathsOf(cs))
+	must.Same(t, changed, pathsOf(cs), "changed")
 	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) != 1 {
 		t.Errorf("dirty: %q", dirty)
 	}
@@ -72,7 +71,7 @@ func TestRevertFollowsNoLink(t *testing.T) {
 			t.Errorf("with %q ignored: %v", ignored, err)
 		}
 		for name, want := range map[string]string{"conf/cred": "hidden\n", "pub/cred": back} {
-			gittest.Same(t, fmt.Sprintf("%s with %q ignored", name, ignored), want, tree.Read(name))
+			must.Same(t, want, tree.Read(name), fmt.Sprintf("%s with %q ignored", name, ignored))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -28,12 +27,12 @@ func TestRunsNoAgentPrograms(t *testing.T) {
 			edit(tree)
 			sprung := trapped(t, tree)
 			cs := changes(t, in, snap)
-			gittest.Same(t, "change", []string{"A .gitattributes", "M README"}, nameStatus(cs))
+			must.Same(t, []string{"A .gitattributes", "M README"}, nameStatus(cs), "change")
 			var out bytes.Buffer
 			must.Do(t, c.WritePatch(t.Context(), cs, &out))
 			materialised(t, c, gitops.TreeForCommands{Tree: cs.Tree}, "").Git("status")
 			must.Do(t, end(c, cs))
-			gittest.Same(t, "what ran", []string{}, sprung())
+			must.Same(t, []string{}, sprung(), "what ran")
 		})
 	}
 }

@@ -68,14 +68,14 @@ func TestLanding(t *testing.T) {
 			sprung := trapped(t, r)
 			r.Remove(".gitattributes")
 			must.Do(t, land(t, c, cs))
-			gittest.Same(t, "what ran", []string{}, sprung())
+			must.Same(t, []string{}, sprung(), "what ran")
 			want := map[string]string{
 				".gitignore": "*.log\n", "README": "one\n2\n", "new/file": "new\n", "a.log": "forced\n", "src/main.go": "x package main\n",
 				"src/deep/er/x": "a person's, who changes other files\n", "mine": "untracked\n", "ignored.log": "ignored\n",
 			}
 			got := r.Files()
 			for path, content := range want {
-				gittest.Same(t, path, content, got[path])
+				must.Same(t, content, got[path], path)
 			}
 			if len(got) != len(want) {
 				t.Errorf("there are %q", sortedKeys(got))
@@ -83,13 +83,13 @@ func TestLanding(t *testing.T) {
 			r.Git("config", "--unset-all", "core.fsmonitor")
 			r.Remove(".git/hooks")
 			if name == "files alone" {
-				gittest.Same(t, "HEAD", head, r.Git("rev-parse", "HEAD"))
-				gittest.Same(t, "index", index, r.Git("ls-files", "--stage"))
-				gittest.Same(t, "status", []string{" D gone", " M README", " M src/deep/er/x", " M src/main.go", "?? mine", "?? new/file"}, sorted(r.status()))
+				must.Same(t, head, r.Git("rev-parse", "HEAD"), "HEAD")
+				must.Same(t, index, r.Git("ls-files", "--stage"), "index")
+				must.Same(t, []string{" D gone", " M README", " M src/deep/er/x", " M src/main.go", "?? mine", "?? new/file"}, sorted(r.status()), "status")
 				return
 			}
-			gittest.Same(t, "branch", "refs/heads/agent-ci/x", r.Git("symbolic-ref", "HEAD"))
-			gittest.Same(t, "status", []string{" M src/deep/er/x", "?? mine"}, sorted(r.status()))
+			must.Same(t, "refs/heads/agent-ci/x", r.Git("symbolic-ref", "HEAD"), "branch")
+			must.Same(t, []string{" M src/deep/er/x", "?? mine"}, sorted(r.status()), "status")
 		})
 	}
 }
@@ -127,9 +127,9 @@ func TestRefusesLandingAtomically(t *testing.T) {
 				if !person.refused(err) {
 					t.Errorf("got %v", err)
 				}
-				gittest.Same(t, "files", files, r.Files())
-				gittest.Same(t, "references", head, r.Git("for-each-ref")+r.Read(".git/HEAD"))
-				gittest.Same(t, "index", string(index), r.Read(".git/index"))
+				must.Same(t, files, r.Files(), "files")
+				must.Same(t, head, r.Git("for-each-ref")+r.Read(".git/HEAD"), "references")
+				must.Same(t, string(index), r.Read(".git/index"), "index")
 			})
 		}
 	}
@@ -173,9 +173,9 @@ func TestLandsFilteredFilesUnchanged(t *testing.T) {
 		if err := land(t, c, cs); err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
-		gittest.Same(t, way, "NeW\nB\nstale\n", r.Read("a.caps")+r.Read("b.caps")+r.Read("stale.caps"))
+		must.Same(t, "NeW\nB\nstale\n", r.Read("a.caps")+r.Read("b.caps")+r.Read("stale.caps"), way)
 		if way == "a branch" {
-			gittest.Same(t, "status", nil, r.status())
+			must.Same(t, nil, r.status(), "status")
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestFailingFilterRemovesNoFile(t *testing.T) {
 		if err := land(t, c, cs); !is[*gitops.FilterError](err) {
 			t.Errorf("%s: %v", way, err)
 		}
-		gittest.Same(t, way, "old\nold\n", r.Read("a.caps")+r.Read("b"))
+		must.Same(t, "old\nold\n", r.Read("a.caps")+r.Read("b"), way)
 	}
 }
 

@@ -86,16 +86,16 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	for _, tree := range []repo{setup.repo, copied} {
 		add(tree, seed+2000, 30)
 	}
-	gittest.Same(t, "the files once they are set up", copied.Files(), setup.Files())
+	must.Same(t, copied.Files(), setup.Files(), "the files once they are set up")
 	wantDirty := must.Get(ofCopy.Snapshot(t.Context()))(t).Dirty()
-	gittest.Same(t, "tracked files that setup changed", wantDirty, must.Get(c.InLayer(setup.Layer).Snapshot(t.Context()))(t).Dirty())
+	must.Same(t, wantDirty, must.Get(c.InLayer(setup.Layer).Snapshot(t.Context()))(t).Dirty(), "tracked files that setup changed")
 	snap = must.Get(c.InLayer(setup.Layer).WithLayer(t.Context(), snap))(t)
 	copySnap := must.Get(ofCopy.Snapshot(t.Context()))(t)
 
 	l := layer(t, setup.upper, r.Dir)
 	scribble(l.repo, seed+3000, 60)
 	scribble(copied, seed+3000, 60)
-	gittest.Same(t, "the files", copied.Files(), l.Files())
+	must.Same(t, copied.Files(), l.Files(), "the files")
 	want, got := changes(t, ofCopy, copySnap), changes(t, c.InLayer(l.Layer), snap)
 	// What setup did to tracked files is no part of the layer.
 	drop := func(cs *gitops.ChangeSet) {
@@ -103,12 +103,12 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	}
 	drop(want)
 	drop(got)
-	gittest.Same(t, "changes", want.Files, got.Files)
-	gittest.Same(t, "problems", want.Problems, got.Problems)
+	must.Same(t, want.Files, got.Files, "changes")
+	must.Same(t, want.Problems, got.Problems, "problems")
 	if len(wantDirty) == 0 {
-		gittest.Same(t, "tree", want.Tree, got.Tree)
+		must.Same(t, want.Tree, got.Tree, "tree")
 	}
-	gittest.Same(t, "the checkout", before, r.Files())
+	must.Same(t, before, r.Files(), "the checkout")
 	if testing.Verbose() {
 		t.Logf("%d files changed, %d problems, %d tracked files changed by setup", len(got.Files), len(got.Problems), len(wantDirty))
 	}

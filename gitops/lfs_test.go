@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -81,7 +80,7 @@ func TestFillLFS(t *testing.T) {
 		if !errors.As(err, &missing) || missing.Path != "huge.bin" || missing.Others != 0 || asked != step.asked {
 			t.Errorf("asked for %d: %v", asked, err)
 		}
-		gittest.Same(t, "files", map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files())
+		must.Same(t, map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files(), "files")
 		if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
 			t.Errorf("dirty: %q", dirty)
 		}

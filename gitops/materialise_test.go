@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -39,16 +38,16 @@ func TestMaterialise(t *testing.T) {
 	cs := changes(t, c, snap)
 
 	fresh := materialised(t, c, gitops.TreeForCommands{Tree: cs.Base.Tree}, kept)
-	gittest.Same(t, "base", before, fresh.Files())
-	gittest.Same(t, "status of the base", []string{"?? mine"}, fresh.status())
-	gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
+	must.Same(t, before, fresh.Files(), "base")
+	must.Same(t, []string{"?? mine"}, fresh.status(), "status of the base")
+	must.Same(t, cs.Base.SHA, fresh.Git("rev-parse", "HEAD"), "HEAD")
 
 	changed := materialised(t, c, gitops.TreeForCommands{Tree: cs.Tree}, kept)
 	want := maps.Clone(before)
 	want["README"] = "one\n2\n"
 	delete(want, "gone")
-	gittest.Same(t, "change", want, changed.Files())
-	gittest.Same(t, "status of the change", []string{"M  README", "D  gone", "?? mine"}, changed.status())
+	must.Same(t, want, changed.Files(), "change")
+	must.Same(t, []string{"M  README", "D  gone", "?? mine"}, changed.status(), "status of the change")
 	changed.Git("commit", "-q", "-m", "it can be worked in")
 	changed.Git("fsck")
 }
@@ -68,7 +67,7 @@ func TestMaterialiseReplacesLinkByFolder(t *testing.T) {
 	r.Remove("conf")
 	r.Link("other", "conf")
 	fresh := materialised(t, c, gitops.TreeForCommands{Tree: changes(t, c, snap).Tree}, kept)
-	gittest.Same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
+	must.Same(t, []string{"A  conf", "D  conf/plain"}, fresh.status(), "status")
 	if found, _ := filepath.Glob(fresh.Path("other/*")); len(found) != 1 {
 		t.Errorf("found %q, want the file of the tree alone", found)
 	}
@@ -105,14 +104,14 @@ func TestMaterialiseCopiesSubmodulesWithoutCredentials(t *testing.T) {
 		{"-C", "deep/sub", "log", "--format=%H %D"},
 		{"-C", "deep/sub/below", "status", "--branch", "--porcelain"},
 	} {
-		gittest.Same(t, strings.Join(command, " "), r.Git(command...), fresh.Git(command...))
+		must.Same(t, r.Git(command...), fresh.Git(command...), strings.Join(command, " "))
 	}
-	gittest.Same(t, "origin", "https://example.invalid/sub", fresh.Git("-C", "deep/sub", "remote", "get-url", "origin"))
+	must.Same(t, "https://example.invalid/sub", fresh.Git("-C", "deep/sub", "remote", "get-url", "origin"), "origin")
 	if config := fresh.Git("-C", "deep/sub", "config", "--list"); strings.Contains(config, "hunter22") {
 		t.Error(config)
 	}
 	fresh.Write("deep/sub/new", "x\n")
 	fresh.Git("-C", "deep/sub", "add", "new")
 	fresh.Git("-C", "deep/sub", "commit", "-q", "-m", "it can be worked in")
-	gittest.Same(t, "the checkout", "", r.Git("status", "--porcelain"))
+	must.Same(t, "", r.Git("status", "--porcelain"), "the checkout")
 }

@@ -45,8 +45,8 @@ func TestMoveBranchRefusesCheckedOutBranch(t *testing.T) {
 			if c.moves != (after == id) || !c.moves && after != before {
 				t.Errorf("the branch is on %s, was on %s, want %s: %v", after, before, id, c.moves)
 			}
-			gittest.Same(t, "HEAD", head, r.Read(".git/HEAD"))
-			gittest.Same(t, "work tree", files, r.Files())
+			must.Same(t, head, r.Read(".git/HEAD"), "HEAD")
+			must.Same(t, files, r.Files(), "work tree")
 		})
 	}
 }
@@ -87,10 +87,10 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 				if err := opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree)); (err == nil) != c.lands {
 					t.Errorf("got %v", err)
 				}
-				gittest.Same(t, "work tree", want, r.Files())
-				gittest.Same(t, "HEAD", head, r.Read(".git/HEAD"))
+				must.Same(t, want, r.Files(), "work tree")
+				must.Same(t, head, r.Read(".git/HEAD"), "HEAD")
 				if c.lands {
-					gittest.Same(t, "staged", "", r.Git("diff", "--cached", "--name-only"))
+					must.Same(t, "", r.Git("diff", "--cached", "--name-only"), "staged")
 				}
 				if name != "nothing" {
 					return
@@ -98,9 +98,9 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 				half := changes(t, opened, snap)
 				must.Do(t, opened.Revert(t.Context(), half, []string{"README", "gone", "only/older"}))
 				must.Do(t, opened.Unswitch(t.Context(), "", base.SHA))
-				gittest.Same(t, "work tree that was taken back", before, r.Files())
-				gittest.Same(t, "HEAD that was taken back", "ref: refs/heads/main\n", r.Read(".git/HEAD"))
-				gittest.Same(t, "status", []string(nil), r.status())
+				must.Same(t, before, r.Files(), "work tree that was taken back")
+				must.Same(t, "ref: refs/heads/main\n", r.Read(".git/HEAD"), "HEAD that was taken back")
+				must.Same(t, []string(nil), r.status(), "status")
 			})
 		}
 	}
@@ -147,5 +147,5 @@ func TestResumeRemembersNonUTF8Names(t *testing.T) {
 	must.Get(c.SetBase(gitops.BaseSpec{}))(t)
 	next, snap := resumed(t, r, c)
 	r.Write("new", "n\n")
-	gittest.Same(t, "changes", []string{"A new"}, nameStatus(changes(t, next, snap)))
+	must.Same(t, []string{"A new"}, nameStatus(changes(t, next, snap)), "changes")
 }

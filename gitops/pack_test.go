@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -39,8 +38,8 @@ func TestReadPackReportsProblems(t *testing.T) {
 	r.Commit("base")
 	before := r.Files()
 	cs := must.Get(r.open().ReadPack(t.Context(), pack, gitops.Tree(tree)))(t)
-	gittest.Same(t, "change", []string{"A link", "A module"}, nameStatus(cs))
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemSubmodule}, kinds(cs))
-	gittest.Same(t, "work tree", before, r.Files())
-	gittest.Same(t, "status", nil, r.status())
+	must.Same(t, []string{"A link", "A module"}, nameStatus(cs), "change")
+	must.Same(t, []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemSubmodule}, kinds(cs), "problems")
+	must.Same(t, before, r.Files(), "work tree")
+	must.Same(t, nil, r.status(), "status")
 }

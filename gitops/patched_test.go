@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -39,8 +38,8 @@ func TestPatchRecreatesTree(t *testing.T) {
 	var patch bytes.Buffer
 	must.Do(t, c.WritePatch(t.Context(), cs, &patch))
 	again := must.Get(c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes()))(t)
-	gittest.Same(t, "files", nameStatus(cs), nameStatus(again))
-	gittest.Same(t, "tree", cs.Tree, again.Tree)
+	must.Same(t, nameStatus(cs), nameStatus(again), "files")
+	must.Same(t, cs.Tree, again.Tree, "tree")
 	if _, err := c.ApplyPatch(t.Context(), cs.Tree, patch.Bytes()); err == nil {
 		t.Error("the patch applies twice")
 	}
@@ -68,7 +67,7 @@ func TestPatchOfLargeChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gittest.Same(t, "tree", cs.Tree, again.Tree)
+	must.Same(t, cs.Tree, again.Tree, "tree")
 }
 
 func TestPatchAppliesAtMovedLines(t *testing.T) {
@@ -87,7 +86,7 @@ func TestPatchAppliesAtMovedLines(t *testing.T) {
 	if got, err := c.ReadFile(cs.Tree, "a", 100); string(got) != "0\n1\n2\n3\n4\nfive\n6\n7\n8\n" || err != nil {
 		t.Errorf("a is %q, %v", got, err)
 	}
-	gittest.Same(t, "files", []string{"M a"}, nameStatus(cs))
+	must.Same(t, []string{"M a"}, nameStatus(cs), "files")
 	if got, err := c.ReadFile(cs.Tree, "other", 100); string(got) != "other\n" || err != nil {
 		t.Errorf("what the patch does not name is %q, %v", got, err)
 	}

@@ -3,7 +3,7 @@ package gitops_test
 import (
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -16,5 +16,5 @@ func TestPrivateTreeNamesUnreadableFiles(t *testing.T) {
 	r.Write("cache/locked", "x\n")
 	r.Chmod("cache/locked", 0)
 	_, _, _, unread := private(t, r.open())
-	gittest.Same(t, "not read", []string{"cache/locked"}, unread)
+	must.Same(t, []string{"cache/locked"}, unread, "not read")
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -61,7 +60,7 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 		t.Errorf("not read: %q", unread)
 	}
 	r.Remove("cache/pipe", "secret")
-	gittest.Same(t, "files", r.Files(), tree.Files())
+	must.Same(t, r.Files(), tree.Files(), "files")
 	for _, name := range []string{"mine", "a/one", "run", "cache/deep", "link"} {
 		from := must.Get(os.Lstat(r.Path(name)))(t)
 		to := must.Get(os.Lstat(tree.Path(name)))(t)
@@ -74,14 +73,14 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	if !os.SameFile(one, other) {
 		t.Error("the two names of a file are two files")
 	}
-	gittest.Same(t, "status", []string(nil), tree.status()) // info/exclude has what is not tracked
-	gittest.Same(t, "HEAD", r.Git("rev-parse", "HEAD"), tree.Git("rev-parse", "HEAD"))
-	gittest.Same(t, "branch", "main", tree.Git("branch", "--show-current"))
+	must.Same(t, []string(nil), tree.status(), "status") // info/exclude has what is not tracked
+	must.Same(t, r.Git("rev-parse", "HEAD"), tree.Git("rev-parse", "HEAD"), "HEAD")
+	must.Same(t, "main", tree.Git("branch", "--show-current"), "branch")
 	tree.Write("a/one", "changed\n")
 	tree.Git("stash")
 	tree.Git("stash", "pop")
 	tree.Git("commit", "--quiet", "--all", "--message=theirs")
-	gittest.Same(t, "status of the checkout", []string{"?? mine"}, r.status())
+	must.Same(t, []string{"?? mine"}, r.status(), "status of the checkout")
 	tree.Git("fsck", "--connectivity-only")
 }
 
@@ -127,12 +126,12 @@ func TestPrivateTreeIsolatesSubmodules(t *testing.T) {
 	r.Commit("with a submodule")
 	r.Write("lib/.git", "gitdir: "+r.Path(".git/modules/lib")+"\n") // as old versions of git write it
 	tree, in, snap, _ := private(t, r.open())
-	gittest.Same(t, "status", []string(nil), tree.status())
+	must.Same(t, []string(nil), tree.status(), "status")
 	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
 		t.Errorf("the submodule's repository is %s", dir)
 	}
 	tree.Write("lib/lib.c", "int y;\n")
 	tree.Git("-C", "lib", "commit", "--quiet", "--all", "--message=theirs")
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
-	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
+	must.Same(t, []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)), "problems")
+	must.Same(t, lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"), "the submodule of the checkout")
 }

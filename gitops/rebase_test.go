@@ -16,7 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // drifted is a repository with a base, a change on it and a base that moved. Where they conflict,
@@ -80,7 +80,7 @@ func checkMarked(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet, onto gi
 			git.Args = append(git.Args, name)
 		}
 		want, _ := git.Output() // which exits with the number of conflicts
-		gittest.Same(t, conflict.Path, strings.ReplaceAll(string(want), "=======\n", "======= theirs (agent-ci)\n"), string(blobOf(t, c, is.NewID)))
+		must.Same(t, strings.ReplaceAll(string(want), "=======\n", "======= theirs (agent-ci)\n"), string(blobOf(t, c, is.NewID)), conflict.Path)
 	}
 	return moved
 }
@@ -151,7 +151,7 @@ func TestRebase(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, after, rebased, err := drifted(t, c.base, c.change, c.moved)
 			if c.conflict != "" {
-				gittest.Same(t, "git's tree", "", mergedByGit(r, after))
+				must.Same(t, "", mergedByGit(r, after), "git's tree")
 				var conflict *gitops.MergeError
 				if !errors.As(err, &conflict) || !strings.Contains(err.Error(), c.conflict) {
 					t.Fatalf("err = %v, want a conflict with %q", err, c.conflict)
@@ -161,8 +161,8 @@ func TestRebase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gittest.Same(t, "tree", mergedByGit(r, after), string(rebased.Tree))
-			gittest.Same(t, "base", after, rebased.Base.SHA)
+			must.Same(t, mergedByGit(r, after), string(rebased.Tree), "tree")
+			must.Same(t, after, rebased.Base.SHA, "base")
 		})
 	}
 }
@@ -232,9 +232,8 @@ func TestRebaseAsGit(t *testing.T) {
 	}
 }
 
-// TestMergesAsGitByAttributes merges a file in a folder of its own for each case: lines that both
-// sides change apart, the same line, files that both add, and a file that only one side changes.
-// It compares with `git merge` of a branch with the change into the new base.
+// TestMergesAsGitByAttributes merges one folder for each case. Both sides change lines apart, the same
+// line, or add the file; or one side alone changes it. It compares the result with `git merge`.
 func TestMergesAsGitByAttributes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ rules, file string }{
@@ -312,7 +311,7 @@ func TestMergesAsGitByAttributes(t *testing.T) {
 					}
 					continue
 				}
-				gittest.Same(t, name, merged[path], got[path])
+				must.Same(t, merged[path], got[path], name)
 			}
 		})
 	}
@@ -387,9 +386,9 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := materialised(t, c, gitops.TreeForCommands{Tree: onto.Tree, Base: onto}, "")
-	gittest.Same(t, "commit", tip, fresh.Git("rev-parse", "HEAD"))
-	gittest.Same(t, "log", "two", fresh.Git("log", "--format=%s"))
-	gittest.Same(t, "status", "", fresh.Git("status", "--porcelain"))
+	must.Same(t, tip, fresh.Git("rev-parse", "HEAD"), "commit")
+	must.Same(t, "two", fresh.Git("log", "--format=%s"), "log")
+	must.Same(t, "", fresh.Git("status", "--porcelain"), "status")
 	if r.TryGit("cat-file", "-e", tip) == nil {
 		t.Error("what was fetched is in the repository")
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -379,8 +378,8 @@ func switchTo(t *testing.T, s shape) {
 	tree, in, snap, _ := private(t, c)
 	s.agent(tree)
 	cs := changes(t, in, snap)
-	gittest.Same(t, "change", s.want, nameStatus(cs))
-	gittest.Same(t, "problems", s.problems, kinds(cs))
+	must.Same(t, s.want, nameStatus(cs), "change")
+	must.Same(t, s.problems, kinds(cs), "problems")
 	if len(s.want) == 0 {
 		return
 	}
@@ -389,15 +388,15 @@ func switchTo(t *testing.T, s shape) {
 
 	sha := commit(t, c, cs)
 	must.Do(t, c.Switch(t.Context(), "agent-ci/task", sha, cs))
-	gittest.Same(t, "diff of base and head", s.want, r.diffNameStatus(base, "HEAD"))
-	gittest.Same(t, "HEAD", "refs/heads/agent-ci/task "+sha, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
+	must.Same(t, s.want, r.diffNameStatus(base, "HEAD"), "diff of base and head")
+	must.Same(t, "refs/heads/agent-ci/task "+sha, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"), "HEAD")
 	if branch != "HEAD" {
-		gittest.Same(t, "base branch", base, r.Git("rev-parse", "refs/heads/"+branch))
+		must.Same(t, base, r.Git("rev-parse", "refs/heads/"+branch), "base branch")
 	}
 	if len(s.problems) == 0 {
-		gittest.Same(t, "status", s.untracked, r.status())
+		must.Same(t, s.untracked, r.status(), "status")
 	}
-	gittest.Same(t, "status by content", nil, r.reread())
+	must.Same(t, nil, r.reread(), "status by content")
 	r.Git("fsck", "--strict", "--no-dangling")
 }
 
@@ -417,7 +416,7 @@ func patchApplies(t *testing.T, r repo, c *gitops.Checkout, cs *gitops.ChangeSet
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(t.TempDir(), "index")}
 	r.GitWith(env, nil, "read-tree", cs.Base.SHA)
 	r.GitWith(env, patch.Bytes(), "apply", "--cached", "--binary", "--whitespace=nowarn")
-	gittest.Same(t, "tree of the patch", string(cs.Tree), r.GitWith(env, nil, "write-tree"))
+	must.Same(t, string(cs.Tree), r.GitWith(env, nil, "write-tree"), "tree of the patch")
 }
 
 // packArrives reads the pack in a fresh clone of the base.
@@ -430,6 +429,6 @@ func packArrives(t *testing.T, r repo, base string, c *gitops.Checkout, cs *gito
 	clone.Git("-c", "core.autocrlf=false", "checkout", "-q", "--detach", base)
 	there := clone.open()
 	got := must.Get(there.ReadPack(t.Context(), bytes.NewReader(pack.Bytes()), cs.Tree))(t)
-	gittest.Same(t, "change that arrives", nameStatus(cs), nameStatus(got))
-	gittest.Same(t, "its tree", cs.Tree, got.Tree)
+	must.Same(t, nameStatus(cs), nameStatus(got), "change that arrives")
+	must.Same(t, cs.Tree, got.Tree, "its tree")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestActionRunsInAct runs action.yml as it stands here by act, with the machine itself for a
@@ -16,7 +18,7 @@ func TestActionRunsInAct(t *testing.T) {
 	if os.Getenv("AGENT_CI_E2E") == "" {
 		t.Skip("the action is run by act in make e2e only (AGENT_CI_E2E=1)")
 	}
-	root := must(filepath.Abs("../.."))(t)
+	root := must.Get(filepath.Abs("../.."))(t)
 	list := exec.Command("go", "tool", "-modfile=.ci/tools.mod", "-n", "act")
 	list.Dir, list.Stderr = root, os.Stderr
 	act, err := list.Output()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -44,7 +45,7 @@ func readAction(t *testing.T) actionFile {
 	t.Helper()
 	raw := read(t, "../../action.yml")
 	var file actionFile
-	noError(t, yaml.Unmarshal([]byte(raw), &file))
+	must.Do(t, yaml.Unmarshal([]byte(raw), &file))
 	return file
 }
 
@@ -55,7 +56,7 @@ func names(t *testing.T, node yaml.Node) ([]string, map[string]described) {
 		order = append(order, node.Content[i].Value)
 	}
 	var all map[string]described
-	noError(t, node.Decode(&all))
+	must.Do(t, node.Decode(&all))
 	return order, all
 }
 
@@ -214,7 +215,7 @@ func TestCommentsCancelNoQueuedRun(t *testing.T) {
 			Agent struct{ Concurrency struct{ Group string } }
 		}
 	}
-	noError(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/comment.yml")), &w))
+	must.Do(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/comment.yml")), &w))
 	group := w.Jobs.Agent.Concurrency.Group
 	shape := regexp.MustCompile(`^agent-ci-issue-\$\{\{ !contains\(fromJSON\('(\[[^']*\])'\), github\.event\.comment\.author_association \|\| github\.event\.review\.author_association\) ` +
 		`&& \(github\.event\.issue\.number \|\| github\.event\.pull_request\.number\) \|\| github\.run_id \}\}$`)
@@ -245,7 +246,7 @@ type workflow struct {
 func checkWorkflow(t *testing.T, file string, inputs []string) {
 	raw := read(t, file)
 	var w workflow
-	noError(t, yaml.Unmarshal([]byte(raw), &w))
+	must.Do(t, yaml.Unmarshal([]byte(raw), &w))
 	if w.Permissions == nil {
 		t.Error("permissions are not set")
 	}
@@ -301,10 +302,10 @@ func TestActionPageMatchesIssueWorkflow(t *testing.T) {
 	t.Parallel()
 	const page = "docs/reference/action.md"
 	var want, got any
-	noError(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want))
+	must.Do(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want))
 	for _, block := range yamlBlocks(t, page) {
 		if strings.HasPrefix(block, "# .github/workflows/agent-ci-issue.yml") {
-			noError(t, yaml.Unmarshal([]byte(block), &got))
+			must.Do(t, yaml.Unmarshal([]byte(block), &got))
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -73,7 +74,7 @@ func (w *killWorld) lifeOf(out string) (first time.Time, resumed transcript.RunR
 		}
 		if e.Type == transcript.TypeRunResumed {
 			found = true
-			noError(w.t, json.Unmarshal(e.Data, &resumed))
+			must.Do(w.t, json.Unmarshal(e.Data, &resumed))
 		}
 	}
 	if !found {

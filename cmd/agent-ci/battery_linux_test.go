@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
@@ -72,9 +73,9 @@ func TestBatteryFindsLeftovers(t *testing.T) {
 	programs := besiegers(t)
 	s := newSiege(t, programs, "full", os.Getuid())
 	left := exec.Command(filepath.Join(programs, "intruder"), "linger", s.dir)
-	noError(t, left.Start())
+	must.Do(t, left.Start())
 	program := filepath.Join(s.world.Workspace, "greet.sh")
-	noError(t, os.Chmod(program, 0o755|os.ModeSetuid))
+	must.Do(t, os.Chmod(program, 0o755|os.ModeSetuid))
 	s.write(filepath.Join(s.world.Workspace, "protected/keep.txt"), "changed")
 	s.git(s.world.Workspace, "commit", "--quiet", "--all", "--message=change")
 	s.git(s.world.Workspace, "branch", "--quiet", "change")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -21,7 +22,7 @@ func (b bundle) alter(kind transcript.Type, change func(data map[string]any)) {
 	b.t.Helper()
 	rechain(b.t, b.dir, kind, func(raw json.RawMessage) json.RawMessage {
 		var data map[string]any
-		noError(b.t, json.Unmarshal(raw, &data))
+		must.Do(b.t, json.Unmarshal(raw, &data))
 		change(data)
 		return json.RawMessage(asJSON(b.t, data))
 	})

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -41,7 +42,7 @@ func (w *waveCampaign) say(args ...string) ([]byte, error) {
 
 func (w *waveCampaign) must(out []byte, err error) []byte {
 	w.t.Helper()
-	noError(w.t, err)
+	must.Do(w.t, err)
 	return out
 }
 
@@ -56,7 +57,7 @@ type matrix struct {
 
 func (w *waveCampaign) handOut() (m matrix) {
 	w.t.Helper()
-	noError(w.t, json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m))
+	must.Do(w.t, json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m))
 	return m
 }
 
@@ -138,7 +139,7 @@ func (w *campaigning) normalised() map[string]int {
 	lines := map[string]int{}
 	for _, event := range readEvents(w.t, filepath.Join(w.ledger(), campaign.LedgerFile)) {
 		var data map[string]any
-		noError(w.t, json.Unmarshal(event.Data, &data))
+		must.Do(w.t, json.Unmarshal(event.Data, &data))
 		for _, of := range []string{"host", "seconds", "run_id", "commit", "transcript", "plan", "wave"} {
 			delete(data, of)
 		}

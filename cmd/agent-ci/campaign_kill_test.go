@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -62,7 +63,7 @@ var disturbances = []struct {
 	}},
 	{"a second starter comes", func(t *testing.T, w *campaigning, _ *exec.Cmd, random *rand.Rand) {
 		second, out := w.command("run")
-		noError(t, second.Start())
+		must.Do(t, second.Start())
 		told := time.AfterFunc(time.Duration(random.Int64N(int64(1500*time.Millisecond))), func() { _ = second.Process.Signal(syscall.SIGTERM) })
 		err := second.Wait()
 		refused := strings.Contains(out.String(), "somebody else works with this ledger (process ")
@@ -91,7 +92,7 @@ func (w *campaigning) disturbed(t *testing.T) {
 	done, all := map[string]int{}, 0
 	for all < len(w.plan.Targets) && !w.over() {
 		starter, _ := w.command("run")
-		noError(t, starter.Start())
+		must.Do(t, starter.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- starter.Wait() }()
 		for running := true; running; {

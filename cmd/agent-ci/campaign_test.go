@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/campaign"
@@ -115,14 +116,14 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	if w.campaign, err = spec.Load("bump.yml", []byte(file), nil); err != nil {
 		t.Fatal(err)
 	}
-	template := must(campaign.JobDigest(w.campaign))(t)
+	template := must.Get(campaign.JobDigest(w.campaign))(t)
 	for i := range all {
 		all[i].Key = campaign.KeyOf("bump", all[i])
 	}
 	w.plan = &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: template, Made: time.Now(), Claim: claim, Targets: all}
-	ledger := must(campaign.Open(w.ledger(), time.Now))(t)
+	ledger := must.Get(campaign.Open(w.ledger(), time.Now))(t)
 	defer ledger.Close()
-	noError(t, ledger.Plan(w.plan))
+	must.Do(t, ledger.Plan(w.plan))
 	return w
 }
 
@@ -157,7 +158,7 @@ func (w *campaigning) logs() string {
 
 func (w *campaigning) status() campaign.Status {
 	w.t.Helper()
-	state := must(campaign.Read(w.ledger()))(w.t)
+	state := must.Get(campaign.Read(w.ledger()))(w.t)
 	return state.Status(time.Now(), w.campaign, w.plan)
 }
 
@@ -221,9 +222,9 @@ func TestCampaignRunsAreIsolated(t *testing.T) {
 func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
-	client := must(github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token}))(t)
+	client := must.Get(github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token}))(t)
 	to, branch := client.Repository(w.plan.Targets[0].Repository), "agent-ci/"+w.plan.Targets[0].Key
-	base := must(to.Branch(t.Context(), "main"))(t)
+	base := must.Get(to.Branch(t.Context(), "main"))(t)
 	made, err := to.CreateCommit(t.Context(), "Made before.", base.Tree, base.SHA)
 	if err == nil {
 		err = to.CreateBranch(t.Context(), branch, made.SHA)
@@ -231,7 +232,7 @@ func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	if err == nil {
 		_, err = to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Made before", Head: branch, Base: "main"})
 	}
-	noError(t, err)
+	must.Do(t, err)
 	out := w.run()
 	s := w.status()
 	if s.Counts[campaign.Existing] != 1 || s.Counts[campaign.Opened] != 1 || s.Runs != 1 {
@@ -250,10 +251,10 @@ func TestInterruptedCampaignResumes(t *testing.T) {
 	}
 	w.before.Store(&hold)
 	cmd, out := w.command("run")
-	noError(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	<-asked
 	<-asked
-	noError(t, cmd.Process.Signal(syscall.SIGTERM))
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "resume with the next agent-ci campaign run") {
 		t.Errorf("it ended with %d\n%s", code, out)
@@ -289,7 +290,7 @@ func TestCampaignBooksEndOfKilledRun(t *testing.T) {
 	if err != nil || len(results) != 1 {
 		t.Fatal(results, err)
 	}
-	noError(t, errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)))
+	must.Do(t, errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)))
 	if s := w.status(); s.Counts[campaign.Running] != 1 {
 		t.Fatalf("the targets are %v", s.Counts)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -64,7 +65,7 @@ func (w *waveCampaign) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 	}
 	w.before.Store(&hold)
 	cmd, out := w.pod(m)
-	noError(w.t, cmd.Start())
+	must.Do(w.t, cmd.Start())
 	<-asked
 	return cmd, out, func() {
 		w.before.Store(nil)
@@ -127,10 +128,10 @@ func TestRunOutlivesKilledPodStarter(t *testing.T) {
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, _, release := w.held(m)
-	noError(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	_, _ = cmd.Process.Wait() // not for its output, which the run has, too
 	next, out := w.pod(m)
-	noError(t, next.Start())
+	must.Do(t, next.Start())
 	release()
 	_ = next.Wait()
 	r := w.reported(next, out, 0)
@@ -147,7 +148,7 @@ func TestTerminatedPodResumes(t *testing.T) {
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, out, release := w.held(m)
-	noError(t, cmd.Process.Signal(syscall.SIGTERM))
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	release()
 	if r := w.reported(cmd, out, 143); r.Outcome != "cancelled" || r.Reason != "sigterm" {

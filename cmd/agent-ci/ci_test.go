@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // ciCheck is what a check of projects asks. Those whose names begin with "red" fail in the CI of the change.
@@ -146,8 +148,8 @@ func TestChecksAgreeWithCI(t *testing.T) {
 	}
 }
 
-// inOneCheck is a command that asks all, each as a check of its own would: what one changes is put back before
-// the next one, but for what setup made. The base is asked nothing.
+// inOneCheck returns a command that runs all checks. It restores the files after each, except those of setup. On the
+// base it runs none.
 func inOneCheck(checks []ciCheck) string {
 	var all strings.Builder
 	all.WriteString("test -e made.txt || exit 0\nset -e\nbegin=$(git rev-parse HEAD)\n")
@@ -238,13 +240,13 @@ func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	w.git(seed, "commit", "--quiet", "--message=more")
 	w.git(w.dir, "clone", "--quiet", "--bare", seed, origin)
 	if lfs := filepath.Join(seed, ".git", "lfs"); begin != nil {
-		noError(w.t, os.CopyFS(filepath.Join(origin, "lfs"), os.DirFS(lfs)))
+		must.Do(w.t, os.CopyFS(filepath.Join(origin, "lfs"), os.DirFS(lfs)))
 	}
 	return origin
 }
 
-// runCheck runs a check on a change of src.txt, made.txt and what is generated of them, publishes that, and
-// returns what the check printed.
+// runCheck changes src.txt, made.txt and the files generated from them, runs a check, and publishes. It returns the
+// check's output.
 func (w *workshop) runCheck(checkout, setup, check string) string {
 	w.t.Helper()
 	job := map[string]any{

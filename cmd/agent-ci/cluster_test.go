@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -52,12 +53,12 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 		t.Skip("a cluster is asked in make e2e-cluster only (AGENT_CI_E2E=1, AGENT_CI_CLUSTER)")
 	}
 	certificates := filepath.Join(folder, "certs", "apiserver.crt")
-	pair := must(tls.LoadX509KeyPair(certificates, filepath.Join(folder, "certs", "apiserver.key")))(t)
+	pair := must.Get(tls.LoadX509KeyPair(certificates, filepath.Join(folder, "certs", "apiserver.key")))(t)
 	w := &clustered{folder: folder, namespace: namespace, trust: []string{"SSL_CERT_FILE=" + certificates, "GIT_SSL_CAINFO=" + certificates}}
 	w.serve = func(c *campaigning) {
 		c.start = func(server *httptest.Server) {
 			_ = server.Listener.Close()
-			server.Listener = must(net.Listen("tcp", nodeAddress+":0"))(t)
+			server.Listener = must.Get(net.Listen("tcp", nodeAddress+":0"))(t)
 			server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 			server.StartTLS()
 		}
@@ -73,7 +74,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 
 // volume is a folder of this machine, for what runs leave.
 func (w *clustered) volume() []byte {
-	noError(w.t, os.Mkdir(w.results, 0o777))
+	must.Do(w.t, os.Mkdir(w.results, 0o777))
 	if err := os.Chmod(w.results, 0o777); err != nil { // whatever the umask is: pods have another user
 		w.t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func (w *clustered) evict(pod string) {
 func (w *clustered) ended(condition string) (job inCluster) {
 	w.t.Helper()
 	w.kubectl(nil, "wait", "--for=condition="+condition, "job/agent-ci-bump-1", "--timeout=5m")
-	noError(w.t, json.Unmarshal([]byte(w.kubectl(nil, "get", "job/agent-ci-bump-1", "--output=json")), &job))
+	must.Do(w.t, json.Unmarshal([]byte(w.kubectl(nil, "get", "job/agent-ci-bump-1", "--output=json")), &job))
 	return job
 }
 

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The most commands and flags that a user has to choose from, as help texts list them.
@@ -33,6 +35,6 @@ func TestCommandsAndFlagsStayFew(t *testing.T) {
 
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
-	out := must(exec.Command(binary, append([]string{"help"}, command...)...).Output())(t)
+	out := must.Get(exec.Command(binary, append([]string{"help"}, command...)...).Output())(t)
 	return string(out)
 }

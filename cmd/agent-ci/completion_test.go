@@ -11,20 +11,22 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // completionScript writes a shell's script to a file, next to what there is to
 // complete.
 func completionScript(t *testing.T, shell string) (file string) {
 	t.Helper()
-	out := must(exec.Command(binary, "completion", shell).Output())(t)
+	out := must.Get(exec.Command(binary, "completion", shell).Output())(t)
 	dir := t.TempDir()
 	for _, folder := range []string{"runs", "src"} {
-		noError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+		must.Do(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
 	}
-	noError(t, os.WriteFile(filepath.Join(dir, "job one.yml"), nil, 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "job one.yml"), nil, 0o644))
 	file = filepath.Join(dir, "completion")
-	noError(t, os.WriteFile(file, out, 0o644))
+	must.Do(t, os.WriteFile(file, out, 0o644))
 	return file
 }
 
@@ -116,7 +118,7 @@ func TestCompletionOnTerminal(t *testing.T) {
 			cmd := exec.Command(shell.argv[0], shell.argv[1:]...)
 			cmd.Dir = filepath.Dir(file)
 			cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
-			terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
+			terminal := must.Get(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
 			defer terminal.Close()
 			killLate(t, cmd)
 			// The command is a function that keeps its words, so that nothing runs.
@@ -185,7 +187,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 	needs(t, "bash")
 	file := completionScript(t, "bash")
 	for _, command := range commandNames(t) {
-		help := must(exec.Command(binary, command, "--help").Output())(t)
+		help := must.Get(exec.Command(binary, command, "--help").Output())(t)
 		want := []string{"--help"}
 		for _, flag := range helpFlag.FindAllStringSubmatch(string(help), -1) {
 			want = append(want, "--"+flag[1])
@@ -202,7 +204,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 // commandNames are the commands that the program lists.
 func commandNames(t *testing.T) []string {
 	t.Helper()
-	out := must(exec.Command(binary, "help").Output())(t)
+	out := must.Get(exec.Command(binary, "help").Output())(t)
 	_, list, _ := strings.Cut(string(out), "Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	var names []string

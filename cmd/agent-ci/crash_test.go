@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -193,7 +194,7 @@ func (e *ending) at(t *testing.T, n int) {
 	} else {
 		w.forge.Watch(nil, func(forgetest.Request) { kill() })
 	}
-	noError(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	close(started)
 	err := cmd.Wait()
 	if e.signal == os.Kill && (err == nil || cmd.ProcessState.Exited()) {

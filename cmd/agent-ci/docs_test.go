@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -36,7 +37,7 @@ func documents(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	noError(t, err)
+	must.Do(t, err)
 	return pages
 }
 
@@ -119,7 +120,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	t.Parallel()
 	helps := map[string]string{}
 	for _, name := range commandNames(t) {
-		out := must(exec.Command(binary, name, "--help").Output())(t)
+		out := must.Get(exec.Command(binary, name, "--help").Output())(t)
 		helps[name] = string(out) + "  --help "
 	}
 	looked := 0
@@ -151,7 +152,7 @@ func TestCommandsPage(t *testing.T) {
 	const file = "../../docs/reference/commands.md"
 	var table, sections strings.Builder
 	for _, name := range commandNames(t) {
-		out := must(exec.Command(binary, name, "--help").Output())(t)
+		out := must.Get(exec.Command(binary, name, "--help").Output())(t)
 		about, details, _ := strings.Cut(string(out), "\n\n")
 		fmt.Fprintf(&table, "| [`%s`](#%s) | %s |\n", name, name, strings.ToUpper(about[:1])+about[1:])
 		fmt.Fprintf(&sections, "\n## %s\n\n```text\n%s```\n", name, details)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -54,7 +55,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 // play plays a session. It gives the events of the run and what stands for the paths of the run.
 func play(t *testing.T, session, setting string) (events []transcript.Event, paths *strings.Replacer) {
 	t.Helper()
-	server := must(modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}}))(t)
+	server := must.Get(modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}}))(t)
 	defer server.Close()
 	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 	if printed, err := playingRun(t, server.BaseURL(), repo, out, setting).CombinedOutput(); err != nil {
@@ -102,16 +103,16 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8D
 // writes to.
 func widgets(t *testing.T) string {
 	t.Helper()
-	pixels := must(base64.StdEncoding.DecodeString(picture))(t)
+	pixels := must.Get(base64.StdEncoding.DecodeString(picture))(t)
 	w := newWorkshop(t)
-	dir := must(filepath.EvalSymlinks(w.dir))(t)
+	dir := must.Get(filepath.EvalSymlinks(w.dir))(t)
 	for name, text := range map[string]string{
 		"greet.sh": "echo hello nobody\n", "define.sh": definer, ".gitignore": "held\n", "four.png": string(pixels),
 		".agents/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How greetings are written here.\n---\nIn lower-case letters.\n",
 	} {
 		w.program(name, text)
 	}
-	noError(t, syscall.Mkfifo(filepath.Join(dir, "held"), 0o600))
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "held"), 0o600))
 	w.repository(dir)
 	return dir
 }
@@ -129,7 +130,7 @@ func readEvents(t *testing.T, path string) []transcript.Event {
 	t.Helper()
 	var events []transcript.Event
 	for event, err := range eventlog.Read(strings.NewReader(read(t, path))) {
-		noError(t, err)
+		must.Do(t, err)
 		events = append(events, event)
 	}
 	return events
@@ -193,7 +194,7 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 	var text bytes.Buffer
 	for _, event := range events {
 		var data map[string]any
-		noError(t, json.Unmarshal(event.Data, &data))
+		must.Do(t, json.Unmarshal(event.Data, &data))
 		switch event.Type {
 		case transcript.TypeRunStarted, transcript.TypeTask, transcript.TypeWorkspace, transcript.TypePolicy:
 			data = nil
@@ -216,7 +217,7 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		noError(t, encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}))
+		must.Do(t, encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}))
 	}
 	return text.Bytes()
 }

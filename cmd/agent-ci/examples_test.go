@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const examples = "../../examples/"
@@ -21,10 +23,10 @@ const examples = "../../examples/"
 // TestExampleCronAndDemoRun runs the line of the crontab as cron does, and the demo.
 func TestExampleCronAndDemoRun(t *testing.T) {
 	t.Parallel()
-	root := must(filepath.Abs(examples))(t)
+	root := must.Get(filepath.Abs(examples))(t)
 	// The demo's session waits half a minute for go test, which an empty cache may
 	// take longer than.
-	cache := must(exec.Command("go", "env", "GOCACHE").Output())(t)
+	cache := must.Get(exec.Command("go", "env", "GOCACHE").Output())(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "examples"), Cmds: scriptCommands(), Condition: condition,
 		Setup: func(env *testscript.Env) error {
@@ -163,7 +165,7 @@ func readCluster(t *testing.T) (c cluster) {
 	t.Helper()
 	documents := yaml.NewDecoder(strings.NewReader(read(t, examples+"kubernetes/cronjob.yaml")))
 	for _, document := range []any{&c.config, &c.cronJob} {
-		noError(t, documents.Decode(document))
+		must.Do(t, documents.Decode(document))
 	}
 	if err := documents.Decode(new(any)); err != io.EOF {
 		t.Fatalf("after the second document: %v", err)
@@ -241,8 +243,8 @@ func writableOfTheImage(t *testing.T) []string {
 func TestImageScriptCallsDocker(t *testing.T) {
 	t.Parallel()
 	bin, work := t.TempDir(), t.TempDir()
-	noError(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755))
-	script := must(filepath.Abs(examples + "image/run.sh"))(t)
+	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755))
+	script := must.Get(filepath.Abs(examples + "image/run.sh"))(t)
 	run := exec.Command(script, "run", "--issue", "octo-org/widgets#7")
 	run.Dir = work
 	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "PWD=" + work, "OPENAI_API_KEY=sk-secret", "GITHUB_TOKEN=ghp-secret"}

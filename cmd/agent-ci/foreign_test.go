@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -56,7 +57,7 @@ turns:
 	} {
 		t.Run(name, func(t *testing.T) {
 			hostile := filepath.Join(t.TempDir(), "run")
-			noError(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
+			must.Do(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
 			rechain(t, hostile, transcript.TypeRunStarted, func(data json.RawMessage) json.RawMessage {
 				return json.RawMessage(strings.Replace(string(data), c.from, c.to, 1))
 			})
@@ -96,7 +97,7 @@ func rechain(t *testing.T, dir string, kind transcript.Type, change func(data js
 		if e.Prev = head; e.Type == kind {
 			e.Data = change(e.Data)
 		}
-		line := must(e.Line())(t)
+		line := must.Get(e.Line())(t)
 		head = fmt.Sprintf("%x", sha256.Sum256(line))
 		chain.WriteString(string(line) + "\n")
 	}

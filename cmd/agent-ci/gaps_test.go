@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // gapsPage is the one page that says what agent-ci does not have.
@@ -129,14 +131,14 @@ type jobSchema struct {
 // schemaAt returns the schema of a key of the job file; * stands for any name.
 func schemaAt(t *testing.T, path ...string) *jobSchema {
 	t.Helper()
-	raw := must(exec.Command(binary, "schema").Output())(t)
+	raw := must.Get(exec.Command(binary, "schema").Output())(t)
 	at := &jobSchema{}
-	noError(t, json.Unmarshal(raw, at))
+	must.Do(t, json.Unmarshal(raw, at))
 	for _, name := range path {
 		below := at.Properties[name]
 		if name == "*" {
 			below = &jobSchema{}
-			noError(t, json.Unmarshal(at.Additional, below))
+			must.Do(t, json.Unmarshal(at.Additional, below))
 		}
 		if below == nil {
 			t.Fatalf("the schema has no %s", strings.Join(path, "."))
@@ -184,7 +186,7 @@ func TestGapClaimsLinkToGapsPage(t *testing.T) {
 	delete(texts, gapsPage)
 	delete(texts, "CHANGELOG.md") // what was so once
 	for _, name := range commandNames(t) {
-		out := must(exec.Command(binary, name, "--help").Output())(t)
+		out := must.Get(exec.Command(binary, name, "--help").Output())(t)
 		texts["agent-ci "+name+" --help"] = string(out)
 	}
 	for from, text := range texts {

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // release is a commit of a release with the action's script in it, and a
@@ -41,7 +43,7 @@ func newRelease(t *testing.T, asset string, checksums checksums) *release {
 	r.write(t, filepath.Join(r.programs, "curl"), "#!/bin/bash\nwhile [ \"$1\" != --output ]; do shift; done\ncp \""+r.temp+"/asset\" \"$2\"\necho \"$3\" >>\""+r.temp+"/asked\"\n")
 	for _, program := range []string{"bash", "dirname", "uname", "mkdir", "awk", "sha256sum", "shasum", "cat", "rm", "mv", "cp", "chmod", "gzip"} {
 		if path, err := exec.LookPath(program); err == nil {
-			noError(t, os.Symlink(path, filepath.Join(r.programs, program)))
+			must.Do(t, os.Symlink(path, filepath.Join(r.programs, program)))
 		}
 	}
 	return r
@@ -54,7 +56,7 @@ func compressed(t *testing.T, text string) string {
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	noError(t, w.Close())
+	must.Do(t, w.Close())
 	return packed.String()
 }
 
@@ -62,8 +64,8 @@ func sum(of string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(of)))
 
 func (r *release) write(t *testing.T, path, content string) {
 	t.Helper()
-	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	noError(t, os.WriteFile(path, []byte(content), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o755))
 }
 
 func (r *release) get(t *testing.T) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -92,7 +93,7 @@ func (w *publishing) hostile(in string, filters bool) {
 		text.WriteString("[filter \"evil\"]\n\tclean = " + evil + " filter\n\tsmudge = " + evil + " filter\n\trequired = true\n")
 		attributes = "* diff=evil merge=evil filter=evil\n"
 	}
-	f := must(os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0))(w.t)
+	f := must.Get(os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0))(w.t)
 	defer f.Close()
 	if _, err := f.WriteString(strings.ReplaceAll(text.String(), "\x00", "%")); err != nil {
 		w.t.Fatal(err)
@@ -121,7 +122,7 @@ func newHostileCheckout(t *testing.T) (w *publishing, clone, proof string) {
 	w.git(clone, "remote", "set-url", "origin", w.forge.URL+"/octo/widgets.git")
 	w.hostile(filepath.Join(clone, "lib"), true)
 	w.hostile(clone, false)
-	noError(t, os.RemoveAll(proof))
+	must.Do(t, os.RemoveAll(proof))
 	return w, clone, proof
 }
 
@@ -197,7 +198,7 @@ func (w *publishing) gitStarting(dir string, args ...string) {
 // proxy. A run does what it does without them, or refuses.
 func TestCheckoutCannotRedirectRun(t *testing.T) {
 	t.Parallel()
-	elsewhere := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	elsewhere := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var called atomic.Int64
 	go func() {
 		for {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestFollowsNoLinksInRunDirectory has each command that writes to a run directory work in one of a stranger,
@@ -35,7 +37,7 @@ func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			hostile, dear := filepath.Join(dir, "run"), filepath.Join(dir, "dear")
-			noError(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
+			must.Do(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
 			w.write(filepath.Join(dear, "folder", "kept"), "dear")
 			w.write(filepath.Join(dear, "file"), "dear")
 			for _, link := range c.links {
@@ -43,8 +45,8 @@ func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 				if info, err := os.Stat(at); err == nil && info.IsDir() || !strings.Contains(link, ".") {
 					to = filepath.Join(dear, "folder")
 				}
-				noError(t, os.RemoveAll(at))
-				noError(t, os.Symlink(to, at))
+				must.Do(t, os.RemoveAll(at))
+				must.Do(t, os.Symlink(to, at))
 			}
 			told, _ := w.agent("resume", hostile, "--quiet", "--repo", repo, "--replay", "again.yml")
 			if !strings.Contains(told, c.want) {

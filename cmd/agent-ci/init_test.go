@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var setupCommands = map[string]func(*testscript.TestScript, bool, []string){"secret": usage("NAME VALUE", checkSecret)}
@@ -46,12 +47,12 @@ func TestInitAsksAtTerminal(t *testing.T) {
 	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { authorization = r.Header.Get("Authorization") }))
 	defer provider.Close()
 
-	client := must(github.New(github.Options{APIURL: forge.APIURL, Token: token}))(t)
-	noError(t, client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"))
+	client := must.Get(github.New(github.Options{APIURL: forge.APIURL, Token: token}))(t)
+	must.Do(t, client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"))
 	cmd := exec.Command(binary, "init", "--github")
 	cmd.Dir = seed.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_API_URL=" + forge.APIURL, "GITHUB_SERVER_URL=" + forge.URL}
-	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
+	terminal := must.Get(pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200}))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	var said bytes.Buffer
@@ -93,7 +94,7 @@ func TestInitAsksNothingWithoutTerminal(t *testing.T) {
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	terminal := must(pty.Start(cmd))(t)
+	terminal := must.Get(pty.Start(cmd))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "there is no GitHub token") {

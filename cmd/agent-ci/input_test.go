@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // A signal ends a run that waits for a prompt from an input that nobody closes.
@@ -30,14 +32,14 @@ func exitSignalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	out := filepath.Join(t.TempDir(), "run")
 	argv := append(by, binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	input := must(cmd.StdinPipe())(t)
+	input := must.Get(cmd.StdinPipe())(t)
 	defer input.Close()
 	var told strings.Builder
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &told, &told
-	noError(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 0)
 	for _, s := range signals {
-		noError(t, cmd.Process.Signal(s))
+		must.Do(t, cmd.Process.Signal(s))
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.HasPrefix(told.String(), "cancelled/sigterm: ") {
@@ -59,7 +61,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	w := newWorkshop(t, openly)
 	w.repository(w.dir)
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	noError(t, syscall.Mkfifo(pipe, 0o600))
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	for name, args := range map[string][]string{
 		"job":       {"run", pipe},
 		"prompt":    {"run", "--prompt-file", pipe},
@@ -80,14 +82,14 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 			}
 		})
 	}
-	writer := must(os.OpenFile(pipe, os.O_RDWR, 0))(t)
+	writer := must.Get(os.OpenFile(pipe, os.O_RDWR, 0))(t)
 	defer writer.Close()
 	out := filepath.Join(t.TempDir(), "run")
 	cmd := exec.Command(binary, "run", pipe, "--quiet", "--out", out)
 	cmd.Env, cmd.Dir = w.env, w.dir
-	noError(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	awaitFile(filepath.Join(out, "state", "alive"), 1)
-	noError(t, cmd.Process.Signal(syscall.SIGTERM))
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if raw, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(raw), `"reason": "sigterm"`) {
 		t.Errorf("the result is %s, %v", raw, err)
@@ -98,7 +100,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 func (w *workshop) piped(name string) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
-	noError(w.t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+	must.Do(w.t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	return dir
 }
 
@@ -115,11 +117,11 @@ func TestSecondSignalWritesResult(t *testing.T) {
 	args := []string{"--prompt", "x", "--publish", "none", "--replay", "session.yml", "--out", out, "--quiet"}
 	cmd := exec.Command(binary, append([]string{"run", "--json"}, args...)...)
 	cmd.Env, cmd.Dir, cmd.Stdout = w.env, w.dir, full
-	noError(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	full.Close()
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
 	for _, s := range []os.Signal{syscall.SIGQUIT, syscall.SIGINT} { // two of one kind may come as one
-		noError(t, cmd.Process.Signal(s))
+		must.Do(t, cmd.Process.Signal(s))
 	}
 	_ = cmd.Wait()
 	raw, err := os.ReadFile(filepath.Join(out, "result.json"))
@@ -136,12 +138,12 @@ func TestSecondSignalWritesResult(t *testing.T) {
 func fullPipe(t *testing.T) (from, to *os.File) {
 	t.Helper()
 	var ends [2]int
-	noError(t, syscall.Pipe(ends[:]))
+	must.Do(t, syscall.Pipe(ends[:]))
 	syscall.CloseOnExec(ends[0])
 	syscall.CloseOnExec(ends[1])
-	noError(t, syscall.SetNonblock(ends[1], true))
+	must.Do(t, syscall.SetNonblock(ends[1], true))
 	for _, err := syscall.Write(ends[1], make([]byte, 1)); err == nil; _, err = syscall.Write(ends[1], make([]byte, 4096)) {
 	}
-	noError(t, syscall.SetNonblock(ends[1], false))
+	must.Do(t, syscall.SetNonblock(ends[1], false))
 	return os.NewFile(uintptr(ends[0]), "from"), os.NewFile(uintptr(ends[1]), "to")
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // instance is a bug of a project, with what agents make of it.
@@ -92,7 +94,7 @@ func (i *instance) takeFix(from tree) {
 // keepToolchains has programs find what they need of the user's folder, and what Go compiled before.
 func (w *workshop) keepToolchains() {
 	w.t.Helper()
-	home := must(os.UserHomeDir())(w.t)
+	home := must.Get(os.UserHomeDir())(w.t)
 	for name, folder := range map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv"} {
 		if path := filepath.Join(home, folder); exists(path) {
 			w.env = append(w.env, name+"="+path)
@@ -184,10 +186,10 @@ func unpack(t *testing.T, files tree) string {
 		if err == nil {
 			_, err = archive.Write([]byte(files[name]))
 		}
-		noError(t, err)
+		must.Do(t, err)
 	}
-	noError(t, archive.Close())
-	noError(t, zipped.Close())
+	must.Do(t, archive.Close())
+	must.Do(t, zipped.Close())
 	return fmt.Sprintf("base64 -d <<'EOF' | tar -xzm\n%s\nEOF\n", base64.StdEncoding.EncodeToString(packed.Bytes()))
 }
 
@@ -202,7 +204,7 @@ func goModule(module string) func(w *workshop) tree {
 			w.t.Skipf("%s can't be had here: %v", module, err)
 		}
 		var of struct{ Dir string }
-		noError(w.t, json.Unmarshal(raw, &of))
+		must.Do(w.t, json.Unmarshal(raw, &of))
 		files := readTree(w.t, of.Dir)
 		needs := newWorkshop(w.t)
 		for _, name := range []string{"go.mod", "go.sum"} {
@@ -250,7 +252,7 @@ func readTree(t *testing.T, dir string) tree {
 		files[name] = string(raw)
 		return err
 	})
-	noError(t, err)
+	must.Do(t, err)
 	return files
 }
 

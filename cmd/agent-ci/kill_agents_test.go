@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -426,14 +427,14 @@ func (w *killWorld) teamWrongs(out string) (wrong []string) {
 
 func dataOf[T any](t *testing.T, e transcript.Event) (data T) {
 	t.Helper()
-	noError(t, json.Unmarshal(e.Data, &data))
+	must.Do(t, json.Unmarshal(e.Data, &data))
 	return data
 }
 
 // leftOf is what is left of a run on the machine: processes, mounts, and copies of its tree.
 func (w *killWorld) leftOf(out string) (left []string) {
 	w.t.Helper()
-	dir := must(filepath.EvalSymlinks(filepath.Join(w.dir, out)))(w.t)
+	dir := must.Get(filepath.EvalSymlinks(filepath.Join(w.dir, out)))(w.t)
 	copies, _ := filepath.Glob(filepath.Join(dir, "state", "sandboxes", "agent-*"))
 	for _, each := range copies {
 		left = append(left, "folder "+each)

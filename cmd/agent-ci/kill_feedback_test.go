@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // reviewing is a model that looks at a file, says that it is done, and gives a review when it is asked for one.
@@ -79,9 +80,9 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 	w.git(repo, "checkout", "--quiet", "main")
 	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, forge.APIURL+"/repos/octo-org/"+repository.Name+"/pulls",
 		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`))
-	noError(w.t, err)
+	must.Do(w.t, err)
 	request.Header.Set("Authorization", "Bearer "+forge.Token)
-	response := must(http.DefaultClient.Do(request))(w.t)
+	response := must.Get(http.DefaultClient.Do(request))(w.t)
 	response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		w.t.Fatal(response.Status)
@@ -205,7 +206,7 @@ func (w *killWorld) askOnPull(repository *forgetest.Repository) {
 		"action": "created", "sender": user, "issue": map[string]any{"number": 1, "pull_request": map[string]any{}, "state": "open", "title": "Count", "user": user},
 		"comment": map[string]any{"id": id, "body": body, "user": user, "created_at": "2126-01-01T00:00:00Z"},
 	})
-	noError(w.t, err)
+	must.Do(w.t, err)
 	event := filepath.Join(w.dir, repository.Name+".json")
 	w.write(event, string(raw))
 	w.env = append(w.env, "GITHUB_EVENT_PATH="+event, "GITHUB_REPOSITORY=octo-org/"+repository.Name)

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // steps is a program that is stopped before each system call that changes a file of a folder, and killed
@@ -49,7 +51,7 @@ const (
 // the program ended by itself.
 func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 	t.Helper()
-	cmd.Path = must(programs.stepper())(t)
+	cmd.Path = must.Get(programs.stepper())(t)
 	cmd.Args = append([]string{"stepper"}, cmd.Args...)
 	runtime.LockOSThread() // the only one that may trace
 	defer runtime.UnlockOSThread()
@@ -70,7 +72,7 @@ func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
-		noError(t, err)
+		must.Do(t, err)
 		if !status.Stopped() {
 			ended = ended || pid == program && status.Exited()
 			continue
@@ -246,9 +248,9 @@ turns:
   - output: [{say: Done.}]
 `)
 	runAside := func(n int, repo, out string) (steps, string, bool) {
-		gitDir := must(os.Open(filepath.Join(repo, ".git")))(t)
+		gitDir := must.Get(os.Open(filepath.Join(repo, ".git")))(t)
 		defer gitDir.Close() // ends the other run
-		noError(t, syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH))
+		must.Do(t, syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH))
 		s := steps{from: "refs/heads/agent-ci", folder: repo, at: n}
 		text, ended := w.stepped(&s, "local", repo, out)
 		return s, text, ended
@@ -326,7 +328,7 @@ func (w *killWorld) has(repo string) string {
 // stepped runs agent-ci on the base main by steps.
 func (w *killWorld) stepped(s *steps, mode, repo, out string) (text string, ended bool) {
 	w.t.Helper()
-	log := must(os.Create(filepath.Join(w.dir, out+".log")))(w.t)
+	log := must.Get(os.Create(filepath.Join(w.dir, out+".log")))(w.t)
 	defer log.Close()
 	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--set", "name=task", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", mode, "--out", out)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, log, log

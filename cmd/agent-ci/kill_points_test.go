@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
@@ -220,7 +221,7 @@ func (w *killWorld) awaitEnd(out string) {
 		return // it had not begun
 	}
 	defer dir.Close()
-	noError(w.t, syscall.Flock(int(dir.Fd()), syscall.LOCK_EX))
+	must.Do(w.t, syscall.Flock(int(dir.Fd()), syscall.LOCK_EX))
 }
 
 // TestKilledByOwnCommands kills a run in each of the commands that it runs: setup,
@@ -357,7 +358,7 @@ func TestKilledAfterRecordedEnd(t *testing.T) {
 	if !strings.HasPrefix(text, "cancelled/sigterm") || !strings.Contains(text, "pushed to") {
 		t.Fatalf("the run was not stopped after its push: %s", text)
 	}
-	noError(t, errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))))
+	must.Do(t, errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))))
 	w.opensOne(repository, repo)
 }
 

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // stepwise is a model that does so many things, one in a turn. It knows from the
@@ -161,7 +163,7 @@ func (w *killWorld) read(by io.Writer, watch func(program *os.Process) (stop fun
 	var out strings.Builder
 	both := io.MultiWriter(&out, by)
 	cmd.Stdout, cmd.Stderr = both, both
-	noError(w.t, cmd.Start())
+	must.Do(w.t, cmd.Start())
 	defer watch(cmd.Process)()
 	err := cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)

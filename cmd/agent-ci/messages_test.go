@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
@@ -42,7 +43,7 @@ func TestMessages(t *testing.T) {
 			})
 			return nil
 		})
-		noError(t, err)
+		must.Do(t, err)
 	}
 	var got strings.Builder
 	for _, section := range slices.Sorted(maps.Keys(sections)) {

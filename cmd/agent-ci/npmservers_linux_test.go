@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -106,7 +107,7 @@ func TestMCPConformance(t *testing.T) {
 			script := "#!/bin/sh\ncd " + r.dir + "\n" +
 				`printf 'version: 1\ntask: {prompt: x}\nmcp_servers:\n  s: {url: "%s", tools: ["*"]}\n' "$(echo "$1" | sed s/localhost/127.0.0.1/)" >job.yml` + "\n" +
 				binary + " run job.yml --repo checkout --replay session.yml --out out --publish none\n"
-			noError(t, os.WriteFile(client, []byte(script), 0o755))
+			must.Do(t, os.WriteFile(client, []byte(script), 0o755))
 			run := exec.Command(filepath.Join(modules, node, "bin", "node"), suite, "client", "--command", client, "--scenario", scenario.name, "-o", filepath.Join(r.dir, "results"))
 			run.Dir, run.Env = r.dir, r.env
 			if out, _ := run.CombinedOutput(); !strings.Contains(string(out), scenario.want) { // it exits with 1 after a scenario that failed
@@ -196,7 +197,7 @@ func (r aRun) run(t *testing.T) (transcript string) {
 // a port that is free beforehand, and says when it listens.
 func serveEverything(t *testing.T, program string) (address string) {
 	t.Helper()
-	free := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
 	server := exec.Command("node", program, "streamableHttp")
@@ -205,7 +206,7 @@ func serveEverything(t *testing.T, program string) (address string) {
 	if err == nil {
 		err = server.Start()
 	}
-	noError(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {

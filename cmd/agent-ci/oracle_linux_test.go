@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -137,7 +138,7 @@ func (s *siege) walk(top string, visit func(path string, info fs.FileInfo)) {
 		}
 		return nil
 	})
-	noError(s.t, err)
+	must.Do(s.t, err)
 }
 
 // gitsOwn are what agent-ci may write in .git: index, objects, logs, the branch

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
@@ -94,16 +95,16 @@ func TestOnlyOutsideStartsPrograms(t *testing.T) {
 // startsOf lists the names of starters that the files of a package use, for any system.
 func startsOf(t *testing.T, dir, folder string) (all []string) {
 	t.Helper()
-	names := must(filepath.Glob(filepath.Join(dir, "*.go")))(t)
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file := must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		place := folder + filepath.Base(name)
 		imported := map[string]string{}
 		for _, spec := range file.Imports {
-			path := must(strconv.Unquote(spec.Path.Value))(t)
+			path := must.Get(strconv.Unquote(spec.Path.Value))(t)
 			as := regexp.MustCompile(`(/v[0-9]+)?$`).ReplaceAllString(path, "")
 			as = strings.TrimPrefix(as[strings.LastIndexByte(as, '/')+1:], "go-")
 			if spec.Name != nil {
@@ -229,7 +230,7 @@ func noted(t *testing.T, file string) (all []outside.Start) {
 	}
 	for line := range strings.Lines(string(raw)) {
 		var s outside.Start
-		noError(t, json.Unmarshal([]byte(line), &s))
+		must.Do(t, json.Unmarshal([]byte(line), &s))
 		all = append(all, s)
 	}
 	return all

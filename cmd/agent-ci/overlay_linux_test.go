@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -77,13 +78,13 @@ func newCopyWorld(t *testing.T) *copyWorld {
 	} {
 		w.write(filepath.Join(w.seed, name), text)
 	}
-	noError(t, errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)))
+	must.Do(t, errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)))
 	w.repository(w.seed)
 	for name, text := range map[string]string{"mine": "untracked\n", "a/x.log": "ignored\n", "build/out": "ignored\n", "node_modules/one/two": "ignored\n", "b/one": "untracked\n", "inner/one": "of another repository\n"} {
 		w.write(filepath.Join(w.seed, name), text)
 	}
 	w.git(w.seed, "init", "--quiet", "inner")
-	noError(t, os.MkdirAll(filepath.Join(w.seed, "a/empty/empty"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(w.seed, "a/empty/empty"), 0o755))
 	return w
 }
 
@@ -97,7 +98,7 @@ func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 	w.runs++
 	p := &played{copyWorld: w, scribbles: s, r: r, dir: filepath.Join(w.dir, fmt.Sprintf("run%d", w.runs))}
 	defer w.forget(p.dir)
-	noError(r, os.MkdirAll(p.in("seen"), 0o755))
+	must.Do(r, os.MkdirAll(p.in("seen"), 0o755))
 	for _, checkout := range []string{"repo", "twin"} {
 		w.copy(r, w.seed, p.in(checkout))
 	}
@@ -179,9 +180,9 @@ func (p *played) inCopy() *gitops.ChangeSet {
 	if len(p.setup) > 0 {
 		p.replace(p.r, p.in("twin"), p.in("seen/set-up"))
 	}
-	snapshot := must(checkout.Snapshot(p.t.Context()))(p.r)
+	snapshot := must.Get(checkout.Snapshot(p.t.Context()))(p.r)
 	p.replace(p.r, p.in("twin"), p.in("seen/tree"))
-	change := must(checkout.Changes(p.t.Context(), snapshot))(p.r)
+	change := must.Get(checkout.Changes(p.t.Context(), snapshot))(p.r)
 	return change
 }
 
@@ -189,10 +190,10 @@ func (p *played) inCopy() *gitops.ChangeSet {
 func (p *played) landed(want *gitops.ChangeSet) {
 	seed := p.open(p.r, p.seed) // what was not tracked there is what was not in the checkout
 	defer seed.Close()
-	snapshot := must(seed.Snapshot(p.t.Context()))(p.r)
+	snapshot := must.Get(seed.Snapshot(p.t.Context()))(p.r)
 	checkout := p.open(p.r, p.in("repo"))
 	defer checkout.Close()
-	got := must(checkout.Changes(p.t.Context(), snapshot))(p.r)
+	got := must.Get(checkout.Changes(p.t.Context(), snapshot))(p.r)
 	p.same("the change in the checkout", wordsOf(want), wordsOf(got))
 	after := differing(p.before, statsBelow(p.r, p.in("repo")))
 	for _, file := range want.Files {
@@ -211,7 +212,7 @@ func (w *copyWorld) open(r *rapid.T, dir string) *gitops.Checkout {
 	err := os.MkdirAll(state, 0o755)
 	git, _ := exec.LookPath("git")
 	checkout, opened := gitops.Open(w.t.Context(), gitops.Options{Dir: dir, Git: git, State: state})
-	noError(r, errors.Join(err, opened))
+	must.Do(r, errors.Join(err, opened))
 	return checkout
 }
 
@@ -286,7 +287,7 @@ func statsBelow(r *rapid.T, dir string) map[string]string {
 		stats[name] = fmt.Sprintf("%o %d:%d %d links of %d, %d bytes, written %d.%d, changed %d.%d", s.Mode, s.Uid, s.Gid, s.Nlink, s.Ino, s.Size, s.Mtim.Sec, s.Mtim.Nsec, s.Ctim.Sec, s.Ctim.Nsec)
 		return nil
 	})
-	noError(r, err)
+	must.Do(r, err)
 	return stats
 }
 
@@ -329,7 +330,7 @@ func filesBelow(r *rapid.T, dir string) map[string]string {
 		}
 		return err
 	})
-	noError(r, err)
+	must.Do(r, err)
 	return files
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -19,7 +20,7 @@ func TestRootWorksInForeignCheckout(t *testing.T) {
 	checkout := filepath.Join(w.dir, "checkout")
 	w.repository(checkout)
 	w.write("greet.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo hello >greeting.txt'}}]\n  - output: [{say: Done.}]\n")
-	noError(t, os.Chown(checkout, 65534, 65534))
+	must.Do(t, os.Chown(checkout, 65534, 65534))
 	if told, err := w.agent("run", "--prompt", "x", "--quiet", "--repo", checkout, "--replay", filepath.Join(w.dir, "greet.yml"), "--out", filepath.Join(w.dir, "run"), "--publish", "none"); err != nil || !strings.Contains(told, "changed/left_in_checkout") {
 		t.Fatalf("%v\n%s", err, told)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -23,7 +24,7 @@ func TestRunsNothingFromCheckoutOutsideSandbox(t *testing.T) {
 		{"git, for the push", "git", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
 		{"git, by another name of the folder", "git", func(clone string) string {
 			link := filepath.Join(filepath.Dir(clone), "programs")
-			noError(t, os.Symlink(filepath.Join(clone, ".venv", "bin"), link))
+			must.Do(t, os.Symlink(filepath.Join(clone, ".venv", "bin"), link))
 			return link
 		}},
 		{"a filter's program", "shout", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
@@ -82,7 +83,7 @@ func TestChecksRunNoAgentPrograms(t *testing.T) {
 			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
 			cmd, out := w.run("plant", `verify=[{name: own, run: check}, {name: outer, run: check2}, {name: place, run: 'test ! -e "$GITHUB_WORKSPACE/made"'}]`, "verify_attempts=0")
 			clone := filepath.Join(w.dir, "clone1")
-			noError(t, os.Symlink(clone, filepath.Join(w.dir, "link")))
+			must.Do(t, os.Symlink(clone, filepath.Join(w.dir, "link")))
 			for _, program := range []string{"clone1/.venv/bin/check", "tools/check", "tools/check2"} {
 				w.program(program, "#!/bin/sh\nexit 1\n")
 			}

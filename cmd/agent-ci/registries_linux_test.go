@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The registries give a package to who has the token, as their protocols have it; what
@@ -130,7 +132,7 @@ func mavenRepository(*testing.T) http.Handler {
 
 // gitServer serves the repositories of a folder, to fetch and to push.
 func gitServer(t *testing.T, folder string) http.Handler {
-	program := must(exec.Command("git", "--exec-path").Output())(t)
+	program := must.Get(exec.Command("git", "--exec-path").Output())(t)
 	return guarded(basic("x-access-token", registryToken), &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(program)), "git-http-backend"), Root: "/",
 		Env: []string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=somebody", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"},
@@ -152,13 +154,13 @@ func tarball(t *testing.T, content map[string]string) []byte {
 	zip := gzip.NewWriter(&packed)
 	w := tar.NewWriter(zip)
 	for name, text := range content {
-		noError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}))
+		must.Do(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}))
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	noError(t, w.Close())
-	noError(t, zip.Close())
+	must.Do(t, w.Close())
+	must.Do(t, zip.Close())
 	return packed.Bytes()
 }
 
@@ -169,11 +171,11 @@ func zippedFiles(t *testing.T, content []file) []byte {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	for _, f := range content {
-		to := must(w.Create(f.name))(t)
+		to := must.Get(w.Create(f.name))(t)
 		if _, err := to.Write([]byte(f.text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	noError(t, w.Close())
+	must.Do(t, w.Close())
 	return packed.Bytes()
 }

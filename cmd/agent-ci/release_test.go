@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestReleaseIsPublished runs the half of .ci/release that a dry run leaves out,
@@ -25,8 +27,8 @@ func TestReleaseIsPublished(t *testing.T) {
 		filepath.Join(root, "dist/agent-ci-linux-amd64.spdx.json"): "{}",
 		filepath.Join(programs, "gh"):                              "#!/bin/sh\necho \"$@\" >>" + asked + "\n",
 	} {
-		noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		noError(t, os.WriteFile(path, []byte(content), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(content), 0o755))
 	}
 	do := func(dir, name string, args ...string) string {
 		t.Helper()

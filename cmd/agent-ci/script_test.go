@@ -26,6 +26,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
@@ -86,7 +87,7 @@ var waiting = regexp.MustCompile(`(timeout|limits\.time)(: |=)[12]0s|timeout_ms=
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	var first, later []string
-	for _, script := range must(filepath.Glob(filepath.Join("testdata", "script", "*.txtar")))(t) {
+	for _, script := range must.Get(filepath.Glob(filepath.Join("testdata", "script", "*.txtar")))(t) {
 		if waiting.MatchString(read(t, script)) {
 			first = append(first, script)
 		} else {

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
@@ -45,14 +46,14 @@ func TestServicesEndWithKilledRun(t *testing.T) {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	keeper := must(programs.keeper())(t)
+	keeper := must.Get(programs.keeper())(t)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to services
 	pipe, program := filepath.Join(seen, "pipe"), filepath.Join(seen, "keeper")
-	noError(t, errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)))
+	must.Do(t, errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)))
 	run := runWithService(t, "exec 9<"+pipe+"; exec "+program+" serve")
-	noError(t, run.Start())
+	must.Do(t, run.Start())
 	service, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
-	noError(t, err)
+	must.Do(t, err)
 	defer service.Close()
 	if gone(t, service, 0) {
 		t.Error("nobody reads the pipe before the run is killed")
@@ -91,7 +92,7 @@ func gone(t *testing.T, pipe *os.File, wait int) bool {
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		noError(t, err)
+		must.Do(t, err)
 		return fds[0].Revents&unix.POLLERR != 0
 	}
 }

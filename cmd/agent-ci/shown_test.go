@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestRunForPictures makes what the first picture of the README shows: an issue, and
@@ -34,10 +35,10 @@ func TestRunForPictures(t *testing.T) {
 	if err != nil || absErr != nil {
 		t.Fatal(err, absErr)
 	}
-	cache := must(exec.Command("go", "env", "GOCACHE").Output())(t)
+	cache := must.Get(exec.Command("go", "env", "GOCACHE").Output())(t)
 	w := newWorkshop(t, "GOCACHE="+strings.TrimSpace(string(cache)))
 	checkout := filepath.Join(w.dir, "widgets")
-	noError(t, os.CopyFS(checkout, os.DirFS(filepath.Join(example, "repository"))))
+	must.Do(t, os.CopyFS(checkout, os.DirFS(filepath.Join(example, "repository"))))
 	w.write("widgets/.github/agent-ci.yml", "version: 1\nverify:\n  - {name: tests, run: go test ./...}\n  - {name: vet, run: go vet ./...}\n")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)
 	w.git(checkout, "add", "--all")
@@ -62,5 +63,5 @@ func TestRunForPictures(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(to, "shown.json"), shown, 0o644)
 	}
-	noError(t, err)
+	must.Do(t, err)
 }

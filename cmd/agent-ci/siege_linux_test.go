@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -80,10 +81,10 @@ func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != uncon
 // besiegers are the programs of a siege where every user finds them.
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
-	built := must(programs.intruder())(t)
+	built := must.Get(programs.intruder())(t)
 	folder = sandboxtest.Place(t, sandbox.RemoveScratch)
 	for name, path := range map[string]string{"agent-ci": binary, "intruder": built} {
-		noError(t, os.WriteFile(filepath.Join(folder, name), []byte(read(t, path)), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(read(t, path)), 0o755))
 	}
 	return folder
 }
@@ -92,7 +93,7 @@ func besiegers(t *testing.T) (folder string) {
 func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	t.Helper()
 	base := sandboxtest.Place(t, sandbox.RemoveScratch)
-	world := must(attempts.NewWorld(base))(t)
+	world := must.Get(attempts.NewWorld(base))(t)
 	s := &siege{tier: tier, user: user, world: world, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey, lazyGC,
@@ -109,7 +110,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		s.env = append(s.env, "HTTPS_PROXY="+internet.Proxy)
 	}
 	s.writeJSON("world.json", s.world)
-	noError(t, os.Mkdir(filepath.Dir(s.out()), 0o755))
+	must.Do(t, os.Mkdir(filepath.Dir(s.out()), 0o755))
 	sandboxtest.Give(t, base, user)
 	return s
 }
@@ -130,7 +131,7 @@ func (s *siege) checkout() {
 	s.write(filepath.Join(dir, ".git/hooks/kept"), "x")
 	if !s.hides() {
 		for _, path := range s.world.Hidden() {
-			noError(s.t, os.Remove(path))
+			must.Do(s.t, os.Remove(path))
 		}
 		return
 	}
@@ -194,7 +195,7 @@ func (s *siege) play(job map[string]any, turns ...[]map[string]any) {
 	}
 	var err error
 	s.server, err = modeltest.StartScript("siege", strings.NewReader(asJSON(s.t, map[string]any{"version": 1, "turns": script})), modeltest.Options{Trusting: true})
-	noError(s.t, err)
+	must.Do(s.t, err)
 	defer s.server.Close()
 	s.writeJSON("job.yml", job)
 	s.before = s.look()

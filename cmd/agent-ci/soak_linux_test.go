@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -51,11 +52,11 @@ func soaking(t *testing.T) soakPlan {
 	t.Helper()
 	plan := soakPlan{seed: 1, runs: 6, workers: runtime.GOMAXPROCS(0)}
 	if text := os.Getenv("AGENT_CI_SOAK"); text != "" {
-		length := must(time.ParseDuration(text))(t)
+		length := must.Get(time.ParseDuration(text))(t)
 		plan.until, plan.runs, plan.seed = time.Now().Add(length), 0, uint64(rand.Uint32())
 	}
 	if text := os.Getenv("AGENT_CI_SEED"); text != "" {
-		seed := must(strconv.ParseUint(text, 10, 64))(t)
+		seed := must.Get(strconv.ParseUint(text, 10, 64))(t)
 		plan.seed = seed
 	}
 	return plan
@@ -169,8 +170,8 @@ func (q sequence) shrink(fails func(sequence) bool) sequence {
 	return q
 }
 
-// TestSoakCases plays what a soak has found once. Permissions bind ordinary users alone, of whom one plays
-// the cases that change some; root plays the others, where there is no time for all.
+// TestSoakCases plays the cases that a soak has found. Without time for all, an ordinary user plays those that
+// change permissions, since root ignores these. root plays the others.
 func TestSoakCases(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob(filepath.Join("testdata", "soak", "*.txt"))
@@ -179,7 +180,7 @@ func TestSoakCases(t *testing.T) {
 	}
 	programs := besiegers(t)
 	for _, path := range cases {
-		q := must(readSequence(path))(t)
+		q := must.Get(readSequence(path))(t)
 		permissions := slices.ContainsFunc(q.steps, func(step string) bool { return strings.HasPrefix(step, "chmod ") })
 		users := sandboxtest.Users(t)
 		for name, user := range users {

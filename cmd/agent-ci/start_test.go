@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // atStart is the most, in bytes, that a package of ours may allocate before
@@ -18,7 +20,7 @@ func TestPackagesAllocateLittleAtStart(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder
 	cmd.Stderr = &trace
-	noError(t, cmd.Run())
+	must.Do(t, cmd.Run())
 	ours := 0
 	for line := range strings.Lines(trace.String()) {
 		var name string

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // sitting is somebody at a terminal in which agent-ci runs. How a status line is drawn is the tests' of package
@@ -27,7 +29,7 @@ func (w *workshop) sit(env []string, args ...string) *sitting {
 	w.t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Dir, cmd.Env = filepath.Join(w.dir, "widgets"), append(slices.Clone(w.env), env...)
-	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100}))(w.t)
+	terminal := must.Get(pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100}))(w.t)
 	killLate(w.t, cmd)
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -124,10 +126,10 @@ func TestTerminalShowsRunningWork(t *testing.T) {
 	out := filepath.Join(w.dir, "run")
 	s := w.sit([]string{"TERM=xterm-256color"}, "run", "../job.yml", "--replay", "../session.yml", "--publish", "none", "--out", out)
 	s.sees("] setup command dependencies of all that is built 0:")
-	noError(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 40}))
+	must.Do(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 40}))
 	s.sees("] setup command depe")
 	s.sees("… 0:")
-	noError(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 100}))
+	must.Do(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 100}))
 	for _, at := range []struct{ words, gate string }{{"[Setup ", "setup"}, {"[Baseline ", "base"}, {" · $0.25 of $1.00", "command"}, {"[Verification ", "change"}} {
 		s.sees(at.words)
 		w.write(filepath.Join("gates", at.gate), "")
@@ -175,7 +177,7 @@ func TestPlainTerminalsGetNoStatusOrColor(t *testing.T) {
 		} else {
 			awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
 		}
-		noError(t, s.cmd.Process.Signal(syscall.SIGINT))
+		must.Do(t, s.cmd.Process.Signal(syscall.SIGINT))
 		whole, rest := s.ends()
 		if strings.Contains(whole, "\x1b") != c.status || strings.Contains(whole, colored) {
 			t.Errorf("%s: it writes %q", name, whole)

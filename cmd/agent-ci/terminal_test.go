@@ -9,6 +9,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -22,7 +23,7 @@ func TestSandboxOnATerminal(t *testing.T) {
 	if confines() == sandbox.LevelNone {
 		cmd.Env = append(cmd.Env, openly)
 	}
-	terminal := must(pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101}))(t)
+	terminal := must.Get(pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101}))(t)
 	defer terminal.Close()
 	killLate(t, cmd)
 	lines := bufio.NewReader(terminal)

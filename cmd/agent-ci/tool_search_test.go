@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
@@ -48,7 +49,7 @@ func manyTools(n int, more string) (tools []string) {
 // firstRequest is the body of the first request of a run, in a folder that is always the same.
 func firstRequest(t *testing.T, modelName string, tools []string) string {
 	t.Helper()
-	server := must(modeltest.StartScript("session.yml", strings.NewReader("version: 1\nturns: [{output: [{say: Nothing.}]}, {output: [{say: Nothing.}]}]\n"), modeltest.Options{}))(t)
+	server := must.Get(modeltest.StartScript("session.yml", strings.NewReader("version: 1\nturns: [{output: [{say: Nothing.}]}, {output: [{say: Nothing.}]}]\n"), modeltest.Options{}))(t)
 	defer server.Close()
 	job := filepath.Join(t.TempDir(), "job.yml")
 	write(t, job, "version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -232,7 +233,7 @@ type cameOf struct {
 func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	w.t.Helper()
 	dir, out := filepath.Join(w.dir, "project"), filepath.Join(w.dir, "out-"+way)
-	noError(w.t, os.RemoveAll(dir))
+	must.Do(w.t, os.RemoveAll(dir))
 	c.project(w, "project")
 	if way == confine.PrivateTree {
 		w.keepOverlaysOff(dir)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
@@ -28,12 +29,12 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	server := must(programs.toolserver())(t)
+	server := must.Get(programs.toolserver())(t)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
 	r := toolServerRun{workshop: newWorkshop(t), path: filepath.Join(seen, "pipe")}
 	program := filepath.Join(seen, "toolserver")
 	r.write(program, read(t, server))
-	noError(t, errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)))
+	must.Do(t, errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)))
 	r.write("job.yml", "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: "+program+", args: [-leave="+r.path+"], tools: [hang, echo], start_timeout: 10m}}\n")
 	r.write("session.yml", session)
 	r.write("checkout/file", "x\n")
@@ -64,7 +65,7 @@ func (r *toolServerRun) reach(t *testing.T) {
 func (r *toolServerRun) answer(t *testing.T) {
 	t.Helper()
 	const key = "sk-test-0123456789abcdef"
-	server := must(modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key}))(t)
+	server := must.Get(modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key}))(t)
 	t.Cleanup(server.Close)
 	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
 }
@@ -89,7 +90,7 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	if args[0] == "validate" {
 		run.Dir = filepath.Join(run.Dir, "checkout")
 	}
-	noError(t, run.Start())
+	must.Do(t, run.Start())
 	r.reach(t)
 	if err := run.Wait(); err != nil {
 		t.Errorf("the run: %v", err)
@@ -116,7 +117,7 @@ turns:
 	if err == nil {
 		err = run.Start()
 	}
-	noError(t, err)
+	must.Do(t, err)
 	r.reach(t)
 	lines := bufio.NewScanner(said)
 	for lines.Scan() && !strings.Contains(lines.Text(), "mcp__a__hang") {
@@ -131,7 +132,7 @@ turns:
 	resume := r.command("resume", "out")
 	var told strings.Builder
 	resume.Stdout, resume.Stderr = &told, &told
-	noError(t, resume.Start())
+	must.Do(t, resume.Start())
 	r.reach(t)
 	if err := resume.Wait(); err != nil || !strings.Contains(told.String(), "no_changes/") {
 		t.Errorf("it goes on: %v\n%s", err, told.String())

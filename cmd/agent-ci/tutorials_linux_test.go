@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
@@ -232,8 +233,8 @@ func newReader(t *testing.T, proxy string, offline [2]string) *reader {
 	t.Helper()
 	home := t.TempDir()
 	bin := filepath.Join(home, "bin")
-	noError(t, os.Mkdir(bin, 0o755))
-	noError(t, os.Symlink(binary, filepath.Join(bin, "agent-ci")))
+	must.Do(t, os.Mkdir(bin, 0o755))
+	must.Do(t, os.Symlink(binary, filepath.Join(bin, "agent-ci")))
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(home) })
 	return &reader{home: home, folder: home, offline: offline, env: []string{
 		"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
@@ -27,53 +28,30 @@ const lazyGC = "GOGC=400"
 // openly has runs confine nothing, in tests about something else: confining takes a third of a run.
 const openly = "AGENT_CI_POLICY_SANDBOX=" + string(grants.DangerFullAccess)
 
-// failing is a test that can fail: a *testing.T or a *rapid.T.
-type failing interface {
-	Helper()
-	Fatal(arguments ...any)
-}
-
-// noError ends a test at an error.
-func noError(t failing, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// must returns a function that ends a test at an error, and else returns the value: must(os.Getwd())(t).
-func must[T any](value T, err error) func(failing) T {
-	return func(t failing) T {
-		t.Helper()
-		noError(t, err)
-		return value
-	}
-}
-
 func read(t testing.TB, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	noError(t, err)
+	must.Do(t, err)
 	return string(raw)
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	noError(t, os.WriteFile(path, []byte(text), 0o644))
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // readJSON reads a file of JSON into value.
 func readJSON(t testing.TB, path string, value any) {
 	t.Helper()
-	noError(t, json.Unmarshal([]byte(read(t, path)), value))
+	must.Do(t, json.Unmarshal([]byte(read(t, path)), value))
 }
 
 // asJSON returns value as JSON, which YAML has too.
 func asJSON(t testing.TB, value any) string {
 	t.Helper()
 	raw, err := json.Marshal(value)
-	noError(t, err)
+	must.Do(t, err)
 	return string(raw)
 }
 
@@ -101,7 +79,7 @@ func (w *workshop) path(path string) string {
 func (w *workshop) program(path, text string) {
 	w.t.Helper()
 	w.write(path, text)
-	noError(w.t, os.Chmod(w.path(path), 0o755))
+	must.Do(w.t, os.Chmod(w.path(path), 0o755))
 }
 
 // write makes a file with its folders; a relative path lies in the workshop.

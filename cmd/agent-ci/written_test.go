@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
@@ -19,7 +20,7 @@ func TestEveryToolInEditFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"diff", "udiff", "whole"} {
 		t.Run(format, func(t *testing.T) {
-			server := must(modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{}))(t)
+			server := must.Get(modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{}))(t)
 			defer server.Close()
 			repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 			cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", "model.tools=aider-"+format)

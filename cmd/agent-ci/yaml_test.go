@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // yamlFiles are the files that init writes and those of the examples, by their paths.
@@ -160,7 +162,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	dir := installFromNPM(t, t.TempDir(), yamlPackage, ajvPackage)
 	schemas := map[string]string{}
 	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "campaign"}} {
-		out := must(exec.Command(binary, args...).Output())(t)
+		out := must.Get(exec.Command(binary, args...).Output())(t)
 		schemas[name] = filepath.Join(dir, name+".json")
 		write(t, schemas[name], string(out))
 	}
@@ -171,7 +173,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	}
 	var all []asked
 	for path, text := range yamlFiles(t) {
-		file := must(filepath.Abs(path))(t)
+		file := must.Get(filepath.Abs(path))(t)
 		switch {
 		case strings.Contains(text, "\ntargets:"):
 			all = append(all, asked{schemas["campaign"], file})
@@ -186,7 +188,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	}
 	check := func(of []asked) string {
 		t.Helper()
-		list := must(json.Marshal(of))(t)
+		list := must.Get(json.Marshal(of))(t)
 		node := exec.Command("node", "check.js")
 		node.Dir, node.Stdin = dir, strings.NewReader(string(list))
 		var said strings.Builder

@@ -219,7 +219,7 @@ func TestSetDraft(t *testing.T) {
 		}
 		mutation := map[bool]string{true: "convertPullRequestToDraft", false: "markPullRequestReadyForReview"}[draft]
 		must.Contain(t, fmt.Sprint(sent["query"]), mutation)
-		must.Same(t, map[string]any{"id": "PR_1"}, sent["variables"], "variables")
+		must.Same[any](t, map[string]any{"id": "PR_1"}, sent["variables"], "variables")
 	}
 	for message, want := range map[string]forge.Kind{
 		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: forge.Forbidden,

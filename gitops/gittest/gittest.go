@@ -17,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Run runs the tests of a package with a git configuration of its own, and returns the exit status.
@@ -278,14 +276,6 @@ func (r Repo) Files() map[string]string {
 	})
 	r.must(err)
 	return list
-}
-
-// Same fails the test if got differs from want.
-func Same[T any](t testing.TB, what string, want, got T) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
 }
 
 // Shell runs filter commands without a sandbox.

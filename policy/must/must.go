@@ -1,18 +1,25 @@
-// Package must has what most tests check: that a call does not fail, that a result is the expected
-// one, and that a text has certain parts.
+// Package must checks in tests that a call succeeds, that a result is right, and that a text has certain
+// parts.
 package must
 
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// Test is a running test, such as a *testing.T or a *rapid.T.
+type Test interface {
+	Helper()
+	Error(words ...any)
+	Errorf(format string, words ...any)
+	Fatal(words ...any)
+}
+
 // Get returns the value of a call. It ends the test if the call failed.
-func Get[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
+func Get[T any](value T, err error) func(Test) T {
+	return func(t Test) T {
 		t.Helper()
 		Do(t, err)
 		return value
@@ -20,7 +27,7 @@ func Get[T any](value T, err error) func(testing.TB) T {
 }
 
 // Do ends the test if there is an error.
-func Do(t testing.TB, err error) {
+func Do(t Test, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +36,7 @@ func Do(t testing.TB, err error) {
 
 // Same reports the differences between want and got, after words that name what differs. The test
 // continues.
-func Same(t testing.TB, want, got any, words ...any) {
+func Same[T any](t Test, want, got T, words ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(fmt.Sprint(words...) + " (-want +got):\n" + diff)
@@ -37,7 +44,7 @@ func Same(t testing.TB, want, got any, words ...any) {
 }
 
 // Contain reports the parts that a text lacks. The test continues.
-func Contain(t testing.TB, text string, parts ...string) {
+func Contain(t Test, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

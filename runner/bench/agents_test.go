@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // mostOfAgent is how much memory an agent that another one started may take.
@@ -16,7 +18,7 @@ func BenchmarkAgentsSideBySide(b *testing.B) {
 	repository := smallRepository(b)
 	file := filepath.Join(b.TempDir(), "job.yml")
 	text := fmt.Sprintf("version: 1\ntask: {prompt: Look., expects: answer}\nlimits: {turns: 5000, tool_calls: 5000, tokens: 100000000, cost_usd: 0}\nagents: {enabled: true, most: %d}\n", agents)
-	noError(b, os.WriteFile(file, []byte(text), 0o600))
+	must.Do(b, os.WriteFile(file, []byte(text), 0o600))
 	var together, alone []sighting
 	for b.Loop() {
 		together, alone = together[:0], alone[:0]

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
@@ -30,7 +31,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 		bodies[i] = r.Body
 	}
 	raw, err := json.Marshal(bodies)
-	noError(b, err)
+	must.Do(b, err)
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = []string{bareVariable + "=" + server.BaseURL() + "/responses", "PATH=" + os.Getenv("PATH")}
 	cmd.Stdin, cmd.Dir = bytes.NewReader(raw), b.TempDir()
@@ -41,7 +42,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 		b.Fatalf("the bare loop: %v\n%s", err, said.Bytes())
 	}
 	var took bareTimes
-	noError(b, json.Unmarshal(answer, &took))
+	must.Do(b, json.Unmarshal(answer, &took))
 	if faults := server.Faults(); len(faults) > 0 {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}

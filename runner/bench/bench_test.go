@@ -96,11 +96,3 @@ func echoSession(turns int) string {
 	s.WriteString("  - output: [{say: Done.}]\n")
 	return s.String()
 }
-
-// noError ends a benchmark at an error.
-func noError(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Budgets of the program, in bytes: as it is built, and compressed by gzip -9.
@@ -22,13 +24,13 @@ func BenchmarkSizeOfTheProgram(b *testing.B) {
 	for b.Loop() {
 		size, compressed = 0, 0
 		f, err := os.Open(*binary)
-		noError(b, err)
+		must.Do(b, err)
 		zip, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-		noError(b, err)
+		must.Do(b, err)
 		if _, err := io.Copy(io.MultiWriter(&size, zip), f); err != nil {
 			b.Fatal(err)
 		}
-		noError(b, zip.Close())
+		must.Do(b, zip.Close())
 		f.Close()
 	}
 	results.bytes("the program", int64(size), mostProgram)
@@ -67,7 +69,7 @@ func initialisation(b *testing.B) (all time.Duration) {
 	cmd := exec.CommandContext(b.Context(), *binary, "version")
 	cmd.Env = []string{"GODEBUG=inittrace=1"}
 	out, err := cmd.CombinedOutput()
-	noError(b, err)
+	must.Do(b, err)
 	for line := range strings.Lines(string(out)) {
 		var name string
 		var at, took float64

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // oneCheck is a job with one check that reads nothing.
@@ -82,7 +84,7 @@ func (t *table) withCheck(figure string, without, with []sighting, goal float64)
 // tell that it alone changed.
 func commitWithGit(b *testing.B, repository string, i int) time.Duration {
 	b.Helper()
-	noError(b, os.WriteFile(filepath.Join(repository, changedFile), fmt.Appendf(nil, "changed for git %d\n", i), 0o644))
+	must.Do(b, os.WriteFile(filepath.Join(repository, changedFile), fmt.Appendf(nil, "changed for git %d\n", i), 0o644))
 	began := time.Now()
 	git(b, repository, "add", "-A")
 	git(b, repository, "commit", "--quiet", "--message", "change")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // checked is a project with a fix and its test.
@@ -22,9 +24,9 @@ type checked struct {
 	tests map[string]string // of the fix, which the base has otherwise
 }
 
-// BenchmarkChecks compares whole runs with the check by hand: once with the caches that the machine has,
-// as the first execution of a run has it, and for each further one with what that left. The limit is 1.3
-// times that, and a second.
+// BenchmarkChecks compares whole runs with the check by hand. The first execution by hand has the caches of
+// the machine, as in a run. Each further one has what the first left. The limit is 1.3 times their sum, and
+// a second.
 func BenchmarkChecks(b *testing.B) {
 	for _, project := range []checked{goProject("in a package that everything imports", "text"), goProject("in a package that nothing imports", "p011"), pythonProject(), nodeProject(), crate()} {
 		b.Run(project.name, func(b *testing.B) {
@@ -48,11 +50,11 @@ func (p checked) measure(b *testing.B) {
 		map[string]any{"output": []any{map[string]any{"call": "exec_command", "arguments": map[string]any{"cmd": p.patch(b), "yield_time_ms": 30_000}}}},
 		map[string]any{"output": []any{map[string]string{"say": "Done."}}},
 	}})
-	noError(b, err)
+	must.Do(b, err)
 	job, err := json.Marshal(map[string]any{
 		"version": 1, "name": "bench", "task": map[string]string{"prompt": "Measure."}, "verify": []any{map[string]any{"name": "check", "run": p.check, "proves": true}},
 	})
-	noError(b, err)
+	must.Do(b, err)
 	writeAll(b, at, map[string]string{"job.yml": string(job)})
 	out := filepath.Join(at, "out")
 	seen := program{
@@ -60,7 +62,7 @@ func (p checked) measure(b *testing.B) {
 		env: p.env(filepath.Join(at, "home")), args: []string{"--publish", "none", "--no-baseline-cache"},
 	}.run(b)
 	executions, err := filepath.Glob(filepath.Join(out, "outputs", "*-check.log"))
-	noError(b, err)
+	must.Do(b, err)
 	const most = 5
 	if len(executions) != most {
 		b.Fatalf("the check ran %d times: %q", len(executions), executions)
@@ -153,8 +155,8 @@ func writeAll(b *testing.B, dir string, all map[string]string) {
 	b.Helper()
 	for name, text := range all {
 		path := filepath.Join(dir, name)
-		noError(b, os.MkdirAll(filepath.Dir(path), 0o755))
-		noError(b, os.WriteFile(path, []byte(text), 0o644))
+		must.Do(b, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(b, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 

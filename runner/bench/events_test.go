@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -17,7 +18,7 @@ func BenchmarkTurnEvents(b *testing.B) {
 	dir := b.TempDir()
 	program{dir: smallRepository(b), session: echoSession(turns), out: filepath.Join(dir, "run"), args: answerOnly}.run(b)
 	file, err := os.Open(filepath.Join(dir, "run", "transcript.jsonl"))
-	noError(b, err)
+	must.Do(b, err)
 	defer file.Close()
 	redact := secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact
 	var plain, redacted, synced []time.Duration
@@ -40,20 +41,20 @@ func BenchmarkTurnEvents(b *testing.B) {
 func record(b *testing.B, file *os.File, o eventlog.Options) (appending, sync time.Duration) {
 	b.Helper()
 	_, err := file.Seek(0, io.SeekStart)
-	noError(b, err)
+	must.Do(b, err)
 	log, err := eventlog.Create(filepath.Join(b.TempDir(), "transcript.jsonl"), o)
-	noError(b, err)
+	must.Do(b, err)
 	defer log.Close()
 	var syncs []time.Duration
 	for event, err := range eventlog.Read(file) {
-		noError(b, err)
+		must.Do(b, err)
 		began := time.Now()
 		_, err = log.Append(event.Type, event.Data)
-		noError(b, err)
+		must.Do(b, err)
 		appending += time.Since(began)
 		if event.Type == "model.response" {
 			began = time.Now()
-			noError(b, log.Sync())
+			must.Do(b, log.Sync())
 			syncs = append(syncs, time.Since(began))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -71,7 +72,7 @@ done
 func statusInside(b *testing.B, repository, out string) []time.Duration {
 	b.Helper()
 	arguments, err := json.Marshal(map[string]any{"cmd": statusScript, "yield_time_ms": 30_000})
-	noError(b, err)
+	must.Do(b, err)
 	session := fmt.Sprintf("version: 1\nturns:\n  - output: [{call: exec_command, arguments: %s}]\n  - output: [{say: Done.}]\n", arguments)
 	program{dir: repository, session: session, out: out, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b)
 	return statusTimes(b, outputOfCall(b, filepath.Join(out, "transcript.jsonl")))
@@ -83,7 +84,7 @@ func statusOutside(b *testing.B, repository string) []time.Duration {
 	cmd.Dir = repository
 	cmd.Env = append(gitEnvironment(), "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"))
 	said, err := cmd.Output()
-	noError(b, err)
+	must.Do(b, err)
 	return statusTimes(b, string(said))
 }
 
@@ -106,7 +107,7 @@ func statusTimes(b *testing.B, said string) (times []time.Duration) {
 func outputOfCall(b *testing.B, path string) (output string) {
 	b.Helper()
 	file, err := os.Open(path)
-	noError(b, err)
+	must.Do(b, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, eventlog.MaxLine)
@@ -119,7 +120,7 @@ func outputOfCall(b *testing.B, path string) (output string) {
 			output = event.Data.Output
 		}
 	}
-	noError(b, lines.Err())
+	must.Do(b, lines.Err())
 	return output
 }
 

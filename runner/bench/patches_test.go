@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // change is what a patch makes of files.
@@ -55,9 +57,9 @@ func (c change) apply(b *testing.B, program string, patches []string) (took time
 	dir, home := b.TempDir(), b.TempDir()
 	writeAll(b, dir, c.before)
 	program, err := filepath.Abs(program)
-	noError(b, err)
+	must.Do(b, err)
 	name := filepath.Join(home, "apply_patch")
-	noError(b, os.Symlink(program, name))
+	must.Do(b, os.Symlink(program, name))
 	began := time.Now()
 	for _, patch := range patches {
 		cmd := exec.CommandContext(b.Context(), name)
@@ -93,7 +95,7 @@ func largeChange(lines, hunks int) change {
 // ordinaryChanges are of n files of Go's sources: three lines of each, with three lines of context around.
 func ordinaryChanges(b *testing.B, n int) change {
 	c := change{map[string]string{}, map[string]string{}, nil}
-	noError(b, filepath.WalkDir(goSources(b), func(path string, entry fs.DirEntry, err error) error {
+	must.Do(b, filepath.WalkDir(goSources(b), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || len(c.hunks) == n || entry.IsDir() || filepath.Ext(path) != ".go" {
 			return err
 		}

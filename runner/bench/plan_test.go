@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const (
@@ -36,7 +37,7 @@ func BenchmarkPlanOfACampaign(b *testing.B) {
 		dir := b.TempDir()
 		text := "version: 1\nname: bump\ntargets: " + from.targets + "\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }}.\"}}\n"
 		for name, content := range map[string]string{"campaign.yml": text, "targets.txt": listed} {
-			noError(b, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+			must.Do(b, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 		before := len(server.Requests())
 		cmd := exec.CommandContext(b.Context(), program, "campaign", "plan", "campaign.yml", "--ledger", "ledger", "--format", "json")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -33,12 +34,12 @@ func compose(b *testing.B, path string) time.Duration {
 	b.Helper()
 	began := time.Now()
 	f, err := os.Open(path)
-	noError(b, err)
+	must.Do(b, err)
 	defer f.Close()
 	view, err := transcript.FoldWithEntries(f, body.Excerpts)
-	noError(b, err)
+	must.Do(b, err)
 	posts, err := body.Compose(view, body.Options{Comments: body.MaxComments})
-	noError(b, err)
+	must.Do(b, err)
 	if len(posts.Comments) != body.MaxComments {
 		b.Fatalf("there are %d comments", len(posts.Comments))
 	}
@@ -51,7 +52,7 @@ func longTranscript(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "transcript.jsonl")
 	log, err := eventlog.Create(path, eventlog.Options{})
-	noError(b, err)
+	must.Do(b, err)
 	add := func(kind transcript.Type, data any) {
 		if _, err := log.Append(kind, data); err != nil {
 			b.Fatal(err)
@@ -67,6 +68,6 @@ func longTranscript(b *testing.B, events int) string {
 		add(transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: "exec_command", Input: `{"cmd":"sed -n 1,70p internal/run.go"}`})
 		add(transcript.TypeToolFinished, transcript.ToolFinished{Turn: turn, CallID: id, Tool: "exec_command", Output: output, Detail: map[string]any{"exit_code": 0}})
 	}
-	noError(b, log.Close())
+	must.Do(b, log.Close())
 	return path
 }

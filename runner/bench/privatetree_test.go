@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // ignoredSize is that of each ignored file: 100,000 of them have 1 GB.
@@ -52,7 +54,7 @@ func copyByHand(b *testing.B, repository string) (took time.Duration) {
 			b.Fatalf("cp: %v\n%s", err, out)
 		}
 		took = time.Since(began)
-		noError(b, os.RemoveAll(to))
+		must.Do(b, os.RemoveAll(to))
 	}
 	return took
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
@@ -101,7 +102,7 @@ func (p program) start(b *testing.B) *underway {
 	u.watch = p.watched(b, u)
 	u.watch.Stdout, u.watch.Stderr = &u.answer, &u.said
 	u.began = time.Now()
-	noError(b, u.watch.Start())
+	must.Do(b, u.watch.Start())
 	return u
 }
 
@@ -128,7 +129,7 @@ func (u *underway) end(b *testing.B) sighting {
 	}
 	u.server.Close()
 	var seen sighting
-	noError(b, json.Unmarshal(u.answer.Bytes(), &seen))
+	must.Do(b, json.Unmarshal(u.answer.Bytes(), &seen))
 	if seen.Status != 0 {
 		b.Fatalf("the run ended with status %d:\n%s", seen.Status, u.said.Bytes())
 	}
@@ -148,7 +149,7 @@ func (u *underway) end(b *testing.B) sighting {
 func startServer(b *testing.B, session string) *modeltest.Server {
 	b.Helper()
 	server, err := modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true})
-	noError(b, err)
+	must.Do(b, err)
 	return server
 }
 
@@ -181,7 +182,7 @@ func (p program) watched(b *testing.B, u *underway) *exec.Cmd {
 func (p program) command(b *testing.B, baseURL, out string) (args, env []string) {
 	b.Helper()
 	path, err := filepath.Abs(*binary)
-	noError(b, err)
+	must.Do(b, err)
 	task := []string{"--prompt", "Measure."}
 	if p.job != "" {
 		task = []string{p.job}
@@ -226,7 +227,7 @@ func peak(state *os.ProcessState) int64 {
 func (s *sighting) addTimes(b *testing.B, transcript string) {
 	b.Helper()
 	file, err := os.Open(transcript)
-	noError(b, err)
+	must.Do(b, err)
 	defer file.Close()
 	var asked, answered time.Time
 	var last struct {
@@ -238,7 +239,7 @@ func (s *sighting) addTimes(b *testing.B, transcript string) {
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		before := last
-		noError(b, json.Unmarshal(lines.Bytes(), &last))
+		must.Do(b, json.Unmarshal(lines.Bytes(), &last))
 		between[before.Type+" "+last.Type] = append(between[before.Type+" "+last.Type], last.Time.Sub(before.Time))
 		switch {
 		case last.Type == "model.response":

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // changedFile is the file that is changed in the large repository.
@@ -61,10 +63,10 @@ func largeRepository(b *testing.B, files int) string {
 	for i := range files {
 		path := filepath.Join(dir, fmt.Sprintf("d%03d", i/100), fmt.Sprintf("f%03d.txt", i%100))
 		if i%100 == 0 {
-			noError(b, os.Mkdir(filepath.Dir(path), 0o755))
+			must.Do(b, os.Mkdir(filepath.Dir(path), 0o755))
 		}
-		noError(b, os.WriteFile(path, fmt.Appendf(nil, "file %d\n", i), 0o644))
-		noError(b, os.Chtimes(path, before, before))
+		must.Do(b, os.WriteFile(path, fmt.Appendf(nil, "file %d\n", i), 0o644))
+		must.Do(b, os.Chtimes(path, before, before))
 	}
 	git(b, dir, "-c", "init.defaultBranch=main", "init", "--quiet")
 	git(b, dir, "add", "--all")
@@ -81,8 +83,8 @@ func hugeRepository(b *testing.B, files int) string {
 	git(b, dir, "-c", "init.defaultBranch=main", "init", "--quiet")
 	cmd := gitCommand(b, dir, "fast-import", "--quiet")
 	stream, err := cmd.StdinPipe()
-	noError(b, err)
-	noError(b, cmd.Start())
+	must.Do(b, err)
+	must.Do(b, cmd.Start())
 	if err := errors.Join(importFiles(stream, files), stream.Close(), cmd.Wait()); err != nil {
 		b.Fatalf("git fast-import: %v", err)
 	}
@@ -114,15 +116,15 @@ func importFiles(to io.Writer, files int) error {
 // ignoreFiles puts files of a size, or a little more, into a folder that git ignores, a hundred in a folder.
 func ignoreFiles(b *testing.B, repository string, files, size int) {
 	b.Helper()
-	noError(b, os.WriteFile(filepath.Join(repository, ".gitignore"), []byte("node_modules/\n"), 0o644))
+	must.Do(b, os.WriteFile(filepath.Join(repository, ".gitignore"), []byte("node_modules/\n"), 0o644))
 	git(b, repository, "add", "--all")
 	git(b, repository, "commit", "--quiet", "--message", "ignore")
 	padding := strings.Repeat(" ", size)
 	for i := range files {
 		path := filepath.Join(repository, "node_modules", fmt.Sprintf("m%03d", i/100), fmt.Sprintf("f%03d.js", i%100))
 		if i%100 == 0 {
-			noError(b, os.MkdirAll(filepath.Dir(path), 0o755))
+			must.Do(b, os.MkdirAll(filepath.Dir(path), 0o755))
 		}
-		noError(b, os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d%s\n", i, padding), 0o644))
+		must.Do(b, os.WriteFile(path, fmt.Appendf(nil, "module.exports = %d%s\n", i, padding), 0o644))
 	}
 }

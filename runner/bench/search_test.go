@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
@@ -67,7 +68,7 @@ func goSources(b *testing.B) string {
 func grepFiles(b *testing.B, d *tools.Dispatcher, pattern string) time.Duration {
 	b.Helper()
 	input, err := json.Marshal(map[string]any{"pattern": pattern, "limit": 2000})
-	noError(b, err)
+	must.Do(b, err)
 	began := time.Now()
 	got := d.Dispatch(b.Context(), []tools.Call{{ID: "1", Name: "grep_files", Input: string(input)}})[0]
 	took := time.Since(began)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // BenchmarkServersOfTools is what two servers over standard streams, in sandboxes of their own,
@@ -22,12 +24,12 @@ func BenchmarkServersOfTools(b *testing.B) {
 	if err == nil {
 		err = os.WriteFile(shown, raw, 0o755)
 	}
-	noError(b, err)
+	must.Do(b, err)
 	repository := smallRepository(b)
 	plain := []string{"--publish", "none", "--set", "task.expects=answer"}
 	job := filepath.Join(b.TempDir(), "job.yml")
 	text := "version: 1\ntask: {prompt: Do nothing.}\nmcp_servers:\n  one: {command: " + shown + ", tools: [echo]}\n  two: {command: " + shown + ", tools: [echo]}\n"
-	noError(b, os.WriteFile(job, []byte(text), 0o644))
+	must.Do(b, os.WriteFile(job, []byte(text), 0o644))
 	var with, without []sighting
 	for b.Loop() {
 		with, without = with[:0], without[:0]

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/tools"
@@ -18,7 +19,7 @@ import (
 func BenchmarkYieldWithMuchText(b *testing.B) {
 	const yield = 500 * time.Millisecond
 	program, err := filepath.Abs(*binary)
-	noError(b, err)
+	must.Do(b, err)
 	box := new(sandbox.Sandbox)
 	outputs := &tools.Outputs{Redact: secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact}
 	scripts := code.New(b.Context(), code.Options{Sandbox: box, Outputs: outputs, Program: []string{program, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
@@ -40,6 +41,6 @@ func BenchmarkYieldWithMuchText(b *testing.B) {
 		}
 	}
 	scripts.Close()
-	noError(b, box.Close())
+	must.Do(b, box.Close())
 	results.against("a script with 16 MiB of text returns", medianOf(took), "its yield_time_ms", yield, 1.5)
 }

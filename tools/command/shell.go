@@ -46,8 +46,8 @@ func shellSpec(form tools.Form) tools.Spec {
 	return shellFunction
 }
 
-// shellLineRequests returns the single command of shell_command or bash: a shell line. The time limit is timeout_ms in
-// one and timeout in the other.
+// shellLineRequests returns the single command of shell_command or bash: a shell line. Their
+// time limits are timeout_ms and timeout.
 func (t *Tools) shellLineRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Command   string  `json:"command"`

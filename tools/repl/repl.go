@@ -146,7 +146,7 @@ func (r *Repl) ensureKernel() (before, problem string) {
 	return before, ""
 }
 
-// stop ends the kernel, if any, and waits. lost means that the model does not know yet that its definitions are gone.
+// stop ends the kernel, if any, and waits. If lost, the model is told of its lost definitions later.
 func (r *Repl) stop(lost bool) {
 	if r.kernel != nil {
 		r.kernel.stop()

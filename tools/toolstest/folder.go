@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
@@ -35,8 +36,8 @@ func Write(tb testing.TB, dir string, texts map[string]string) {
 	tb.Helper()
 	for name, text := range texts {
 		path := filepath.Join(dir, name)
-		must(tb, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(tb, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(tb, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(tb, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 
@@ -44,7 +45,7 @@ func Write(tb testing.TB, dir string, texts map[string]string) {
 func Link(tb testing.TB, dir string, targets map[string]string) {
 	tb.Helper()
 	for name, target := range targets {
-		must(tb, os.Symlink(target, filepath.Join(dir, name)))
+		must.Do(tb, os.Symlink(target, filepath.Join(dir, name)))
 	}
 }
 
@@ -52,7 +53,7 @@ func Link(tb testing.TB, dir string, targets map[string]string) {
 func Tree(tb testing.TB, dir string) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
-	must(tb, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(tb, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func Call(ctx context.Context, tool tools.Tool, name, input string) tools.Result
 func PNG(tb testing.TB, width, height int) []byte {
 	tb.Helper()
 	var file bytes.Buffer
-	must(tb, png.Encode(&file, image.NewGray(image.Rect(0, 0, width, height))))
+	must.Do(tb, png.Encode(&file, image.NewGray(image.Rect(0, 0, width, height))))
 	return file.Bytes()
 }
 
@@ -110,11 +111,4 @@ func SwapLinks(tb testing.TB, link string, targets ...string) {
 		}
 	}()
 	tb.Cleanup(func() { close(end); <-ended })
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

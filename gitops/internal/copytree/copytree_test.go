@@ -30,10 +30,10 @@ func TestIntoOverwritesNothing(t *testing.T) {
 	for _, source := range []string{"", filepath.Join(t.TempDir(), "none"), from.Dir, from.Dir} {
 		must.Do(t, copytree.Into(t.Context(), root, source))
 	}
-	gittest.Same(t, "copied", map[string]string{
+	must.Same(t, map[string]string{
 		"file": "mine\n", "folder/old": "o\n", "folder/new": "n\n", "blocked": "a file\n", "linked": "-> " + aside.Dir, "link": "-> somewhere", "plain": "x p\n",
-	}, to.Files())
-	gittest.Same(t, "aside", map[string]string{}, aside.Files())
+	}, to.Files(), "copied")
+	must.Same(t, map[string]string{}, aside.Files(), "aside")
 	was := must.Get(os.Stat(from.Path("plain")))(t)
 	if is, err := os.Stat(to.Path("plain")); err != nil || !is.ModTime().Equal(was.ModTime()) {
 		t.Errorf("another time: %v", err)

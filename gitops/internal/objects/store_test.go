@@ -46,11 +46,11 @@ func TestFindsLooseAndPackedObjects(t *testing.T) {
 		}
 		own := emptyStore(t)
 		s := open(t, own, r.Path(".git"))
-		gittest.Same(t, "small", "s\n", content(t, s, revision(r, "HEAD:small")))
+		must.Same(t, "s\n", content(t, s, revision(r, "HEAD:small")), "small")
 		if content(t, s, revision(r, "HEAD:large")) != large {
 			t.Error("the large file is another one")
 		}
-		gittest.Same(t, "kept for its size", []string{revision(r, "HEAD:large").String()}, looseIn(t, own))
+		must.Same(t, []string{revision(r, "HEAD:large").String()}, looseIn(t, own), "kept for its size")
 		c, err := s.Commit(revision(r, "HEAD"))
 		if err != nil || c.TreeHash != revision(r, "HEAD^{tree}") || c.Message != "seed\n" || c.Hash != revision(r, "HEAD") {
 			t.Errorf("the commit is %+v, %v", c, err)
@@ -179,8 +179,8 @@ func TestCopiesPacksBetweenStores(t *testing.T) {
 	must.Do(t, from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack))
 	to := gittest.New(t)
 	to.GitWith(nil, pack.Bytes(), "index-pack", "--stdin")
-	gittest.Same(t, "as git reads it", "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()))
-	gittest.Same(t, "as git reads it", large, to.Git("cat-file", "blob", revision(r, "HEAD:large").String()))
+	must.Same(t, "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()), "as git reads it")
+	must.Same(t, large, to.Git("cat-file", "blob", revision(r, "HEAD:large").String()), "as git reads it")
 }
 
 func TestWriteMatchesGit(t *testing.T) {
@@ -188,7 +188,7 @@ func TestWriteMatchesGit(t *testing.T) {
 	s := open(t, r.Path(".git"))
 	for _, text := range []string{"", "a\n", large} {
 		id := must.Get(s.Write(plumbing.BlobObject, int64(len(text)), strings.NewReader(text)))(t)
-		gittest.Same(t, "id", r.GitWith(nil, []byte(text), "hash-object", "--stdin"), id.String())
+		must.Same(t, r.GitWith(nil, []byte(text), "hash-object", "--stdin"), id.String(), "id")
 		if again, err := s.WriteBytes(plumbing.BlobObject, []byte(text)); err != nil || again != id {
 			t.Errorf("again it is %s, %v", again, err)
 		}

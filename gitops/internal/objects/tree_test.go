@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q has the mode %o, %v; want %o", path, e.Mode, err, mode)
 		}
 		if mode != 0 {
-			gittest.Same(t, path, revision(r, "HEAD:"+path), e.ID)
+			must.Same(t, revision(r, "HEAD:"+path), e.ID, path)
 		}
 	}
 }
@@ -135,10 +135,10 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %t %t", d.Path, d.Old.Mode != 0, d.New.Mode != 0))
 	}
 	slices.Sort(got)
-	gittest.Same(t, "differences", []string{
+	must.Same(t, []string{
 		"changed true true", "file true false", "file/now/deep false true", "folder false true", "folder/in true false",
 		"gone true false", "moved true false", "to/moved false true",
-	}, got)
+	}, got, "differences")
 
 	ids := must.Get(s.Added(t.Context(), a, b))(t)
 	if want := 1 + 3 + 4; len(ids) != want { // the root, three folders, and the files that are new at their place

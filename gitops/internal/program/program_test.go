@@ -72,7 +72,7 @@ func TestGitSeesFewVariables(t *testing.T) {
 		}
 	}
 	out, err := user.Run(t.Context(), r.Dir, nil, "config", "user.name")
-	gittest.Same(t, "with the user's configuration", "given\n", string(out))
+	must.Same(t, "given\n", string(out), "with the user's configuration")
 	if err != nil || !slices.Contains(variables(t, isolated, "check-attr"), "GIT_CONFIG_GLOBAL="+os.DevNull) {
 		t.Errorf("%v, or it is not without", err)
 	}

@@ -18,9 +18,9 @@ func TestBranches(t *testing.T) {
 	r.Commit("later")
 	c := open(t, r.Dir)
 	got := must.Get(c.BranchesAt(head))(t)
-	gittest.Same(t, "branches", []string{"a", "main"}, got)
-	gittest.Same(t, "default branch without origin", "", c.DefaultBranch())
+	must.Same(t, []string{"a", "main"}, got, "branches")
+	must.Same(t, "", c.DefaultBranch(), "default branch without origin")
 	r.Git("update-ref", "refs/remotes/origin/trunk", "HEAD")
 	r.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-	gittest.Same(t, "default branch", "trunk", c.DefaultBranch())
+	must.Same(t, "trunk", c.DefaultBranch(), "default branch")
 }

@@ -23,7 +23,7 @@ func TestNeedsGit(t *testing.T) {
 	} {
 		name, value, _ := strings.Cut(line, "=")
 		attrs := repository.Attributes{name: value}
-		gittest.Same(t, line, want, s.NeedsGit(attrs))
+		must.Same(t, want, s.NeedsGit(attrs), line)
 		if filter := s.FilterOf(attrs); (filter == "on") != (line == "filter=on") {
 			t.Errorf("%s: filter %q", line, filter)
 		}
@@ -76,26 +76,26 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 
 	private := []string{"GIT_DIR=" + c.PrivateDir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 	ask := func(key string) string { return r.GitWith(private, nil, "config", "--get", key) }
-	gittest.Same(t, "autocrlf", "input", ask("core.autocrlf"))
-	gittest.Same(t, "hooks", os.DevNull, ask("core.hooksPath"))
+	must.Same(t, "input", ask("core.autocrlf"), "autocrlf")
+	must.Same(t, os.DevNull, ask("core.hooksPath"), "hooks")
 	if all := r.GitWith(private, nil, "config", "--list"); strings.Contains(all, "filter.") {
 		t.Errorf("git would run filters: %s", all)
 	}
 	lent := gittest.Repo{T: t, Dir: t.TempDir()}
 	must.Do(t, c.FillGitDir(repository.TreeFolder{Dir: lent.Path(".git"), SeenAt: lent.Path(".git")}))
-	gittest.Same(t, "filter in a sandbox", "echo \"a\tb\" \\ # c", lent.Git("config", "--get", "filter.f \"x\\y.clean"))
+	must.Same(t, "echo \"a\tb\" \\ # c", lent.Git("config", "--get", "filter.f \"x\\y.clean"), "filter in a sandbox")
 	for path, want := range map[string]bool{"a.mine": true, "a.ours": true, "a.theirs": false} {
 		ignored := false
 		for _, list := range c.OuterIgnores() {
 			is, _ := list.Decide(path, false, false)
 			ignored = ignored || is
 		}
-		gittest.Same(t, path, want, ignored)
+		must.Same(t, want, ignored, path)
 	}
 	if is, _ := c.Exclude().Decide("a.mine", false, false); is {
 		t.Error("rules of the user are among those of the repository")
 	}
-	gittest.Same(t, "attributes", "*.x text\n", string(c.OuterAttributes()[2]))
+	must.Same(t, "*.x text\n", string(c.OuterAttributes()[2]), "attributes")
 	must.Do(t, c.Close())
 	if _, err := os.Lstat(filepath.Join(c.PrivateDir, "HEAD")); err == nil {
 		t.Error("the private folder is left")
@@ -133,7 +133,7 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, out, err)
 		}
 		id := r.GitWith(nil, []byte(name+"\n"), "hash-object", "--stdin", "--no-filters")
-		gittest.Same(t, name, "blob", r.GitWith([]string{"GIT_DIR=" + c.PrivateDir}, nil, "cat-file", "-t", id))
+		must.Same(t, "blob", r.GitWith([]string{"GIT_DIR=" + c.PrivateDir}, nil, "cat-file", "-t", id), name)
 	}
 	if _, err := os.Lstat(sprung); err == nil {
 		t.Error("git ran a program")
@@ -162,14 +162,14 @@ func TestDistinguishesOwnFilters(t *testing.T) {
 	for _, dir := range []string{r.Dir, r.Path("../linked")} {
 		s := open(t, dir).Settings
 		for name, key := range want {
-			gittest.Same(t, name, key, s.OwnFilter(name))
+			must.Same(t, key, s.OwnFilter(name), name)
 		}
 	}
 	r.Git("config", "extensions.worktreeConfig", "true")
 	at := gittest.Repo{T: t, Dir: r.Path("../linked")}
 	at.Git("config", "--worktree", "filter.there.clean", "cat")
 	s := open(t, at.Dir).Settings
-	gittest.Same(t, "of the work tree", "filter.there.clean", s.OwnFilter("there"))
+	must.Same(t, "filter.there.clean", s.OwnFilter("there"), "of the work tree")
 }
 
 func TestRecognisesLFSByCommands(t *testing.T) {

@@ -91,7 +91,7 @@ func TestObjectFolders(t *testing.T) {
 	alternates(second, relative+"\n")
 	alternates(third, first.Path(".git/objects")+"\n") // in a ring
 	got := must.Get(repository.ObjectFolders(first.Path(".git")))(t)
-	gittest.Same(t, "folders", []string{first.Path(".git"), second.Path(".git"), third.Path(".git")}, got)
+	must.Same(t, []string{first.Path(".git"), second.Path(".git"), third.Path(".git")}, got, "folders")
 	for _, line := range []string{`"quoted/objects"`, "/some/where/else"} {
 		alternates(first, line+"\n")
 		if _, err := repository.ObjectFolders(first.Path(".git")); !errors.As(err, new(*repository.UnsupportedError)) {
@@ -109,7 +109,7 @@ func TestQuotesAlternatesForGit(t *testing.T) {
 		must.Do(t, os.Rename(holder.Dir, dir))
 		holder.Dir = dir
 		list := "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(filepath.Join(dir, ".git/objects"))
-		gittest.Same(t, name, "commit", gittest.New(t).GitWith([]string{list}, nil, "cat-file", "-t", id))
+		must.Same(t, "commit", gittest.New(t).GitWith([]string{list}, nil, "cat-file", "-t", id), name)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestReadsUnchangedIndexOnce(t *testing.T) {
 		t.Errorf("a new index is not seen: %v", err)
 	}
 	must.Do(t, c.WriteIndex(first, nil))
-	gittest.Same(t, "status", "?? new", r.Git("status", "--porcelain"))
+	must.Same(t, "?? new", r.Git("status", "--porcelain"), "status")
 }
 
 func TestReadsSplitIndex(t *testing.T) {
@@ -142,5 +142,5 @@ func TestReadsSplitIndex(t *testing.T) {
 	for i := range ix.Len() {
 		paths = append(paths, string(ix.Path(i)))
 	}
-	gittest.Same(t, "paths", []string{"README", "gone", "new", "src/deep/er/x", "src/main.go"}, slices.Sorted(slices.Values(paths)))
+	must.Same(t, []string{"README", "gone", "new", "src/deep/er/x", "src/main.go"}, slices.Sorted(slices.Values(paths)), "paths")
 }

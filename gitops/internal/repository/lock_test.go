@@ -182,8 +182,8 @@ func TestWritesReferenceDespiteStaleLock(t *testing.T) {
 	r.Write(".git/refs/heads/new~agent-ci.lock", "half")
 	head := r.Git("rev-parse", "HEAD")
 	must.Do(t, c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(head), "x"))
-	gittest.Same(t, "the branch", head, r.Git("rev-parse", "new"))
-	gittest.Same(t, "branches", "main\nnew", r.Git("for-each-ref", "--format=%(refname:short)"))
+	must.Same(t, head, r.Git("rev-parse", "new"), "the branch")
+	must.Same(t, "main\nnew", r.Git("for-each-ref", "--format=%(refname:short)"), "branches")
 	if left, err := filepath.Glob(r.Path(".git/refs/heads/*.lock")); err != nil || left != nil {
 		t.Errorf("it leaves %q, %v", left, err)
 	}

@@ -87,11 +87,11 @@ func TestMovesHeadAndBranchLikeGit(t *testing.T) {
 		}
 	}
 	must.Do(t, c.MoveHead("ref: refs/heads/main", "ref: refs/heads/new", first, "new"))
-	gittest.Same(t, "HEAD", "refs/heads/new "+first, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
-	gittest.Same(t, "log of HEAD", "checkout: moving from main to new", r.Git("log", "-g", "-1", "--format=%gs", "HEAD"))
-	gittest.Same(t, "log of the branch", "commit: x", r.Git("log", "-g", "-1", "--format=%gs", "new"))
+	must.Same(t, "refs/heads/new "+first, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"), "HEAD")
+	must.Same(t, "checkout: moving from main to new", r.Git("log", "-g", "-1", "--format=%gs", "HEAD"), "log of HEAD")
+	must.Same(t, "commit: x", r.Git("log", "-g", "-1", "--format=%gs", "new"), "log of the branch")
 	must.Do(t, c.MoveHead("ref: refs/heads/new", first, first, first))
-	gittest.Same(t, "HEAD", first, strings.TrimSpace(r.Read(".git/HEAD")))
+	must.Same(t, first, strings.TrimSpace(r.Read(".git/HEAD")), "HEAD")
 	r.Git("fsck", "--strict")
 }
 
@@ -106,8 +106,8 @@ func TestWritesNoReflog(t *testing.T) {
 	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err == nil {
 		t.Error("the log was written through a link")
 	}
-	gittest.Same(t, "HEAD whose log cannot be written", "ref: refs/heads/main", strings.TrimSpace(r.Read(".git/HEAD")))
-	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
+	must.Same(t, "ref: refs/heads/main", strings.TrimSpace(r.Read(".git/HEAD")), "HEAD whose log cannot be written")
+	must.Same(t, "mine\n", victim.Read("file"), "what the link leads to")
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
 	must.Do(t, open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head))
@@ -135,7 +135,7 @@ func TestWritesNothingDuringGit(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	gittest.Same(t, "HEAD", "ref: refs/heads/main\n", r.Read(".git/HEAD"))
+	must.Same(t, "ref: refs/heads/main\n", r.Read(".git/HEAD"), "HEAD")
 }
 
 func TestCheckFree(t *testing.T) {

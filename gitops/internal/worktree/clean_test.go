@@ -19,8 +19,7 @@ func TestReadsNoTooLargeFile(t *testing.T) {
 	r.Sparse("new", hugeSize)
 	r.Sparse("README", hugeSize)
 	r.Write("small", "s\n")
-	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
-		without(c.scan(scan.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+	must.Same(t, []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"}, without(c.scan(scan.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
 }
 
 func TestExcludesLargestFilesFirst(t *testing.T) {
@@ -31,9 +30,9 @@ func TestExcludesLargestFilesFirst(t *testing.T) {
 	r.Sparse("b", worktree.LargestChange-1)
 	r.Sparse("c", worktree.LargestChange)
 	r.Write("d", "two")
-	gittest.Same(t, "found", []string{
+	must.Same(t, []string{
 		"changed d", "too large a", "too large b", "too large c", "untracked a", "untracked b", "untracked c", "untracked d",
-	}, c.scan(scan.WithUntracked))
+	}, c.scan(scan.WithUntracked), "found")
 }
 
 // fading ends after it was looked at so many times.
@@ -137,7 +136,7 @@ func TestExcludesOnlyFileInWrongEncoding(t *testing.T) {
 	r.Write("a.txt", "a\x00")
 	r.Write("b.txt", "utf-8")
 	r.Write("c.txt", "c\x00")
-	gittest.Same(t, "found", []string{
+	must.Same(t, []string{
 		"changed a.txt", "changed c.txt", "left out b.txt", "untracked a.txt", "untracked b.txt", "untracked c.txt",
-	}, without(c.scan(scan.WithUntracked), "alike .gitattributes"))
+	}, without(c.scan(scan.WithUntracked), "alike .gitattributes"), "found")
 }

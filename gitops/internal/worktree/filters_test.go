@@ -94,7 +94,7 @@ func TestProcessFilters(t *testing.T) {
 				t.Fatalf("found %+v", found)
 			}
 			if c.why == "" {
-				gittest.Same(t, "stored", "ABC", one.stored("a.bin"))
+				must.Same(t, "ABC", one.stored("a.bin"), "stored")
 			}
 		})
 	}

@@ -32,15 +32,15 @@ func TestScanFindsDifferences(t *testing.T) {
 	r.Git("init", "-q", "inner")
 	r.Write("git~1", "taken for .git by some\n")
 	tracked := []string{"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone"}
-	gittest.Same(t, "tracked", tracked, c.scan(scan.OnlyTracked))
-	gittest.Same(t, "untracked", []string{
+	must.Same(t, tracked, c.scan(scan.OnlyTracked), "tracked")
+	must.Same(t, []string{
 		"changed README", "changed folder", "changed kept.log", "changed link", "changed new/a", "changed src/main.go",
 		"deleted folder/file", "deleted gone", "invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(scan.WithUntracked))
-	gittest.Same(t, "ignored", []string{
+	}, c.scan(scan.WithUntracked), "untracked")
+	must.Same(t, []string{
 		"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone", "ignored build", "ignored new/b.log",
 		"invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(scan.WithIgnored))
+	}, c.scan(scan.WithIgnored), "ignored")
 }
 
 // A file whose time alone is another one is compared by what is in it.
@@ -50,11 +50,11 @@ func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
 	c := open(t, r)
 	r.Write("README", "one\ntwo\n")
 	r.Write("gone", "to be DELETED\n")
-	gittest.Same(t, "found", []string{"alike README", "changed gone"}, without(c.scan(scan.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"))
+	must.Same(t, []string{"alike README", "changed gone"}, without(c.scan(scan.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"), "found")
 	r.Git("update-index", "--assume-unchanged", "gone")
 	r.Git("update-index", "--skip-worktree", "src/main.go")
 	r.Remove("src/main.go")
-	gittest.Same(t, "but for what git is not to look at", []string{"alike README"}, without(open(t, r).scan(scan.OnlyTracked), "alike src/deep/er/x"))
+	must.Same(t, []string{"alike README"}, without(open(t, r).scan(scan.OnlyTracked), "alike src/deep/er/x"), "but for what git is not to look at")
 }
 
 // without leaves lines out that depend on the clock of the file system.
@@ -77,7 +77,7 @@ func TestScanFollowsFileSystemSettings(t *testing.T) {
 	r.Remove("link")
 	r.Write("link", "target")
 	r.Chmod("README", 0o755)
-	gittest.Same(t, "found", []string{"alike README", "alike link"}, without(open(t, r).scan(scan.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+	must.Same(t, []string{"alike README", "alike link"}, without(open(t, r).scan(scan.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
 }
 
 func TestScanReportsMovedSubmodules(t *testing.T) {
@@ -92,9 +92,9 @@ func TestScanReportsMovedSubmodules(t *testing.T) {
 	gittest.Repo{T: t, Dir: r.Path("moved")}.Commit("later")
 	r.Write("still/new", "n\n")
 	r.Remove("absent/.git")
-	gittest.Same(t, "found", []string{"submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"))
+	must.Same(t, []string{"submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"), "found")
 	r.Remove("absent")
-	gittest.Same(t, "a folder that is gone", []string{"deleted absent", "submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"))
+	must.Same(t, []string{"deleted absent", "submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"), "a folder that is gone")
 }
 
 func TestScanReportsUnreadableFolders(t *testing.T) {
@@ -109,7 +109,7 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 		r.Chmod(name, 0)
 		defer r.Chmod(name, 0o755)
 	}
-	gittest.Same(t, "found", []string{"unreadable src"}, without(c.scan(scan.WithUntracked), "alike README", "alike gone"))
+	must.Same(t, []string{"unreadable src"}, without(c.scan(scan.WithUntracked), "alike README", "alike gone"), "found")
 }
 
 func TestScanGoesNoDeeperThanGit(t *testing.T) {
@@ -125,7 +125,7 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 				deep++
 			}
 		}
-		gittest.Same(t, "too deep", 1, deep)
+		must.Same(t, 1, deep, "too deep")
 	}
 }
 

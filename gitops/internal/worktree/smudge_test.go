@@ -48,14 +48,14 @@ func TestCheckOutRoundTrip(t *testing.T) {
 	c.Remove("src/mine")
 	c.Git("stash", "-q", "-u")
 	c.Git("checkout", "-q", "first")
-	gittest.Same(t, "first", c.Files(), got)
+	must.Same(t, c.Files(), got, "first")
 	if _, written := stats["README"]; !written {
 		t.Errorf("no stat data of README in %v", stats)
 	}
 	c.Write("src/mine", "untracked\n")
 	must.Get(c.work.CheckOut(t.Context(), c.id("second^{tree}"), c.differences("first", "second")))(t)
 	second["src/mine"] = "untracked\n"
-	gittest.Same(t, "second", second, c.Files())
+	must.Same(t, second, c.Files(), "second")
 }
 
 // What is in the way is found before anything is written.
@@ -72,9 +72,9 @@ func TestCheckOutOverRefusesObstructedFiles(t *testing.T) {
 		if obstructed := (*worktree.ObstructedError)(nil); !errors.As(err, &obstructed) {
 			t.Errorf("%s: %v", place, err)
 		} else {
-			gittest.Same(t, "in the way", []string{obstacle}, obstructed.Paths)
+			must.Same(t, []string{obstacle}, obstructed.Paths, "in the way")
 		}
-		gittest.Same(t, "files", before, c.Files())
+		must.Same(t, before, c.Files(), "files")
 	}
 }
 
@@ -95,9 +95,9 @@ func TestCheckOutKnownKeepsConcurrentChanges(t *testing.T) {
 	if !errors.As(err, &changed) || changed.PartlyWritten {
 		t.Errorf("a file that was written meanwhile: %v", err)
 	} else {
-		gittest.Same(t, "changed", []string{"README"}, changed.Paths)
+		must.Same(t, []string{"README"}, changed.Paths, "changed")
 	}
-	gittest.Same(t, "files", before, c.Files())
+	must.Same(t, before, c.Files(), "files")
 }
 
 // busy is git that runs a command of a shell before one of its own.
@@ -134,9 +134,9 @@ func TestCheckOutOverIsAtomic(t *testing.T) {
 			if !errors.As(err, &changed) || changed.PartlyWritten {
 				t.Fatalf("got %v", err)
 			}
-			gittest.Same(t, "in the way", []string{c.path}, changed.Paths)
-			gittest.Same(t, "gone", "to be deleted\n", r.Read("gone"))
-			gittest.Same(t, "folder", "a file below\n", r.Read("folder/in/file"))
+			must.Same(t, []string{c.path}, changed.Paths, "in the way")
+			must.Same(t, "to be deleted\n", r.Read("gone"), "gone")
+			must.Same(t, "a file below\n", r.Read("folder/in/file"), "folder")
 			if _, err := os.Lstat(r.Path("file/deep/er")); err == nil {
 				t.Error("a part was written")
 			}
@@ -160,7 +160,7 @@ func TestCheckOutOverIgnoresStaleLock(t *testing.T) {
 	if err := out(); err != nil {
 		t.Error(err)
 	}
-	gittest.Same(t, "file", "now a folder\n", r.Read("file/deep/er"))
+	must.Same(t, "now a folder\n", r.Read("file/deep/er"), "file")
 	left, err := filepath.Glob(filepath.Join(c.repo.PrivateDir, "*landing*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left are %q, %v", left, err)
@@ -187,7 +187,7 @@ func TestCheckOutOverRefusesLinkedFolder(t *testing.T) {
 		if !errors.As(err, new(*worktree.ChangedError)) && !errors.As(err, new(*worktree.ObstructedError)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		gittest.Same(t, name, before, c.Files())
+		must.Same(t, before, c.Files(), name)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestCheckOutOverConverts(t *testing.T) {
 	r.Git("checkout", "-q", "first")
 	r.Remove("old.caps")
 	r.Git("checkout", "-q", "--", "old.caps")
-	gittest.Same(t, "filtered", "OLD\n", r.Read("old.caps"))
+	must.Same(t, "OLD\n", r.Read("old.caps"), "filtered")
 	c := open(t, r)
 	stats := must.Get(c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second")))(t)
 	got := r.Files()
@@ -226,7 +226,7 @@ func TestCheckOutOverConverts(t *testing.T) {
 	r.Git("clean", "-q", "-f", "-d")
 	r.Git("reset", "-q", "--hard")
 	r.Git("checkout", "-q", "second")
-	gittest.Same(t, "files", r.Files(), got)
+	must.Same(t, r.Files(), got, "files")
 	if len(stats) != 17 {
 		t.Errorf("%d files are noted", len(stats))
 	}
@@ -241,7 +241,7 @@ func TestCheckOutRecordsStatAtWrite(t *testing.T) {
 	c := openWith(t, r, busy(t, "checkout-index", "echo mine >>"+r.Path("README")))
 	changes := c.differences("first", "second")
 	stats := must.Get(c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes))(t)
-	gittest.Same(t, "README", "new\nmine\n", c.Read("README"))
+	must.Same(t, "new\nmine\n", c.Read("README"), "README")
 	if got := stats["README"].Size; got != uint32(len("new\n")) {
 		t.Errorf("noted is a size of %d", got)
 	}
@@ -269,7 +269,7 @@ func TestCheckOutFollowsNoLink(t *testing.T) {
 	if _, err := c.work.CheckOut(t.Context(), c.id("first^{tree}"), remove); err != nil {
 		t.Errorf("to remove: %v", err)
 	}
-	gittest.Same(t, "aside", map[string]string{"deep/er/x": "mine\n"}, aside.Files())
+	must.Same(t, map[string]string{"deep/er/x": "mine\n"}, aside.Files(), "aside")
 }
 
 // Of a tree with a damaged file nothing is written, and nothing makes room for it.
@@ -282,7 +282,7 @@ func TestCheckOutRefusesDamagedFiles(t *testing.T) {
 	if _, err := open(t, c.Repo).work.CheckOut(t.Context(), c.id("first^{tree}"), changes); !errors.As(err, new(*objects.DamagedError)) {
 		t.Errorf("got %v", err)
 	}
-	gittest.Same(t, "files", before, c.Files())
+	must.Same(t, before, c.Files(), "files")
 }
 
 func TestFillMatchesGit(t *testing.T) {
@@ -306,9 +306,9 @@ func TestFillMatchesGit(t *testing.T) {
 	must.Do(t, c.work.Fill(t.Context(), root, c.id("HEAD^{tree}")))
 	want := r.Files()
 	want["a.dos"] = "a\r\nb\r\n"
-	gittest.Same(t, "files", want, fresh.Files())
-	gittest.Same(t, "staged", r.Git("rev-parse", "HEAD^{tree}"), fresh.Git("write-tree"))
-	gittest.Same(t, "status", "", fresh.Git("diff-files", "--name-only"))
+	must.Same(t, want, fresh.Files(), "files")
+	must.Same(t, r.Git("rev-parse", "HEAD^{tree}"), fresh.Git("write-tree"), "staged")
+	must.Same(t, "", fresh.Git("diff-files", "--name-only"), "status")
 }
 
 func TestCompareIndexAsGitDiff(t *testing.T) {
@@ -325,6 +325,6 @@ func TestCompareIndexAsGitDiff(t *testing.T) {
 		slices.Sort(got)
 		want := append(gitLines(c.Git("diff", "--cached", "--no-renames", "--name-only", commit)), "new/intended")
 		slices.Sort(want)
-		gittest.Same(t, commit, slices.Compact(want), got)
+		must.Same(t, slices.Compact(want), got, commit)
 	}
 }

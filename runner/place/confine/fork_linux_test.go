@@ -147,7 +147,7 @@ func TestMergesForkIntoParent(t *testing.T) {
 	if got := f.tree(t, f.parent, AgentPlace()); got != merged.Tree {
 		t.Errorf("its tree is %s, not %s", got, merged.Tree)
 	}
-	gittest.Same(t, "the checkout", before, f.repo.Files())
+	must.Same(t, before, f.repo.Files(), "the checkout")
 }
 
 func TestConflictMergesNothing(t *testing.T) {

@@ -161,5 +161,5 @@ func TestListsChangesByOthers(t *testing.T) {
 	repo.Write("README", "theirs\n")
 	w.checkout.Hide([]string{"secret"})
 	must.Do(t, w.UseTree(t.Context(), overlayTree{privateTree(w.rec.Join("tree"))}))
-	gittest.Same(t, "changed by others", []string{"README", "theirs"}, must.Get(w.changedByOthers(t.Context()))(t))
+	must.Same(t, []string{"README", "theirs"}, must.Get(w.changedByOthers(t.Context()))(t), "changed by others")
 }

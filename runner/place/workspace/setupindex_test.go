@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -44,7 +43,7 @@ func TestKeepsOneIndexForCommands(t *testing.T) {
 		}
 	}
 	wantIndex(OfSetup, false)
-	gittest.Same(t, "the agent's status", "", git(OfAgent, "status", "--porcelain"))
+	must.Same(t, "", git(OfAgent, "status", "--porcelain"), "the agent's status")
 
 	must.Do(t, w.BeginSetup(t.Context()))
 	repo.Write("staged", "by setup\n")

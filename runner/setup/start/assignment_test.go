@@ -25,7 +25,7 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
-// The base of an event is a branch of the repository that the event is of.
+// The base of an event is a branch of the event's repository.
 func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 	event := intake.Event{
 		Event:        &actions.Event{PullRequest: &actions.PullRequest{Base: actions.PullBranch{Ref: "next"}}},
@@ -47,8 +47,8 @@ func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 	}
 }
 
-// What a task names beside its job file is read from the checkout that the run works
-// in, also where that was cloned in the place of another one.
+// The files of a task are read from the run's own checkout, even if it was cloned because another one did
+// not fit.
 func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 	here, cloned := gittest.New(t), gittest.New(t)
 	for text, repo := range map[string]gittest.Repo{"here": here, "cloned": cloned} {

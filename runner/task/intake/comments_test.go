@@ -78,8 +78,8 @@ func TestReadsCommentsByTrust(t *testing.T) {
 		if c.want != nil {
 			want = append([]string{"issue author"}, c.want...)
 		}
-		equal(t, name, want, authorsOf(task.Text))
-		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
+		must.Same(t, want, authorsOf(task.Text), name)
+		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 		if len(task.ProgressLike) != 1 {
 			t.Errorf("%s: %d comments look like progress", name, len(task.ProgressLike))
 		}
@@ -99,8 +99,8 @@ func TestOmitsLateAndOwnComments(t *testing.T) {
 	on := &server{issues: issues, roles: map[string]string{"octo": "admin", "octocat": "write", "edited": "admin", "late": "admin"}}
 	s := sourceOf(t, on, trusting(), "issue_comment", ordered)
 	task := read(t, s, nil)
-	equal(t, "the result", []string{"issue author", "comment octo", "request octocat"}, authorsOf(task.Text))
-	equal(t, "the result", []string{"comments_not_read", "comments_after_trigger"}, codesOf(s.Record.Warnings()))
+	must.Same(t, []string{"issue author", "comment octo", "request octocat"}, authorsOf(task.Text), "the result")
+	must.Same(t, []string{"comments_not_read", "comments_after_trigger"}, codesOf(s.Record.Warnings()), "the result")
 	if told := s.Record.Warnings(); !strings.HasPrefix(told[0].Message, "2 comments on o/r#7") || !strings.HasPrefix(told[1].Message, "2 comments") {
 		t.Errorf("%+v", told)
 	}
@@ -126,7 +126,7 @@ func TestRecognisesOwnQuestions(t *testing.T) {
 		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || strings.Contains(task.Text, "agent-ci:") {
 			t.Errorf("%s: %s\n%s", name, diff, task.Text)
 		}
-		equal(t, name, c.calls, on.calls)
+		must.Same(t, c.calls, on.calls, name)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestBoundsPermissionLookups(t *testing.T) {
 	comments = append(comments, said("MEMBER", "mona", "Yes."))
 	on := &server{issues: with(comments...), roles: map[string]string{"mona": "write"}}
 	task := read(t, sourceOf(t, on, named("trusted"), "", ""), nil)
-	equal(t, "the result", []string{"issue author", "comment mona"}, authorsOf(task.Text))
+	must.Same(t, []string{"issue author", "comment mona"}, authorsOf(task.Text), "the result")
 	asked := 0
 	for _, call := range on.calls {
 		if strings.HasPrefix(call, "permission") {

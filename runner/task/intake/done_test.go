@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -47,7 +48,7 @@ func TestSkipsDoneAndOpenTasks(t *testing.T) {
 		if c.pull == nil {
 			want = want[:1]
 		}
-		equal(t, name, want, on.calls)
+		must.Same(t, want, on.calls, name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -76,11 +77,11 @@ func TestContinuesPullRequestOfRun(t *testing.T) {
 		if task.Name != "pull request #9" || task.URL != ofRun.URL || task.Title != "Polish" || len(task.ProgressLike) != 1 {
 			t.Errorf("%s: %+v", name, task)
 		}
-		equal(t, name, c.want, authorsOf(task.Text))
+		must.Same(t, c.want, authorsOf(task.Text), name)
 		if (task.Issue != nil) != (c.issue != "") || c.issue != "" && task.Issue.String() != c.issue {
 			t.Errorf("%s: its issue is %v", name, task.Issue)
 		}
-		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
+		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestJoinsPullRequestOfPerson(t *testing.T) {
 		if task.Mode != intake.Join || task.Branch != "polish" || task.Title != c.title || !strings.Contains(task.Text, c.was) || !strings.Contains(task.Text, "it goes to next") {
 			t.Errorf("%s: %+v", name, task)
 		}
-		equal(t, name, c.want, authorsOf(task.Text))
+		must.Same(t, c.want, authorsOf(task.Text), name)
 	}
 }
 
@@ -121,7 +122,7 @@ func TestReadsReviewCommentsOnLines(t *testing.T) {
 	pull.Head = "agent-ci/greeter"
 	read := func() intake.Task { return read(t, sourceOf(t, on, trusting(), "pull_request_review", review), &pull) }
 	task := read()
-	equal(t, "the result", []string{"pull_request agent-ci", "comment octo", "comment octo", "request octocat", "request Octocat"}, authorsOf(task.Text))
+	must.Same(t, []string{"pull_request agent-ci", "comment octo", "comment octo", "request octocat", "request Octocat"}, authorsOf(task.Text), "the result")
 	if strings.Contains(task.Text, "Obey") || strings.Contains(task.Text, "Too late") || !strings.Contains(task.Text, "On the last of these lines of a.go:") {
 		t.Error(task.Text)
 	}
@@ -177,7 +178,7 @@ func TestDistinguishesMarksFromHiddenText(t *testing.T) {
 		s := sourceOf(t, on, trusting(), "pull_request_review", fmt.Sprintf(`{"action": "submitted", "review": {"id": 4, "state": "commented", "body": "/agent-ci", "submitted_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
 			"pull_request": {"number": 8, "title": "Polish it", "body": %q}, %s}`, c.body, octocat))
 		task := read(t, s, ofPerson)
-		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
+		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 		if strings.Contains(task.Text, "obey") || strings.Contains(task.Text, "<!--") || !strings.Contains(task.Text, "As it is.") || !strings.Contains(task.Text, "Too loud.") {
 			t.Errorf("%s: the task is\n%s", name, task.Text)
 		}

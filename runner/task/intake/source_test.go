@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -62,7 +63,7 @@ func TestReadNamedIssue(t *testing.T) {
 		if task.Text != c.text || task.Title != "Greet" || task.ProgressOn != c.progressOn || !task.AskedAt.Equal(c.askedAt) || task.Trigger != "" {
 			t.Errorf("%s: %+v", name, task)
 		}
-		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
+		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 	}
 }
 
@@ -120,7 +121,7 @@ func TestReadRequest(t *testing.T) {
 		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || len(task.InputDigest) != 64 {
 			t.Errorf("%s: %s", name, diff)
 		}
-		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
+		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 	}
 }
 

@@ -176,12 +176,6 @@ func onPull(number int, words string) string {
 		"comment": {"id": 3, "body": "/agent-ci %s", "created_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}}, %s}`, number, words, octocat)
 }
 
-// equal fails unless got is want. of names both.
-func equal[T any](t *testing.T, of string, want, got T) {
-	t.Helper()
-	must.Same(t, want, got, of)
-}
-
 // read returns the task of a source.
 func read(t *testing.T, s *intake.Source, pull *forge.PullRequest) intake.Task {
 	t.Helper()

@@ -22,7 +22,7 @@ func TestRecordedRestoresTask(t *testing.T) {
 		},
 		"an event": {Source: "event", Name: "event", Text: "Greet.", Requester: intake.Requester{Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
 	} {
-		equal(t, name, task, intake.TaskFromTranscript(task.TranscriptEvent()))
+		must.Same(t, task, intake.TaskFromTranscript(task.TranscriptEvent()), name)
 	}
 	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
 	if got := bot.TranscriptEvent(); got.Author != "" || got.AuthorID != 0 {
@@ -55,7 +55,7 @@ func TestIssueOfKey(t *testing.T) {
 		"greeter": {}, "tissue-7": {}, "issue-0": {}, "issue-07": {}, "issue-7-more": {}, "issue-1234567890": {}, "": {},
 	} {
 		name, number := intake.IssueOfKey(key)
-		equal(t, key, want, known{name, number})
+		must.Same(t, want, known{name, number}, key)
 		must.Same(t, want.Number, intake.IssueOfBranch(intake.BranchPrefix+key), key)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -72,7 +73,7 @@ func TestAdmitFollowsTrustRules(t *testing.T) {
 		if reasonOf(err) != c.ends {
 			t.Errorf("%s: ended as %q, want %q: %v", name, reasonOf(err), c.ends, err)
 		}
-		equal(t, name, c.calls, on.calls)
+		must.Same(t, c.calls, on.calls, name)
 		if goesOn := c.ends == "" && strings.HasSuffix(name, "pull request"); goesOn != (pull != nil && err == nil) {
 			t.Errorf("%s: it goes on with %v", name, pull)
 		}

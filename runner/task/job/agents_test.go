@@ -3,11 +3,13 @@ package job
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRolesExtendBuiltInRoles(t *testing.T) {
 	j := mustLoad(t, jobFile(start+"agents: {enabled: true, roles: {explorer: {effort: low}, tester: {writes: shared}, other: {instructions: Look.}}}\n"))
-	equal(t, "the result", []string{"explorer", "worker", "other", "tester"}, j.Agents.RoleNames())
+	must.Same(t, []string{"explorer", "worker", "other", "tester"}, j.Agents.RoleNames(), "the result")
 	for name, want := range map[string]string{"explorer": WritesNone, "worker": WritesOwn, "tester": WritesShared, "other": WritesNone} {
 		role, known := j.Agents.Role(name)
 		if !known || role.Writes != want {

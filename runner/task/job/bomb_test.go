@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -33,7 +34,7 @@ func TestNeverExpandsAliases(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := problemLines(t, jobFile(laughs(levels)+c.tail))
-			equal(t, "last problem", c.want, got[len(got)-1])
+			must.Same(t, c.want, got[len(got)-1], "last problem")
 		})
 	}
 }

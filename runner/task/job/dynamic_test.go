@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -31,7 +32,7 @@ func TestLoadsDynamicTools(t *testing.T) {
 		{Name: "one", Description: "x", InputSchema: object, Run: Command{Argv: []string{"./a", "b"}}, Timeout: usual},
 		{Name: "two", Description: "x", InputSchema: integer, Run: Command{Script: "echo x"}, Timeout: mustDuration(t, "3s"), Defer: true},
 	}
-	equal(t, "the result", want, job.Tools.Dynamic)
+	must.Same(t, want, job.Tools.Dynamic, "the result")
 }
 
 func TestRefusesInvalidDynamicTools(t *testing.T) {

@@ -83,5 +83,5 @@ func checkReload(t *testing.T, job *Job) {
 	if err != nil {
 		t.Fatalf("the job's own JSON does not load: %v\n%s", err, written)
 	}
-	equal(t, "job after JSON (-before +after)", job, again)
+	must.Same(t, job, again, "job after JSON (-before +after)")
 }

@@ -46,7 +46,7 @@ func TestOperatorFileHoldsOnlyHooks(t *testing.T) {
 	want := map[string]Hook{"audit": {
 		On: OnPreToolUse, Run: []string{"/usr/bin/audit"}, Tools: []string{}, Argv: []string{}, Timeout: Duration(10e9), OnError: "fail", Trusted: TrustedOperator,
 	}}
-	equal(t, "the result", want, got)
+	must.Same(t, want, got, "the result")
 	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
 	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which may contain only hooks" {
 		t.Errorf("err = %v", err)

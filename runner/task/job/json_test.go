@@ -33,6 +33,6 @@ func TestLocatesMistakesInJSON(t *testing.T) {
 		"no end":             {"{\"version\": 1,\n\"task\": {\"prompt\": \"x\"", "job.yml:2:22: is neither JSON nor YAML: unexpected end of JSON input"},
 		"no escape":          {"{\"version\": 1,\n\"name\": \"a\\qb\"}", "job.yml:2:12: is neither JSON nor YAML: invalid character 'q' in string escape code"},
 	} {
-		equal(t, name, []string{c.want}, problemLines(t, jobFile(c.file)))
+		must.Same(t, []string{c.want}, problemLines(t, jobFile(c.file)), name)
 	}
 }

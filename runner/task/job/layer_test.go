@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -23,14 +24,14 @@ func TestEnvironment(t *testing.T) {
 		{Key: "model.name", Value: "gpt-5", Origin: "AGENT_CI_MODEL_NAME"},
 		{Key: "verify", Value: "[{run: make test}]", Origin: "AGENT_CI_VERIFY"},
 	}}
-	equal(t, "layer", want, got)
+	must.Same(t, want, got, "layer")
 	wantWarnings := []string{
 		"AGENT_CI_JSN is set but is no setting; did you mean AGENT_CI_JSON?",
 		"AGENT_CI_LIMIT_TURNS is set but is no setting; did you mean AGENT_CI_LIMITS_TURNS?",
 		"AGENT_CI_MODEL is set but is no setting",
 		"AGENT_CI_ZEBRA is set but is no setting",
 	}
-	equal(t, "warnings", wantWarnings, warnings)
+	must.Same(t, wantWarnings, warnings, "warnings")
 }
 
 func TestVariablesAreDistinct(t *testing.T) {
@@ -70,7 +71,7 @@ limits: {time: 10m, tokens: 9000, turns: 3}
 verify: [{name: t, run: make test}]
 pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
 `))
-	equal(t, "job", want, got)
+	must.Same(t, want, got, "job")
 }
 
 func TestSetRefusesMalformedAssignments(t *testing.T) {
@@ -83,7 +84,7 @@ func TestSetRefusesMalformedAssignments(t *testing.T) {
 		"--set: must be key=value, such as limits.turns=50",
 		"--set: limits.turns: has no value after the =",
 	}
-	equal(t, "error", want, strings.Split(err.Error(), "\n"))
+	must.Same(t, want, strings.Split(err.Error(), "\n"), "error")
 }
 
 func TestReportsMistakesInAssignments(t *testing.T) {
@@ -101,6 +102,6 @@ func TestReportsMistakesInAssignments(t *testing.T) {
 		{"limits.turns=5\n---\n6", "--set: limits.turns: the value holds a second document from here on; a job is one document"},
 		{"name=a\nb", "--set: name: must not contain blanks, control characters or any of ~^:?*[\\"},
 	} {
-		equal(t, c.assignment, []string{c.want}, problemLines(t, jobFile(start), mustSet(t, c.assignment)))
+		must.Same(t, []string{c.want}, problemLines(t, jobFile(start), mustSet(t, c.assignment)), c.assignment)
 	}
 }

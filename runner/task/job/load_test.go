@@ -61,7 +61,7 @@ tools: {deny: [c]}
 verify: [{name: y, run: y, timeout: 10m, must: pass}]
 policy: {env: {set: {V: lower, W: "", N: "5"}}}
 `))
-	equal(t, "job", want, got)
+	must.Same(t, want, got, "job")
 }
 
 func TestHigherLayerReplacesTaskSource(t *testing.T) {
@@ -69,14 +69,14 @@ func TestHigherLayerReplacesTaskSource(t *testing.T) {
 	flags := config.Layer{Kind: config.ValuesLayer, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
 	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
-	equal(t, "task", want, got)
+	must.Same(t, want, got, "task")
 }
 
 func TestOnlyTemplateLoadsWithoutTask(t *testing.T) {
 	if _, err := LoadTemplate(jobFile("version: 1\n")); err != nil {
 		t.Errorf("LoadTemplate: %v", err)
 	}
-	equal(t, "problems of no layer", []string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t))
+	must.Same(t, []string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t), "problems of no layer")
 }
 
 func TestGoodFilesLoadFitSchemaAndSurviveJSON(t *testing.T) {
@@ -90,7 +90,7 @@ func TestGoodFilesLoadFitSchemaAndSurviveJSON(t *testing.T) {
 			written := must.Get(json.Marshal(job))(t)
 			var read Job
 			must.Do(t, json.Unmarshal(written, &read))
-			equal(t, "job after JSON (-before +after)", job, &read)
+			must.Same(t, job, &read, "job after JSON (-before +after)")
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestProtectsSkillFoldersUnderAnyList(t *testing.T) {
 	j := mustLoad(t, jobFile(start+"policy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n"))
 	want := slices.DeleteFunc(protectedByDefault(), func(pattern string) bool { return pattern == "**/.claude/**" })
 	want = append(want, ".claude/skills/**", "AGENTS.md-skills/**", `docs/\*/skills/**`, "team/**")
-	equal(t, "the result", want, j.Policy.Protect)
+	must.Same(t, want, j.Policy.Protect, "the result")
 	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/skills/a/SKILL.md"} {
 		if protected, err := policy.Protected(j.Policy.Protect, path); err != nil || !protected {
 			t.Errorf("%s is not protected (%v)", path, err)

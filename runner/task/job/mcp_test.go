@@ -2,6 +2,8 @@ package job
 
 import (
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestFillsDefaultsOfMCPServers(t *testing.T) {
@@ -14,7 +16,7 @@ func TestFillsDefaultsOfMCPServers(t *testing.T) {
 		Env:          ServerEnv{Pass: []string{"DOCS_TOKEN"}, Set: map[string]string{}},
 		StartTimeout: mustDuration(t, "5s"), ToolTimeout: mustDuration(t, "2m"), Network: Network{Mode: "loopback"}, Workspace: "none",
 	}}
-	equal(t, "servers", want, job.MCPServers)
+	must.Same(t, want, job.MCPServers, "servers")
 }
 
 func TestRefusesInvalidMCPServers(t *testing.T) {

@@ -36,7 +36,7 @@ func TestReadsNetworkAsWordOrHosts(t *testing.T) {
 		{"mappings by a variable", []config.Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+mappings)}, mixed},
 		{"a list by a variable", []config.Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+written)}, list},
 	} {
-		equal(t, test.name, test.want, mustLoad(t, test.layers...).Policy.Network)
+		must.Same(t, test.want, mustLoad(t, test.layers...).Policy.Network, test.name)
 	}
 }
 
@@ -52,7 +52,7 @@ func byVariable(t *testing.T, variable string) config.Layer {
 // Without a list there is something to reach by a proxy where there are secrets.
 func TestSecretsAllowProxyWithoutList(t *testing.T) {
 	job := mustLoad(t, jobFile(start+"policy: {network: {proxy: inherit}, secrets: [{name: X, hosts: [a.example.com]}]}\n"))
-	equal(t, "network", Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network)
+	must.Same(t, Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network, "network")
 	raw, err := json.Marshal(job.Policy.Network)
 	var again Network
 	if err := errors.Join(err, json.Unmarshal(raw, &again)); err != nil || string(raw) != `{"proxy":"inherit"}` || !reflect.DeepEqual(again, job.Policy.Network) {
@@ -145,7 +145,7 @@ func TestListsNetworksOfJob(t *testing.T) {
 	for key, network := range job.Networks() {
 		got = append(got, key+" is "+network.String())
 	}
-	equal(t, "networks", []string{"policy.network is full", "setup[1].network is allow list: a.example.com", "setup[2].network is none"}, got)
+	must.Same(t, []string{"policy.network is full", "setup[1].network is allow list: a.example.com", "setup[2].network is none"}, got, "networks")
 	for key := range job.Networks() {
 		if key == "setup[1].network" {
 			break

@@ -199,7 +199,7 @@ func TestLocatesEachMistake(t *testing.T) {
 			"job.yml:3:28: policy.env.set.ü: this name must be a variable's name: letters, digits and underscores",
 		}},
 	} {
-		equal(t, c.name, c.want, problemLines(t, jobFile(c.yaml)))
+		must.Same(t, c.want, problemLines(t, jobFile(c.yaml)), c.name)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestReportsMistakesOfLayersInOrder(t *testing.T) {
 		"--set: limits.time: must be a duration with its unit, not the number 10; did you mean 10m?",
 		"--set: model.headers: the value is not YAML: did not find expected ',' or ']'",
 	}
-	equal(t, "problems", want, got)
+	must.Same(t, want, got, "problems")
 }
 
 func TestBoundsReportedMistakes(t *testing.T) {
@@ -235,10 +235,4 @@ func TestBoundsReportedMistakes(t *testing.T) {
 	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[config.MaxProblems] != want {
 		t.Errorf("last line %q, want %q", got[config.MaxProblems], want)
 	}
-}
-
-// equal fails unless got is want. of names both.
-func equal[T any](t *testing.T, of string, want, got T) {
-	t.Helper()
-	must.Same(t, want, got, of)
 }

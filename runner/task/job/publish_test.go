@@ -31,7 +31,7 @@ func TestValidatesPublishSettings(t *testing.T) {
 			"job.yml:4:9: verify: does not go with publish.as: comment: there is no change to check; leave it out",
 		}},
 	} {
-		equal(t, c.name, c.want, problemLines(t, jobFile(c.yaml)))
+		must.Same(t, c.want, problemLines(t, jobFile(c.yaml)), c.name)
 	}
 }
 

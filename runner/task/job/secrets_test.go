@@ -3,6 +3,8 @@ package job
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestFillsDefaultsOfSecrets(t *testing.T) {
@@ -34,7 +36,7 @@ func TestFillsDefaultsOfSecrets(t *testing.T) {
 		"{name: CARGO_REGISTRY_TOKEN, preset: cargo, hosts: [a.example.com]}":                          secret(Secret{Name: "CARGO_REGISTRY_TOKEN", Preset: "cargo", Header: "Authorization"}),
 		"{name: X, preset: maven, server: s, hosts: [a.example.com]}":                                  secret(Secret{Name: "X", Preset: "maven", Header: "Authorization", User: "agent-ci", Server: "s"}),
 	} {
-		equal(t, written, []Secret{want}, mustLoad(t, jobFile(start+"policy: {secrets: ["+written+"]}\n")).Policy.Secrets)
+		must.Same(t, []Secret{want}, mustLoad(t, jobFile(start+"policy: {secrets: ["+written+"]}\n")).Policy.Secrets, written)
 	}
 }
 

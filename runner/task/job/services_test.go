@@ -18,7 +18,7 @@ func TestMergesServicesByNameAndKey(t *testing.T) {
 		"web":   {At: "web.internal:80", Init: []string{}, Ready: Ready{Timeout: mustDuration(t, "1m")}, Env: map[string]string{}, Port: 8080},
 		"cache": {At: "[::1]:6379", Init: []string{}, Ready: Ready{Timeout: mustDuration(t, "1m")}, Env: map[string]string{}, Port: 6379},
 	}
-	equal(t, "services", want, job.Services)
+	must.Same(t, want, job.Services, "services")
 }
 
 func mustDuration(t *testing.T, text string) (d Duration) {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-// sectionOf returns what stands on a page in the section with that id.
+// sectionOf returns the section of a page with an id.
 func sectionOf(page, id string) string {
 	_, rest, _ := strings.Cut(page, `<section id="`+id+`"`)
 	text, _, _ := strings.Cut(rest, "</section>")
