@@ -60,7 +60,7 @@ e2e: race build ## what takes longer: race detector, the slowest tests, some kil
 	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestOverlayChanges|^TestToolchains' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestActionRunsInAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestClassifiesProofs$$' ./runner/check/verify
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestRealBugFixes$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -timeout 30m -run '^TestPackageManagersUseSecretsSafely$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestNPMServersAnswerCalls$$|^TestMCPConformance$$|^TestAjvAcceptsExamples$$|^TestTutorials$$' ./cmd/agent-ci

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +25,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -30,7 +33,8 @@ import (
 // TestOverlayChangesMatchCopy lets commands and tools of whole runs do things at
 // random in an overlay. The change that a run finds is the one that a look at all files
 // finds in a copy of what its commands see; the checkout is as it was until the change
-// is put there, and then has that and nothing else; and a check sees the same.
+// is put there, and then has that and nothing else; and a check sees the same. AGENT_CI_SEED=N
+// repeats what was drawn.
 func TestOverlayChangesMatchCopy(t *testing.T) {
 	t.Parallel()
 	if !overlaid() {
@@ -41,7 +45,11 @@ func TestOverlayChangesMatchCopy(t *testing.T) {
 	if everything() {
 		took = time.Minute
 	}
-	for until := time.Now().Add(took); time.Now().Before(until); {
+	seed, seeded := strconv.ParseUint(os.Getenv("AGENT_CI_SEED"), 10, 64)
+	for until := time.Now().Add(took); time.Now().Before(until); seed++ {
+		if seeded == nil {
+			must.Do(t, flag.Set("rapid.seed", strconv.FormatUint(seed, 10)))
+		}
 		rapid.Check(t, func(r *rapid.T) {
 			if !failed && time.Now().After(until) {
 				return
@@ -194,7 +202,7 @@ func (p *played) landed(want *gitops.ChangeSet) {
 	checkout := p.open(p.r, p.in("repo"))
 	defer checkout.Close()
 	got := must.Get(checkout.Changes(p.t.Context(), snapshot))(p.r)
-	p.same("the change in the checkout", wordsOf(want), wordsOf(got))
+	p.same("the change in the checkout", wordsOf(p.shown(want)), wordsOf(got))
 	after := differing(p.before, statsBelow(p.r, p.in("repo")))
 	for _, file := range want.Files {
 		for name := file.Path; name != "."; name = path.Dir(name) {
@@ -205,6 +213,20 @@ func (p *played) landed(want *gitops.ChangeSet) {
 		return len(want.Files) > 0 && (name == "." || name == ".git/index")
 	})
 	p.same("what else changed in the checkout", map[string]string{}, after)
+}
+
+// shown is the change without the files that the checkout ignores, whose texts it checks: a
+// .gitignore that is ignored itself is no part of a change, but a file that it lets in is.
+func (p *played) shown(change *gitops.ChangeSet) *gitops.ChangeSet {
+	shown := *change
+	shown.Files = slices.DeleteFunc(slices.Clone(change.Files), func(file changeset.File) bool {
+		if exec.Command("git", "-C", p.in("repo"), "check-ignore", "-q", "--", file.Path).Run() != nil {
+			return false
+		}
+		p.same("the ignored file "+file.Path, string(file.NewID), p.git(p.in("repo"), "hash-object", "--", file.Path))
+		return true
+	})
+	return &shown
 }
 
 func (w *copyWorld) open(r *rapid.T, dir string) *gitops.Checkout {
