@@ -85,8 +85,8 @@ func (c *Conversation) Spent() Spent {
 	return spent
 }
 
-// CountScriptCall counts a script's call. It returns why the call is refused, or "" if it may run. The
-// tools.Dispatcher calls it.
+// CountScriptCall counts a call that a script makes. It returns the refusal if the call limit is reached, and
+// "" if the call may run. The tools.Dispatcher calls it.
 func (c *Conversation) CountScriptCall() (refused string) {
 	if !c.withinCallLimit(c.callCount.countScriptCall) {
 		return limitRefusal
@@ -111,8 +111,8 @@ func (c *Conversation) addUsage(u model.Usage) {
 	}
 }
 
-// Cost returns the cost in US dollars; false if no price is known.
-func (c *Conversation) Cost() (float64, bool) {
+// Cost returns the cost so far in US dollars. known is false if the models have no known price.
+func (c *Conversation) Cost() (usd float64, known bool) {
 	return transcript.CostOf(c.spent.Models)
 }
 
@@ -144,10 +144,10 @@ func (c *Conversation) addMessage(role, text string) error {
 	return nil
 }
 
-// Run takes turns until the model is done, and returns its last words. It also returns them with the
-// error for an exhausted budget. The error is an *outcome.Stop, or that of ctx.
-func (c *Conversation) Run(ctx context.Context) (string, error) {
-	if err := c.stopInLastTurn(); err != nil {
+// Run takes turns until the model is done, and returns its last message. It also returns the last message with
+// the error for an exhausted budget. The error is an *outcome.Stop, or that of ctx.
+func (c *Conversation) Run(ctx context.Context) (lastWords string, err error) {
+	if err := c.stopIfKilledInLastTurn(); err != nil {
 		return c.lastWords, err
 	}
 	c.lastTurnMessage = ""
@@ -163,7 +163,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 				return "", err
 			}
 		}
-		if err := c.stopOverLimits(); err != nil {
+		if err := c.stopIfOverLimit(); err != nil {
 			return c.lastWords, err
 		}
 		finalBudget, err := c.reportBudgets()
@@ -196,8 +196,8 @@ func (c *Conversation) stopReason() error {
 	return c.MustStop()
 }
 
-// turn requests the next answer. After a failure that recover can handle, it asks again with the
-// settings that recover may have changed.
+// turn requests the next answer. If recoverFrom can handle a failure, turn asks again with the settings that
+// recoverFrom changed.
 func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answerIntake, error) {
 	for {
 		answer, err := c.ask(ctx, settings)
@@ -205,11 +205,11 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answ
 		if !errors.As(err, &failure) {
 			return answer, err
 		}
-		again, err := c.recover(ctx, failure)
+		repeat, err := c.recoverFrom(ctx, failure)
 		if err != nil {
 			return nil, err
 		}
-		if !again {
+		if !repeat {
 			return nil, c.addToolHint(failure).Stop()
 		}
 		wordsOnly, schema := settings.WordsOnly, settings.Schema
@@ -218,7 +218,7 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answ
 	}
 }
 
-// addToolHint adds advice to a failure that another model.tools would avoid.
+// addToolHint sets the advice of a failure that another value of model.tools would avoid.
 func (c *Conversation) addToolHint(failure *model.Failure) *model.Failure {
 	switch {
 	case !c.Settings.NoTools && failure.RefusesTools():
@@ -229,9 +229,9 @@ func (c *Conversation) addToolHint(failure *model.Failure) *model.Failure {
 	return failure
 }
 
-// recover changes the conversation or its settings so that a repeated request can succeed. It reports
-// whether to repeat the request.
-func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
+// recoverFrom changes the conversation or its settings so that the failed request can succeed when repeated.
+// repeat is false if nothing can be changed.
+func (c *Conversation) recoverFrom(ctx context.Context, failure *model.Failure) (repeat bool, err error) {
 	switch {
 	case c.Settings.ToolsInInput && failure.RefusesToolsInInput():
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
@@ -291,8 +291,8 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 	return answer, nil
 }
 
-// processAnswer records a complete answer and adds it to the history. The answer is on record before its
-// mutating calls start, which batch.Commit allows.
+// processAnswer records a complete answer and adds it to the history. Then batch.Commit lets its mutating calls
+// start, so that no file changes before the answer is on record.
 func (c *Conversation) processAnswer(answer *answerIntake, response *model.Response, took time.Duration) error {
 	c.addUsage(response.Usage)
 	c.brokenOffAnswers = 0
@@ -359,10 +359,10 @@ func (c *Conversation) recordFailed(err error, failure *model.Failure) error {
 // maxEmptyAnswers is the number of consecutive empty answers that ends a run.
 const maxEmptyAnswers = 2
 
-// isDone reports whether the model is done: its answer has text and no calls. After an empty answer the
-// model gets one reminder, because an idle run must not look successful. It also gets one after mere
-// commentary, except in its last turn.
-func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (bool, error) {
+// isDone reports whether the model is done: its answer has text and no calls. After an empty answer it
+// reminds the model once, because an idle run must not look successful. It also does so after mere
+// commentary, except in the last turn.
+func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (done bool, err error) {
 	if answer.NeedsReply() {
 		c.emptyAnswers = 0
 		return false, nil
@@ -404,7 +404,7 @@ func (c *Conversation) runCalls(ctx context.Context, answer *answerIntake) error
 	if err := c.stopReason(); err != nil || len(results) == 0 {
 		return err
 	}
-	if err := c.editFailures.stopAfterTooMany(); err != nil {
+	if err := c.editFailures.stopIfTooMany(); err != nil {
 		return err
 	}
 	return c.stopIfStuck()
@@ -416,7 +416,8 @@ const (
 	stuckEnd     = 5
 )
 
-// stopIfStuck warns a model that repeats a failing call. If the model goes on, it returns the stop of the run.
+// stopIfStuck warns a model that repeats a failing call. If the model continues, it returns the error that ends
+// the run.
 func (c *Conversation) stopIfStuck() error {
 	switch {
 	case c.failingRepeats.inRow >= stuckEnd:
@@ -438,7 +439,8 @@ type failingRepeats struct {
 	warned bool
 }
 
-// countAnswer counts the calls of an answer. A failing call that directly repeats the one before it is skipped.
+// countAnswer counts the calls of an answer; results are theirs, in the same order. It skips a failing call that
+// equals the failing call before it.
 func (r *failingRepeats) countAnswer(calls []tools.Call, results []tools.Result) {
 	for i, call := range calls {
 		failed := results[i].Failed

@@ -50,8 +50,11 @@ func (c *Conversation) budgets() []budget {
 	if l.TimeLimit > 0 {
 		elapsed = time.Since(l.Began)
 	}
+	turnLimit := remaining(l.Turns, others.Turns, 1)
+	turns := budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, turnLimit)
+	turns.oneTurnLeft = turnLimit-spent.Turns <= 1
 	all := []budget{
-		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, remaining(l.Turns, others.Turns, 1)),
+		turns,
 		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, remaining(l.Calls, others.Calls, 1)),
 		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), remaining(l.Tokens, others.Tokens, 1)),
 		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, others.CostUSD, 1e-6)),
@@ -60,12 +63,11 @@ func (c *Conversation) budgets() []budget {
 			usedOfLimit: fmt.Sprintf("%s of %s are used", clip.Duration(elapsed.Round(time.Second)), clip.Duration(l.TimeLimit)), remaining: clip.Duration((l.TimeLimit - elapsed).Round(time.Second)),
 		},
 	}
-	all[0].oneTurnLeft = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// remaining returns what other agents leave of a limit, and at least the value least. A limit of 0 stays
-// 0, because it means no limit.
+// remaining returns limit minus the amount used by other agents, but not below least. A limit of 0 stays 0,
+// because it means no limit.
 func remaining[N int | int64 | float64](limit, others, least N) N {
 	if limit <= 0 || others == 0 {
 		return limit
@@ -73,7 +75,7 @@ func remaining[N int | int64 | float64](limit, others, least N) N {
 	return max(limit-others, least)
 }
 
-// budgetOf returns the budget for a countable unit. verb is the fmt verb that prints an amount.
+// budgetOf returns a budget that is counted in unit. verb is the fmt verb that prints an amount.
 func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
 	return budget{
 		reason: reason, limitKey: key, used: float64(used), limit: float64(limit),
@@ -81,22 +83,21 @@ func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, lim
 	}
 }
 
-// stop returns the stop of a run that exhausted the budget. happened begins its message, before the used
-// amount.
-func (b budget) stop(happened string) *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.usedOfLimit, b.limitKey)
+// exceeded returns the error that ends a run for this budget. Its message is opening, then the used amount.
+func (b budget) exceeded(opening string) *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", opening, b.usedOfLimit, b.limitKey)
 }
 
-// nearlyExceeded returns the stop of a run whose agent was not done after its last turn.
+// nearlyExceeded returns the error that ends a run whose agent was not done after its last turn.
 func (b budget) nearlyExceeded() *outcome.Stop {
-	return b.stop("The agent did not finish in its last turn, which it got when")
+	return b.exceeded("The agent did not finish in its last turn, which it got when")
 }
 
-// stopOverLimits returns the stop of the run if a budget is used up, or nil.
-func (c *Conversation) stopOverLimits() error {
+// stopIfOverLimit returns the error that ends the run if a budget is used up, or nil.
+func (c *Conversation) stopIfOverLimit() error {
 	for _, b := range c.budgets() {
 		if b.used >= b.limit {
-			return b.stop("The agent was stopped before it was done:")
+			return b.exceeded("The agent was stopped before it was done:")
 		}
 	}
 	return nil
@@ -108,7 +109,7 @@ const budgetHead = "More than 80 % of a budget of this run is used. Left: "
 // lastTurnHead begins the message before the last turn.
 const lastTurnHead = "This is your last turn: "
 
-// lastBudget returns the budget making the next turn the last, or nil.
+// lastBudget returns the budget that makes the next turn the last one, or nil if no budget does.
 func (c *Conversation) lastBudget() *budget {
 	for _, b := range c.budgets() {
 		if b.oneTurnLeft || b.used >= lastTurnShare*b.limit {
@@ -118,20 +119,20 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
-// StopWithoutTurn is for an agent that has ended but should take another turn. It returns the stop of the
-// run if a budget has no turn left, or nil.
-func (c *Conversation) StopWithoutTurn() *outcome.Stop {
+// StopIfNoTurnLeft returns the error that ends the run if a budget allows no further turn, or nil. Ask it when an
+// agent has ended but should take another turn.
+func (c *Conversation) StopIfNoTurnLeft() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastTurnShare*b.limit {
-			return b.stop("The agent has ended and gets no further turn to mend what is left, since")
+			return b.exceeded("The agent has ended and gets no further turn to mend what is left, since")
 		}
 	}
 	return nil
 }
 
-// stopInLastTurn returns the stop of a resumed run that was killed in its last turn, or nil. The budget
-// that caused that last turn must still be exhausted.
-func (c *Conversation) stopInLastTurn() error {
+// stopIfKilledInLastTurn returns the error that ends a resumed run if it was killed in its last turn and the same
+// budget is still nearly used up. Otherwise it returns nil.
+func (c *Conversation) stopIfKilledInLastTurn() error {
 	last := c.lastBudget()
 	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") {
 		return nil
@@ -140,8 +141,8 @@ func (c *Conversation) stopInLastTurn() error {
 }
 
 // reportBudgets tells the model, once per budget, that the budget is nearly used up. If a budget makes the
-// next turn the last, it announces that and returns the budget. Otherwise it returns nil.
-func (c *Conversation) reportBudgets() (*budget, error) {
+// next turn the last, it announces that and returns the budget as final. Otherwise final is nil.
+func (c *Conversation) reportBudgets() (final *budget, err error) {
 	if last := c.lastBudget(); last != nil {
 		return last, c.Tell(fmt.Sprintf(lastTurnHead+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
 			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.limitKey))

@@ -37,12 +37,14 @@ type tokenCount struct {
 	lastAnswer    int   // index of the last answer's first item in the history
 }
 
-// tokens returns the estimated length of the next request. It starts from the provider's count, if there
-// is one, and estimates only what was added since.
+// tokens returns the estimated tokens of the next request. It adds an estimate of the new items and tools to the
+// provider's last count. Without such a count it estimates everything.
 func (c *Conversation) tokens() int64 {
 	foundTokens := c.foundTokens(c.found.byFunction)
-	if c.lastCount.tokens > 0 {
-		return c.lastCount.tokens + rawitem.EstimateTokens(c.history[c.lastCount.items:]) + foundTokens - c.foundTokens(c.found.byFunction[:c.lastCount.reportedTools])
+	if counted := c.lastCount; counted.tokens > 0 {
+		newItemTokens := rawitem.EstimateTokens(c.history[counted.items:])
+		newToolTokens := foundTokens - c.foundTokens(c.found.byFunction[:counted.reportedTools])
+		return counted.tokens + newItemTokens + newToolTokens
 	}
 	return rawitem.EstimateTokens(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.EstimateTokens(c.Settings.Tools) + foundTokens
 }
@@ -60,9 +62,9 @@ func madeShorter(reason string) bool {
 	return reason != reasonInterrupted && reason != transcript.RefusedItems
 }
 
-// compactIfFull makes the conversation shorter before it fills the window. It tries the endpoint, then a
-// summary, then trimming. It does nothing until the conversation has grown by a tenth of the window since
-// the last compaction: otherwise one that barely helps would repeat every turn.
+// compactIfFull shortens the conversation when it nearly fills the model's window. It tries the provider's
+// endpoint, then a summary, then trimming. After a compaction it waits until the conversation has grown by a
+// tenth of the window. Otherwise a compaction that barely helps would repeat every turn.
 func (c *Conversation) compactIfFull(ctx context.Context) error {
 	if c.Window <= 0 || len(c.history) == c.pinnedItems {
 		return nil
@@ -103,10 +105,9 @@ func (c *Conversation) askBeforeCompaction(ctx context.Context, reason string) e
 // maxOverlongRequests is how often in a row a conversation is shortened after a refusal for its length.
 const maxOverlongRequests = 4
 
-// shortenRefused shortens a conversation that the API refused for its length. The first time it lets the
-// endpoint compact it. If that fails, and every later time, it trims half. It reports whether the
-// conversation became shorter.
-func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
+// shortenRefused shortens a conversation that the API refused for its length. The first time it asks the
+// provider's endpoint to compact it. If that fails, and every later time, it trims half.
+func (c *Conversation) shortenRefused(ctx context.Context) (shortened bool, err error) {
 	c.overlongInRow++
 	if c.overlongInRow > maxOverlongRequests {
 		return false, nil
@@ -138,7 +139,7 @@ type compaction struct {
 	before int64 // tokens before the compaction
 }
 
-// adoptCompaction replaces the history by the compacted conversation, and records that.
+// adoptCompaction replaces the history by the compacted items and records the compaction.
 func (c *Conversation) adoptCompaction(compacted *compaction, reason string) error {
 	c.replace(compacted.items, reason)
 	c.compactedTokens = c.tokens()
@@ -150,11 +151,11 @@ func (c *Conversation) adoptCompaction(compacted *compaction, reason string) err
 	return err
 }
 
-// compactByEndpoint lets the provider compact the conversation. The returned items replace all but the
-// pinned ones, and may repeat those. It returns nil if the endpoint cannot compact.
+// compactByEndpoint asks the provider's endpoint to compact the conversation. It puts the pinned items before
+// the endpoint's items, which may repeat them. It returns nil if the endpoint cannot compact.
 func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, error) {
-	compacter, able := c.Model.(model.Compacter)
-	if !able || c.noEndpointCompaction {
+	compacter, canCompact := c.Model.(model.Compacter)
+	if !canCompact || c.noEndpointCompaction {
 		return nil, nil
 	}
 	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
@@ -186,8 +187,8 @@ func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 	return text != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(pinned json.RawMessage) bool { return rawitem.MessageText(pinned) == text })
 }
 
-// newCompaction returns a compaction of items, with the kept texts, the plan and the searched tools at
-// its end. It returns nil if that saves nothing.
+// newCompaction returns the compaction that replaces the history by items, followed by the kept texts, the plan
+// and the searched tools. It returns nil if that saves no tokens. usage may be nil.
 func (c *Conversation) newCompaction(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
 	items, err := c.withKeptTexts(items)
 	if err == nil {
@@ -301,9 +302,9 @@ func (c *Conversation) latestTurn() []json.RawMessage {
 	return nil
 }
 
-// compactByTrimming shortens the conversation to about target tokens without a request. It keeps the
-// pinned items, however long. It first empties the oldest outputs, then removes the oldest items. A call
-// goes together with its output.
+// compactByTrimming shortens the conversation to about target tokens without a request. It first empties the
+// oldest outputs, then removes the oldest items. It removes a call only together with its output, and never
+// removes pinned items.
 func (c *Conversation) compactByTrimming(target int64) (*compaction, error) {
 	items := slices.Clone(c.history)
 	if err := callitem.EmptyOutputs(items[c.pinnedItems:], rawitem.EstimateTokens(items)-target); err != nil {

@@ -13,14 +13,15 @@ type callCounter struct {
 // countScriptCall counts a script's call and returns true, or returns false at the limit.
 func (c *callCounter) countScriptCall(limit int) bool { return c.count(&c.scripts, limit) }
 
-// countCall counts the model's next call and returns true, or returns false at the limit. made is the
-// number of calls that the model made before.
+// countCall counts the model's next call and returns true, or returns false at the limit. made is the number of
+// earlier calls by the model.
 func (c *callCounter) countCall(made, limit int) bool {
 	c.setCalls(made)
 	return c.count(&c.direct, limit)
 }
 
-// count counts a call in one of the counter's numbers. A limit of 0 means no limit.
+// count increments number, which is c.direct or c.scripts, and returns true. At the limit it returns false
+// instead. A limit of 0 means no limit.
 func (c *callCounter) count(number *int, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,6 +39,7 @@ func (c *callCounter) setCalls(made int) {
 	c.direct = made
 }
 
+// scriptCalls returns the number of calls by scripts.
 func (c *callCounter) scriptCalls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,24 +23,24 @@ type ModelOptions struct {
 	Price *price.List
 }
 
-// UseModel sends later requests to the model s and counts their usage under its name.
-func (c *Conversation) UseModel(s ModelOptions) {
-	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = s.Model, s.Effort, s.Summary, s.Serial
-	c.Window = s.Window
-	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
+// UseModel sends later requests to the model m and counts their usage under its name.
+func (c *Conversation) UseModel(m ModelOptions) {
+	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = m.Model, m.Effort, m.Summary, m.Serial
+	c.Window = m.Window
+	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: m.Model, Price: m.Price})
 }
 
-// fallBack switches to the next fallback model. It removes the items that only the old model can read,
-// and records which ones.
+// fallBack switches to the next fallback model because of failure. It removes the history items that only the
+// old model can read, and records the switch.
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
-	leftOut, lost := unreadableItems(c.history[:c.loggedItems])
-	c.removeItems(leftOut)
+	unreadable, lost := unreadableItems(c.history[:c.loggedItems])
+	c.removeItems(unreadable)
 	c.compactedTokens, c.noEndpointCompaction, c.overlongInRow = 0, false, 0
 	c.UseModel(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
-		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Message: failure.Error(), OmittedItems: leftOut, Price: next.Price,
+		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Message: failure.Error(), OmittedItems: unreadable, Price: next.Price,
 	})
 	if err == nil && lost != "" {
 		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")
@@ -68,8 +68,8 @@ const lostBeginningText = "The beginning of the conversation was kept in a seale
 // lostItemsText tells the model that parts of the conversation were removed. %s describes the loss.
 const lostItemsText = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
-// unreadableItems returns the indexes of items that another model cannot read. lost describes the loss of
-// a compaction. It is "" if only reasoning is lost, which the model need not know.
+// unreadableItems returns the indexes of items that another model cannot read. If one is a compaction, lost
+// describes the loss for the model. Otherwise lost is "": the model need not know of lost reasoning.
 func unreadableItems(items []json.RawMessage) (indexes []int, lost string) {
 	for i, raw := range items {
 		fields := rawitem.FieldsOf(raw)
@@ -84,10 +84,10 @@ func unreadableItems(items []json.RawMessage) (indexes []int, lost string) {
 	return indexes, lost
 }
 
-// selectModel switches a resumed run to the fallback model with this name, if there is one. Fallbacks
-// before it have failed already.
+// selectModel switches a resumed run to the fallback model called name, if there is one. It drops the fallbacks
+// before it, which have failed already.
 func (c *Conversation) selectModel(name string) {
-	index := slices.IndexFunc(c.Fallbacks, func(s ModelOptions) bool { return s.Model == name })
+	index := slices.IndexFunc(c.Fallbacks, func(m ModelOptions) bool { return m.Model == name })
 	if index < 0 {
 		return
 	}
@@ -96,8 +96,9 @@ func (c *Conversation) selectModel(name string) {
 	c.UseModel(next)
 }
 
-// leaveFlexTier stops using the flex tier if the API refused the request for it. It reports whether it did.
-func (c *Conversation) leaveFlexTier(failure *model.Failure) bool {
+// leaveFlexTier stops using the flex service tier if the API refused the request because of it. left reports
+// whether it did.
+func (c *Conversation) leaveFlexTier(failure *model.Failure) (left bool) {
 	if c.Settings.ServiceTier != model.FlexTier {
 		return false
 	}

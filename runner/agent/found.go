@@ -21,7 +21,8 @@ type foundTools struct {
 	called     []string // tools called since the last compaction
 }
 
-// definition returns a tool's definition, or nil if the tool is missing or disabled.
+// definition returns a tool's definition in JSON, or nil if the tool is missing or disabled. deferred sets its
+// field defer_loading.
 func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, error) {
 	specs := c.Tools.Registry.Specs([]string{name})
 	if len(specs) == 0 {
@@ -32,14 +33,15 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	return rawitem.Encode(d)
 }
 
-// definitions returns the definitions of tools in the order of names. At the size limit it leaves out the
-// last ones.
+// definitions returns the definitions of the tools called names, in that order. If all together exceed
+// maxFoundBytes, it leaves out the last ones.
 func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
 	return c.fittingDefinitions(names, names, deferred)
 }
 
-// fittingDefinitions returns the definitions of tools in the order of names. byPriority has the same names in
-// the order in which they may use the space up to the size limit. One tool always fits.
+// fittingDefinitions returns the definitions of the tools called names, in that order, up to maxFoundBytes.
+// byPriority has the same names, most important first, and decides which tools are left out. The first one always
+// fits.
 func (c *Conversation) fittingDefinitions(names, byPriority []string, deferred bool) ([]json.RawMessage, error) {
 	fitting, size := map[string]json.RawMessage{}, 0
 	for _, name := range distinct(byPriority) {
@@ -64,8 +66,7 @@ func (c *Conversation) fittingDefinitions(names, byPriority []string, deferred b
 // foundBytesLimit is the maximum size of all definitions of found tools, in bytes.
 const foundBytesLimit = 128 << 10
 
-// maxFoundBytes returns the maximum size of all definitions of found tools in this conversation, in bytes.
-// It never exceeds a quarter of the window.
+// maxFoundBytes returns foundBytesLimit, or a quarter of the model's window if that is smaller.
 func (c *Conversation) maxFoundBytes() int {
 	if c.Window > 0 {
 		return int(min(foundBytesLimit, c.Window*rawitem.BytesInToken/4))
@@ -73,7 +74,7 @@ func (c *Conversation) maxFoundBytes() int {
 	return foundBytesLimit
 }
 
-// noteCall notes that a tool was called, and the tools that the call found, if any. In byFunction the best
+// noteCall notes that a tool was called and, if it was a search, the tools that it found. In byFunction the best
 // match comes last, because the size limit leaves out the first ones.
 func (f *foundTools) noteCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
@@ -88,22 +89,22 @@ func (f *foundTools) noteCall(call tools.Call, result tools.Result) {
 	}
 }
 
-// calledNames returns the names whose tools were called since the last compaction.
+// calledNames returns those of names that were called since the last compaction, without duplicates.
 func (f *foundTools) calledNames(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.called, name) }))
 }
 
-// survivesCompaction returns the tools of byFunction to keep after a compaction. These are the called ones, and
-// all after the first reportedTools: the model has not seen those yet.
+// survivesCompaction returns the tools of byFunction to keep after a compaction: those the model has called, and
+// those it has not seen yet. It has seen the first reportedTools.
 func (f *foundTools) survivesCompaction(reportedTools int) []string {
 	return append(f.calledNames(f.byFunction[:reportedTools]), f.byFunction[reportedTools:]...)
 }
 
-// forgetUnused drops found tools that the model did not call before a compaction. A search can find them
-// again. items are the shortened conversation. For reportedTools see survivesCompaction.
+// forgetUnused drops the found tools that need not survive a compaction, since a search can find them again. items
+// are the shortened conversation. For reportedTools see survivesCompaction.
 func (f *foundTools) forgetUnused(items []json.RawMessage, reportedTools int) {
-	inItems := slices.DeleteFunc(distinct(f.byItem), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
-	*f = foundTools{byFunction: f.survivesCompaction(reportedTools), byItem: inItems}
+	stillDefined := slices.DeleteFunc(distinct(f.byItem), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
+	*f = foundTools{byFunction: f.survivesCompaction(reportedTools), byItem: stillDefined}
 }
 
 // distinct returns the names without duplicates, in order of their first use.
@@ -117,34 +118,34 @@ func distinct(names []string) []string {
 	return all
 }
 
-// definitionsAfterTools returns the definitions that follow the other tools in a request, in the order of
-// names. At the size limit it leaves out the first ones, which were found earliest.
-func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage, error) {
+// newestDefinitions returns the definitions of the tools called names, in that order. If all together exceed
+// maxFoundBytes, it leaves out the first ones, which were found earliest.
+func (c *Conversation) newestDefinitions(names []string) ([]json.RawMessage, error) {
 	newest := slices.Clone(names)
 	slices.Reverse(newest)
 	return c.fittingDefinitions(names, newest, false)
 }
 
-// withFoundTools returns the settings with the search function's finds after the other tools.
+// withFoundTools returns the settings with the tools that the search function found after the other tools.
 func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) {
-	added, err := c.definitionsAfterTools(c.found.byFunction)
+	added, err := c.newestDefinitions(c.found.byFunction)
 	if err == nil && len(added) > 0 {
 		s.Tools = slices.Concat(s.Tools, added)
 	}
 	return s, err
 }
 
-// foundTokens returns the estimated tokens of the definitions of these found tools.
+// foundTokens returns the estimated tokens that the definitions of these found tools take in a request.
 func (c *Conversation) foundTokens(names []string) int64 {
-	added, err := c.definitionsAfterTools(names)
+	added, err := c.newestDefinitions(names)
 	if err != nil {
 		return 0 // the request fails with the same error
 	}
 	return rawitem.EstimateTokens(added)
 }
 
-// withSearchedTools appends one item with the definitions that a compaction removed: those of tools that
-// a tool_search_call found and the model called.
+// withSearchedTools appends one item that defines the called tools of earlier tool_search_calls, as far as items
+// do not define them any more. It replaces such an item of an earlier compaction.
 func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
 	removed := slices.DeleteFunc(c.found.calledNames(c.found.byItem), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
@@ -161,16 +162,17 @@ func definesTool(name string) func(item json.RawMessage) bool {
 	return func(item json.RawMessage) bool {
 		var defined struct{ Tools []struct{ Name string } }
 		kind := rawitem.FieldsOf(item).Type
-		if kind != rawitem.SearchOutputType && kind != rawitem.AdditionalToolsType || json.Unmarshal(item, &defined) != nil {
+		definesTools := kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType
+		if !definesTools || json.Unmarshal(item, &defined) != nil {
 			return false
 		}
 		return slices.ContainsFunc(defined.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
 }
 
-// foundIn returns the names of the tools that a recorded call found.
-func foundIn(end transcript.ToolFinished) []string {
-	names, _ := end.Detail[foundDetail].([]any)
+// toolsFoundBy returns the names of the tools that a recorded search call found.
+func toolsFoundBy(search transcript.ToolFinished) []string {
+	names, _ := search.Detail[foundDetail].([]any)
 	var all []string
 	for _, name := range names {
 		if text, ok := name.(string); ok {

@@ -31,11 +31,11 @@ type admittedAnswer struct {
 	whyNotRun string // why the rest does not run; "" while all do
 }
 
-// admitLastCall decides whether the last call runs, and reports that. After a call that does not run, no later
-// call runs. countCall counts the call, or returns false at the limit.
-func (a *admittedAnswer) admitLastCall(countCall func() bool) bool {
+// admitLastCall decides whether the last call runs. If not, it sets whyNotRun. countCall counts the call, or
+// returns false at the limit.
+func (a *admittedAnswer) admitLastCall(countCall func() bool) (runs bool) {
 	switch {
-	case a.whyNotRun != "":
+	case a.whyNotRun != "": // no call runs after one that does not
 	case a.LastCallCut:
 		a.whyNotRun = brokenOffRefusal
 	case !countCall():
@@ -52,11 +52,10 @@ type receivedAnswer struct {
 	batch         *tools.Batch
 	ids           rawitem.CallIDs
 	items         []json.RawMessage
-	itemsUpToCall []int  // for each call, the number of items up to and including its own
-	parseError    error  // error of the first item that cannot be read
-	interrupted   bool   // the answer broke off; the received items are kept
-	refusedInput  string // why the call in the latest item is refused for its size, or ""
-	itemsChanged  bool   // items differ from what the API sent: an ID or an input was replaced
+	itemsUpToCall []int // for each call, the number of items up to and including its own
+	parseError    error // error of the first item that cannot be read
+	interrupted   bool  // the answer broke off; the received items are kept
+	itemsChanged  bool  // items differ from what the API sent: an ID or an input was replaced
 }
 
 // newIntake returns the intake for one request. wordsOnly means that the request asked for text only.
@@ -75,13 +74,14 @@ func (a *answerIntake) reset() {
 	}
 }
 
-// takeItem takes the next item of the answer and starts its call, if it has one. After an item that cannot
+// takeItem adds the next item of the answer and starts its call, if it is one. After an item that cannot
 // be read, no call starts.
 func (a *answerIntake) takeItem(raw json.RawMessage) {
-	before := len(a.Calls)
-	raw, err := a.withOwnIDs(raw)
+	callsBefore := len(a.Calls)
+	var tooLong string
+	raw, err := a.withUniqueID(raw)
 	if err == nil {
-		raw, err = a.withInputLimit(raw)
+		raw, tooLong, err = a.withInputLimit(raw)
 	}
 	if err == nil {
 		err = a.Add(raw)
@@ -90,14 +90,16 @@ func (a *answerIntake) takeItem(raw json.RawMessage) {
 		a.parseError = err
 	}
 	a.items = append(a.items, raw)
-	if len(a.Calls) == before || a.parseError != nil {
+	isCall := len(a.Calls) > callsBefore
+	if !isCall || a.parseError != nil {
 		return
 	}
 	a.itemsUpToCall = append(a.itemsUpToCall, len(a.items))
-	a.Calls[before].Refused = a.refusedInput
-	a.Calls[before] = withNumber(a.Calls[before], a.conversation.callNumber+len(a.Calls), a.conversation.spent.Turns, a.conversation.Name)
+	call := &a.Calls[callsBefore]
+	call.Refused = tooLong
+	*call = withNumber(*call, a.conversation.callNumber+len(a.Calls), a.conversation.spent.Turns, a.conversation.Name)
 	if a.admitLastCall(a.countNextCall) {
-		a.batch.Start(a.Calls[before])
+		a.batch.Start(*call)
 	}
 }
 
@@ -113,9 +115,9 @@ const (
 	wordsOnlyRefusal = "Not run: this answer was to be words alone."
 )
 
-// keepInterrupted decides what to keep of an answer that broke off. It reports whether it keeps the items up
-// to the last started call. Without a started call it keeps nothing, and the request can be repeated.
-// Calling it again changes nothing.
+// keepInterrupted keeps the items of an interrupted answer up to its last started call, and drops the rest. If no
+// call has started, it drops everything and returns false: the request can be repeated. Calling it again changes
+// nothing.
 func (a *answerIntake) keepInterrupted() (kept bool) {
 	if a.interrupted {
 		return true
@@ -158,7 +160,7 @@ func (a *answerIntake) discard() {
 }
 
 // outputs waits for the calls. It returns an output item for each call, in order, and the results of the
-// calls that ran. Calls that models without tools wrote run here, since they are not in the batch.
+// calls that ran. It first runs the calls written in the answer's text, which are not in the batch.
 func (a *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer a.cancelCalls()
 	results = a.batch.Wait()
@@ -172,9 +174,9 @@ func (a *answerIntake) outputs() (items []json.RawMessage, results []tools.Resul
 	return append(items, a.Denials...), results, err
 }
 
-// withOwnIDs returns the item as the conversation keeps it. A call of a local tool gets an ID that is
-// unique in the conversation. Other items stay unchanged, because the API pairs them itself.
-func (a *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) {
+// withUniqueID replaces the ID of a local tool's call by one that is unique in the conversation. It returns other
+// items unchanged, because the API pairs their IDs itself.
+func (a *answerIntake) withUniqueID(raw json.RawMessage) (json.RawMessage, error) {
 	var item callitem.OutputItem
 	_ = json.Unmarshal(raw, &item) // Answer.Add reports the error
 	if _, isLocal := item.Call(); !isLocal {
@@ -190,36 +192,35 @@ func (a *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) 
 	return unique, nil
 }
 
-// withInputLimit returns the item as the conversation keeps it. It removes a call's input over
-// tools.MaxInput, which every later request would repeat, and sets refusedInput to refuse the call.
-func (a *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, error) {
-	a.refusedInput = ""
+// withInputLimit removes the input of a call from its item if it exceeds tools.MaxInput, because every later
+// request would repeat it. tooLong is the message that refuses such a call, and "" for other items.
+func (a *answerIntake) withInputLimit(raw json.RawMessage) (item json.RawMessage, tooLong string, err error) {
 	if len(raw) <= tools.MaxInput {
-		return raw, nil
+		return raw, "", nil
 	}
-	var item callitem.OutputItem
-	if err := json.Unmarshal(raw, &item); err != nil {
-		return raw, fmt.Errorf("read output item: %w", err)
+	var output callitem.OutputItem
+	if err := json.Unmarshal(raw, &output); err != nil {
+		return raw, "", fmt.Errorf("read output item: %w", err)
 	}
-	call, isLocal := item.Call()
+	call, isLocal := output.Call()
 	if !isLocal || len(call.Input) <= tools.MaxInput {
-		return raw, nil
+		return raw, "", nil
 	}
 	var parts map[string]any
 	if err := schema.Exactly(string(raw), &parts); err != nil {
-		return raw, fmt.Errorf("read output item: %w", err)
+		return raw, "", fmt.Errorf("read output item: %w", err)
 	}
 	shortened, err := rawitem.Encode(withoutInput(parts))
 	if err != nil {
-		return raw, err
+		return raw, "", err
 	}
-	a.refusedInput = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
+	tooLong = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
 		"Do it in several smaller calls, or have a command make what is large.", call.Name, len(call.Input), tools.MaxInput)
 	a.itemsChanged = true
-	return shortened, nil
+	return shortened, tooLong, nil
 }
 
-// withoutInput empties the input of a call. It keeps the type of each field, because the API checks them.
+// withoutInput empties the input in a call's item. It keeps each field's type, because the API checks it.
 func withoutInput(item map[string]any) map[string]any {
 	switch item["arguments"].(type) {
 	case string:
@@ -238,13 +239,13 @@ func withoutInput(item map[string]any) map[string]any {
 	return item
 }
 
-// emptyLongValues empties an object's lists, inner objects and texts over short bytes.
+// emptyLongValues empties the object's lists, inner objects and long strings.
 func emptyLongValues(object map[string]any) map[string]any {
-	const short = 1 << 10
+	const maxShort = 1 << 10 // bytes
 	for key, value := range object {
 		switch v := value.(type) {
 		case string:
-			if len(v) > short {
+			if len(v) > maxShort {
 				object[key] = ""
 			}
 		case []any:

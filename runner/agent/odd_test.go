@@ -141,7 +141,7 @@ func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	retrying.Report = f.Retried
+	retrying.Report = f.RecordRetried
 	f.Model = retrying
 }
 

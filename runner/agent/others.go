@@ -30,8 +30,9 @@ func (c *Conversation) othersUse() Used {
 	return c.UsedByOthers()
 }
 
-// withinCallLimit lets count decide about a call, with the limit that other agents leave. A limit of 0 means no
-// limit, so a limit that others used up must not reach count.
+// withinCallLimit counts a call with count, which returns false at the limit that it gets. That limit is
+// limits.tool_calls minus the calls of other agents; 0 means no limit. If the others left nothing,
+// withinCallLimit returns false without count.
 func (c *Conversation) withinCallLimit(count func(limit int) bool) bool {
 	limit := c.Limits.Calls
 	if limit == 0 {

@@ -9,19 +9,18 @@ import (
 // maxOutputAttempts is how many answers the model may give until one fits the schema.
 const maxOutputAttempts = 2
 
-// Output asks the model for the task's result as a JSON value that fits schema. The request is separate, so
-// that other answers need not fit. check returns what is wrong with a value. Output returns the value, or
-// as its first error what is wrong with the last attempt. The second error comes from the request.
-func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
+// Output asks the model, in a separate request, for the task's result as a JSON value that fits schema. check
+// returns an error for a value that does not fit. If no attempt fits, mismatch is the error of the last one. err
+// is the error of the request.
+func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (value json.RawMessage, mismatch, err error) {
 	settings := c.Settings
 	settings.WordsOnly, settings.Schema = true, schema
 	order := "Now give the result of the task as one JSON value that fits this schema, and nothing else: " + string(schema)
-	var mismatch error
 	for range maxOutputAttempts {
 		if err := c.Tell(order); err != nil {
 			return nil, nil, err
 		}
-		if err := c.stopOverLimits(); err != nil {
+		if err := c.stopIfOverLimit(); err != nil {
 			return nil, nil, err
 		}
 		answer, err := c.turn(ctx, settings)
@@ -33,7 +32,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 			return nil, nil, err
 		}
 		c.AddItems(outputs...)
-		value := json.RawMessage(answer.Text())
+		value = json.RawMessage(answer.Text())
 		if mismatch = check(value); mismatch == nil {
 			return value, nil, nil
 		}

@@ -33,7 +33,8 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	return err
 }
 
-// changedSettings returns a request's settings for the transcript, or nil if they are the recorded ones.
+// changedSettings returns the settings s in JSON and remembers them as recorded. It returns nil if they equal the
+// settings recorded last.
 func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error) {
 	if c.recordedSettings != nil && reflect.DeepEqual(s, c.lastSettings) {
 		return nil, nil
@@ -49,15 +50,15 @@ func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error
 	return settings, nil
 }
 
-// recordResponse records an answer. aside means that the request asked for text only.
-func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {
+// recordResponse records an answer. wordsOnly means that the request asked for text only.
+func (c *Conversation) recordResponse(r *model.Response, took time.Duration, wordsOnly bool) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
-		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Internal: aside,
+		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Internal: wordsOnly,
 	})
 	return err
 }
 
-// recordFailure records a failure that was not repeated away.
+// recordFailure records a failure that no retry resolved.
 func (c *Conversation) recordFailure(f *model.Failure) error {
 	_, err := c.Log.Append(transcript.TypeModelFailure, transcript.ModelFailure{
 		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
@@ -74,8 +75,8 @@ func usageOf(f *model.Failure) *transcript.Usage {
 	return new(transcript.Usage(f.Usage))
 }
 
-// Retried counts the usage of a failed request and records it, before the request is repeated after wait.
-func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
+// RecordRetried counts the usage of a failed request and records it, before the request is repeated after wait.
+func (c *Conversation) RecordRetried(f *model.Failure, wait time.Duration) error {
 	c.addUsage(f.Usage)
 	if err := c.recordRetry(f, wait); err != nil {
 		return fmt.Errorf("write transcript: %w", err)

@@ -10,10 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// dropUndecryptable removes items that the endpoint can no longer decrypt. The first time it removes the
-// encrypted reasoning. If that is gone already, it removes all items that another model could not read. It
-// reports whether it removed any.
-func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
+// dropUndecryptable removes items that the endpoint can no longer decrypt. It removes the encrypted reasoning. If
+// there is none, it removes all items that another model could not read. removed is false if there are none either.
+func (c *Conversation) dropUndecryptable(failure *model.Failure) (removed bool, err error) {
 	unsealed, dropped, changed, err := rawitem.WithoutProviderTies(c.history)
 	if err != nil {
 		return false, err
@@ -33,9 +32,9 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
 	return true, c.Tell(fmt.Sprintf(lostItemsText, lost))
 }
 
-// replaceRefused replaces the refused history by items, without those at the dropped indexes.
+// replaceRefused replaces the refused history by items, leaving out those at the indexes dropped.
 func (c *Conversation) replaceRefused(items []json.RawMessage, dropped []int) error {
-	for _, index := range slices.Backward(dropped) {
+	for _, index := range slices.Backward(dropped) { // backward, because pinnedItems shrinks
 		if index < c.pinnedItems {
 			c.pinnedItems--
 		}

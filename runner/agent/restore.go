@@ -52,10 +52,10 @@ type startedCall struct {
 // Turns returns the number of requests sent.
 func (p *ResumeState) Turns() int { return p.spent.Turns }
 
-// Ended reports whether the agent ended on its own, and returns its last words.
-func (p *ResumeState) Ended() (string, bool) { return p.lastWords, p.ended }
+// Ended reports whether the agent ended on its own, and returns its last message.
+func (p *ResumeState) Ended() (lastWords string, ended bool) { return p.lastWords, p.ended }
 
-// HasText reports whether an item contains text, which must need no JSON escapes, since items are raw JSON.
+// HasText reports whether an item contains text. Items are raw JSON, so text must need no JSON escapes.
 func (p *ResumeState) HasText(text string) bool {
 	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(text)) })
 }
@@ -74,49 +74,53 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 
 // handlers maps event types to their handlers.
 var handlers = map[transcript.Type]func(*ResumeState, transcript.Event) error{
-	transcript.TypeModelRequest:  transcript.Decoded((*ResumeState).request),
-	transcript.TypeModelResponse: (*ResumeState).response,
-	transcript.TypeCompaction:    transcript.Decoded((*ResumeState).compaction),
-	transcript.TypeModelFallback: transcript.Decoded((*ResumeState).fallback),
-	transcript.TypeRunFinished:   transcript.Decoded((*ResumeState).runFinished),
-	transcript.TypeToolStarted:   transcript.Decoded((*ResumeState).toolStarted),
-	transcript.TypeToolFinished:  transcript.Decoded((*ResumeState).toolFinished),
+	transcript.TypeModelRequest:  transcript.Decoded((*ResumeState).applyRequest),
+	transcript.TypeModelResponse: (*ResumeState).applyResponse,
+	transcript.TypeCompaction:    transcript.Decoded((*ResumeState).applyCompaction),
+	transcript.TypeModelFallback: transcript.Decoded((*ResumeState).applyFallback),
+	transcript.TypeRunFinished:   transcript.Decoded((*ResumeState).applyRunFinished),
+	transcript.TypeToolStarted:   transcript.Decoded((*ResumeState).applyToolStarted),
+	transcript.TypeToolFinished:  transcript.Decoded((*ResumeState).applyToolFinished),
 }
 
-func (p *ResumeState) toolStarted(e transcript.Event, d transcript.ToolStarted) {
+// applyToolStarted notes a started call.
+func (p *ResumeState) applyToolStarted(e transcript.Event, d transcript.ToolStarted) {
 	if d.Caller > 0 {
 		p.scriptCalls++
 	}
 	p.started[d.Ref()] = startedCall{d, e.Seq}
 }
 
-func (p *ResumeState) toolFinished(_ transcript.Event, d transcript.ToolFinished) {
+// applyToolFinished notes the result of a call.
+func (p *ResumeState) applyToolFinished(_ transcript.Event, d transcript.ToolFinished) {
 	if d.Uncounted() {
 		p.scriptCalls--
 	}
 	p.finished[d.Ref()] = d
 }
 
-func (p *ResumeState) request(_ transcript.Event, d transcript.ModelRequest) {
+// applyRequest adds the new items of a recorded request to the history.
+func (p *ResumeState) applyRequest(_ transcript.Event, d transcript.ModelRequest) {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
 	p.markAllAnswered()
-	p.beforeSummary = p.withoutSummaryOrder(d)
+	p.beforeSummary = p.positionBeforeSummary(d)
 	p.add(rawitem.ReplaceLostImages(d.Input))
 	p.loggedItems = len(p.history)
 	if d.Settings != nil {
 		p.recordedSettings = d.Settings
 	}
-	p.ended = p.ended && d.Internal && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
+	// An internal request follows the agent's end, except for a summary, which precedes another turn.
+	p.ended = p.ended && d.Internal && p.beforeSummary == nil
 	p.lastTurnMessage = lastTurnMessage(d.Input)
 	p.outputsOfWordsOnly = nil // the input of this request contains them
 }
 
-// markAllAnswered forgets the open calls, since a later request or compaction contains their outputs. It
-// keeps unfinished calls of scripts, which can outlast a request.
+// markAllAnswered notes the results of the open calls and forgets the calls, since a later request or compaction
+// contains their outputs. It keeps unfinished calls of scripts, which can outlast a request.
 func (p *ResumeState) markAllAnswered() {
 	for _, call := range p.openAnswer.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
-			p.noteResult(call, tools.Result{Found: foundIn(done), Failed: done.Failed})
+			p.noteResult(call, tools.Result{Found: toolsFoundBy(done), Failed: done.Failed})
 		}
 	}
 	p.openAnswer = admittedAnswer{}
@@ -137,9 +141,9 @@ func (p *ResumeState) lastCallNumber() int {
 	return last
 }
 
-// withoutSummaryOrder returns the conversation before the order to write a summary, if d is the request for
+// positionBeforeSummary returns the conversation before the order to write a summary, if d is the request for
 // one. It returns nil for other requests.
-func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
+func (p *ResumeState) positionBeforeSummary(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
 	if !d.Internal || last < 0 || rawitem.MessageText(d.Input[last]) != summaryRequest {
 		return nil
@@ -150,9 +154,9 @@ func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	return &before
 }
 
-// runFinished handles the end of a run that is resumed. If a budget was exhausted, the resumed run may have a
+// applyRunFinished handles the end of a run that is resumed. If a budget was exhausted, the resumed run may have a
 // larger one, so it is in no last turn. The count of failed edits starts again.
-func (p *ResumeState) runFinished(_ transcript.Event, d transcript.RunFinished) {
+func (p *ResumeState) applyRunFinished(_ transcript.Event, d transcript.RunFinished) {
 	if d.Outcome == string(outcome.BudgetExceeded) {
 		p.lastTurnMessage = ""
 	}
@@ -169,8 +173,8 @@ func lastTurnMessage(items []json.RawMessage) string {
 	return ""
 }
 
-// response adds a recorded answer. If the request asked for text only, its calls are refused.
-func (p *ResumeState) response(e transcript.Event) error {
+// applyResponse adds a recorded answer to the history. If the request asked for text only, its calls are refused.
+func (p *ResumeState) applyResponse(e transcript.Event) error {
 	var d transcript.ModelResponse
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return err
@@ -208,8 +212,8 @@ func (p *ResumeState) admitLastOpenCall() {
 	})
 }
 
-// parseAnswer sets the open answer: the calls that run, and why the rest does not. It decides as
-// answerIntake does while an answer arrives. An incomplete answer has no written calls.
+// parseAnswer sets openAnswer to a recorded answer and decides which of its calls run, as answerIntake does while
+// an answer arrives. It ignores calls written in the text of an incomplete answer.
 func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	p.openAnswer = admittedAnswer{}
 	for _, item := range d.Output {
@@ -231,8 +235,9 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	return nil
 }
 
-// compaction applies a recorded compaction to the conversation before the request for its summary, if any.
-func (p *ResumeState) compaction(_ transcript.Event, d transcript.Compaction) {
+// applyCompaction replaces the history by the items of a recorded compaction. The request for a summary, if there was
+// one, is undone first.
+func (p *ResumeState) applyCompaction(_ transcript.Event, d transcript.Compaction) {
 	if p.beforeSummary != nil {
 		p.position = *p.beforeSummary
 	}
@@ -241,7 +246,8 @@ func (p *ResumeState) compaction(_ transcript.Event, d transcript.Compaction) {
 	p.replace(rawitem.ReplaceLostImages(d.Items), d.Reason)
 }
 
-func (p *ResumeState) fallback(_ transcript.Event, d transcript.ModelFallback) {
+// applyFallback notes a recorded switch to a fallback model, and removes the items that it cannot read.
+func (p *ResumeState) applyFallback(_ transcript.Event, d transcript.ModelFallback) {
 	p.fallbackModel = d.To
 	p.removeItems(d.OmittedItems)
 }
@@ -263,8 +269,9 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 	c.AddItems(p.outputsOfWordsOnly...)
 }
 
-// restoreSettings restores what the run learned about its endpoint. recorded holds the settings of the last request, or is nil before the first request. The endpoint may lack a flex tier, differ from Chat
-// Completions, or refuse tools in the input or in namespaces.
+// restoreSettings restores what the run learned about its endpoint from the settings of its last request: whether
+// it has a flex tier, how it differs from Chat Completions, and whether it accepts tools in the input and in
+// namespaces. recorded is nil before the first request.
 func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	var s struct {
 		Tier  string            `json:"service_tier"`
@@ -291,13 +298,13 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	}
 }
 
-// splitCalls splits the calls of the last answer. results are by call number, unstarted are the calls to run.
-// interrupted gives the result of a call that started but did not finish.
+// splitCalls splits the calls of the last answer into those with a result, keyed by call number, and those that
+// still have to run. interrupted gives the result of a call that started but did not finish.
 func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, unstarted []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.openAnswer.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
-			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundIn(done)}
+			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: toolsFoundBy(done)}
 			continue
 		}
 		if started, ok := p.started[refOf(call)]; ok {
@@ -320,19 +327,20 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 // Interrupted returns the result for a call that started but did not finish.
 type Interrupted func(call tools.Call) tools.Result
 
-// Resume finishes the last answer of p, by adding an output for each call. It uses recorded results,
-// calls interrupted for calls that did not finish, and runs the calls that did not start.
+// Resume finishes the last answer of p by adding an output for each of its calls. A finished call has a recorded
+// result, interrupted gives the result of an unfinished one, and the remaining calls run now.
 func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted Interrupted) error {
-	if err := c.dropSummary(p); err != nil {
+	if err := c.undoSummaryRequest(p); err != nil {
 		return err
 	}
-	c.endScripts(p, interrupted)
+	c.finishScriptCalls(p, interrupted)
 	if !p.openAnswer.NeedsReply() {
-		return cmp.Or(c.reportLostCalls(p), c.tellCallsOfScripts(p))
+		return cmp.Or(c.reportLostCalls(p), c.reportScriptCalls(p))
 	}
 	results, unstarted := p.splitCalls(interrupted)
 	for _, call := range p.openAnswer.Calls {
-		if p.started[refOf(call)].eventSeq > 0 && p.finished[refOf(call)].Number == 0 {
+		_, started := p.started[refOf(call)]
+		if _, finished := p.finished[refOf(call)]; started && !finished {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}
@@ -347,7 +355,7 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	for _, call := range p.openAnswer.Calls[:p.openAnswer.admitted] {
 		c.noteResult(call, results[call.Number])
 	}
-	err = c.tellCallsOfScripts(p)
+	err = c.reportScriptCalls(p)
 	p.openAnswer = admittedAnswer{}
 	return cmp.Or(err, ctx.Err())
 }
@@ -363,9 +371,9 @@ func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, unstart
 	return append(c.Tools.Dispatch(ctx, unstarted[:firstWritten]), c.runWrittenCalls(ctx, unstarted[firstWritten:], editFailed)...)
 }
 
-// dropSummary removes the order to write a summary, and its answer, if the summary did not replace the
-// conversation. Otherwise the order to call nothing would remain.
-func (c *Conversation) dropSummary(p *ResumeState) error {
+// undoSummaryRequest removes an order to write a summary, and its answer, if the run was killed before the summary
+// replaced the conversation. Otherwise the order to call nothing would remain.
+func (c *Conversation) undoSummaryRequest(p *ResumeState) error {
 	if p.beforeSummary == nil {
 		return nil
 	}
@@ -375,7 +383,8 @@ func (c *Conversation) dropSummary(p *ResumeState) error {
 	return err
 }
 
-// reportLostCalls tells the model which calls of a lost answer had started. The history contains no items of that answer.
+// reportLostCalls tells the model which calls had started when their answer was lost. The history contains no items
+// of that answer.
 func (c *Conversation) reportLostCalls(p *ResumeState) error {
 	lost := p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
 	if len(lost) == 0 {

@@ -22,9 +22,9 @@ func (p *ResumeState) startedCalls(selects func(transcript.CallRef) bool) []star
 // waitedRefusal answers a script's call that still waited for an earlier call when the runner was killed.
 const waitedRefusal = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
-// endScripts records results for unfinished calls of a killed run's scripts. Calls after a mutating one
+// finishScriptCalls records results for the unfinished calls of a killed run's scripts. Calls after a mutating one
 // were still waiting for it, so they get waitedRefusal.
-func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
+func (c *Conversation) finishScriptCalls(p *ResumeState, interrupted Interrupted) {
 	mutated := false
 	for _, started := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
 		call := tools.Call{
@@ -40,15 +40,15 @@ func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 	}
 }
 
-// tellCallsOfScripts tells the model which calls scripts made since the last request. It leaves out
-// scripts whose own call is unanswered, because the output of that call lists them.
-func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
-	open := map[int]bool{}
+// reportScriptCalls tells the model which calls scripts made since the last request. It leaves out the scripts of
+// unanswered calls, because the outputs of these list them.
+func (c *Conversation) reportScriptCalls(p *ResumeState) error {
+	unanswered := map[int]bool{}
 	for _, call := range p.openAnswer.Calls {
-		open[call.Number] = true
+		unanswered[call.Number] = true
 	}
 	words := p.describeScriptCalls("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",
-		func(ref transcript.CallRef) bool { return ref.Caller > 0 && !open[ref.Caller] })
+		func(ref transcript.CallRef) bool { return ref.Caller > 0 && !unanswered[ref.Caller] })
 	if words == "" {
 		return nil
 	}

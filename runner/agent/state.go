@@ -47,8 +47,8 @@ func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
 	}
 }
 
-// countCalls counts an answer's calls. numbered is the number of calls received, made the number of calls
-// that ran, including those that the API ran itself.
+// countCalls counts an answer's calls. numbered is how many calls got a number, made is how many ran, including
+// those that the API ran itself.
 func (s *state) countCalls(numbered, made int) {
 	s.callNumber += numbered
 	s.spent.Calls += made
@@ -60,7 +60,8 @@ func (s *state) noteResult(call tools.Call, result tools.Result) {
 	s.editFailures.countEdit(call, result.Failed)
 }
 
-// replace replaces the history by items, which are usually shorter.
+// replace replaces the history by the items of a compaction. If reason means that they are shorter, it also
+// forgets found tools that the model did not call.
 func (s *state) replace(items []json.RawMessage, reason string) {
 	reportedTools := s.lastCount.reportedTools
 	s.history = slices.Clip(items)
@@ -68,16 +69,17 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 	if madeShorter(reason) {
 		s.found.forgetUnused(items, reportedTools)
 	}
-	s.resendFrom(len(items))
+	s.resendAll(len(items))
 }
 
 // removeItems removes the items at these indexes, which the next model cannot read.
 func (s *state) removeItems(indexes []int) {
 	s.history = rawitem.WithoutIndexes(s.history, indexes)
-	s.resendFrom(s.loggedItems - len(indexes))
+	s.resendAll(s.loggedItems - len(indexes))
 }
 
-// resendFrom makes the next request carry the whole history. The first logged items are in the transcript.
-func (s *state) resendFrom(logged int) {
-	s.position = position{history: s.history, loggedItems: logged, lastCount: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
+// resendAll makes the next request carry the whole history. loggedItems is how many of its items are in the
+// transcript.
+func (s *state) resendAll(loggedItems int) {
+	s.position = position{history: s.history, loggedItems: loggedItems, lastCount: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
 }

@@ -331,7 +331,7 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 		server.Replace(n, failed("server_error", "boom"))
 	}
 	f.Model.(*model.Retrying).Attempts = 2
-	f.Model.(*model.Retrying).Report = f.Retried
+	f.Model.(*model.Retrying).Report = f.RecordRetried
 	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "after 2 attempts") {
 		t.Errorf("Run ended in %v", err)
 	}

@@ -15,7 +15,8 @@ import (
 // them. They have no IDs yet.
 type WrittenParser func(text string) []tools.Call
 
-// callsIn returns the calls written in an answer's text. A text over tools.MaxInput gives one refused call.
+// callsIn returns the calls written in an answer's text. For a text over tools.MaxInput it returns one refused
+// call. A nil parser returns none.
 func (w WrittenParser) callsIn(answer callitem.Answer) []tools.Call {
 	if w == nil {
 		return nil
@@ -57,16 +58,18 @@ func (a *answerIntake) addWrittenCalls() {
 // without the edits.
 const failedEditsRefusal = "Not run: the edits of the same answer were not made. Write the command again with edits that fit."
 
-// runWrittenCalls runs written calls one after the other. failed means that earlier edits of the answer
-// failed. Commands after failed edits are refused.
-func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, failed bool) []tools.Result {
+// runWrittenCalls runs written calls one after the other. It refuses commands after a failed edit. editFailed means
+// that an earlier edit of the answer failed.
+func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, editFailed bool) []tools.Result {
 	results := make([]tools.Result, len(calls))
 	for i, call := range calls {
-		if failed && dialect.Is(call.Name, dialect.Commands) {
+		if editFailed && dialect.Is(call.Name, dialect.Commands) {
 			call.Refused = failedEditsRefusal
 		}
 		results[i] = c.Tools.Dispatch(ctx, []tools.Call{call})[0]
-		failed = failed || isEdit(call) && results[i].Failed
+		if isEdit(call) && results[i].Failed {
+			editFailed = true
+		}
 	}
 	return results
 }
@@ -97,8 +100,8 @@ func (t *editFailures) countEdit(call tools.Call, failed bool) {
 	}
 }
 
-// stopAfterTooMany returns the stop of a run with more than maxEditFailures failed edits in a row, or nil.
-func (t editFailures) stopAfterTooMany() error {
+// stopIfTooMany returns the error that ends a run with more than maxEditFailures failed edits in a row, or nil.
+func (t editFailures) stopIfTooMany() error {
 	if t <= maxEditFailures {
 		return nil
 	}

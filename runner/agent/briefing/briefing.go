@@ -40,14 +40,14 @@ func ToolCallPhrases() ActionPhrases {
 	}
 }
 
-// Instructions returns the instructions for a model with these phrases. They are the same bytes in every run, so
-// that the provider can cache them.
-func Instructions(w ActionPhrases) string {
-	orders := strings.NewReplacer("{tools}", w.Tools, "{plan}", w.Plan, "{edit}", w.Edit).Replace(instructions)
-	if w.Form == "" {
-		return orders
+// Instructions returns the instructions for a model, with phrases for its usual actions. They are the same bytes in
+// every run, so that the provider can cache them.
+func Instructions(phrases ActionPhrases) string {
+	text := strings.NewReplacer("{tools}", phrases.Tools, "{plan}", phrases.Plan, "{edit}", phrases.Edit).Replace(instructions)
+	if phrases.Form == "" {
+		return text
 	}
-	return orders + "\n" + w.Form
+	return text + "\n" + phrases.Form
 }
 
 // Briefing is what the agent knows before its first turn.
@@ -102,8 +102,8 @@ type Guide struct {
 	CutBytes int // number of bytes left out after Text
 }
 
-// Input returns the briefing as the first items of a conversation. What the runner says has the role
-// developer, what the repository or the task says has the role user.
+// Input returns the briefing as the first items of a conversation. Messages from the runner have the role developer,
+// texts of the repository and the task have the role user.
 func (b Briefing) Input() ([]json.RawMessage, error) {
 	type message struct {
 		role  string
@@ -172,6 +172,7 @@ func (b Briefing) factsText() string {
 	return s.String()
 }
 
+// writeCommand writes a command as an indented list item, which may have several lines.
 func writeCommand(s *strings.Builder, command string) {
 	fmt.Fprintf(s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
 }
@@ -191,6 +192,7 @@ func (b Briefing) limitsText() string {
 	return strings.Join(limits, ", ")
 }
 
+// guidesText returns the text with the guides and the list of further guides.
 func (b Briefing) guidesText() string {
 	parts := []string{"The repository's own instructions for agents, as they stand in the base commit:"}
 	for _, guide := range b.Guides {
@@ -206,6 +208,7 @@ func (b Briefing) guidesText() string {
 	return strings.Join(parts, "\n\n")
 }
 
+// taskText returns the text with the task's title and description.
 func (b Briefing) taskText() string {
 	text := b.Task.Text
 	if b.Task.Title != "" {
@@ -232,7 +235,7 @@ func (t Task) content(text string) []any {
 // maxListedGuides is the maximum number of paths in the list of further guides.
 const maxListedGuides = 30
 
-// listPaths returns the first paths as list items, and the number of paths left out.
+// listPaths returns the first maxListedGuides paths as a text of list items. The last item counts the rest, if any.
 func listPaths(paths []string) string {
 	var s strings.Builder
 	for _, path := range paths[:min(len(paths), maxListedGuides)] {
@@ -250,10 +253,9 @@ const GuideName = "AGENTS.md"
 // MaxGuideBytes is the maximum total size of AGENTS.md files in a briefing, in bytes.
 const MaxGuideBytes = 32 << 10
 
-// ReadGuides reads the AGENTS.md files in the folders from the repository's root down to dir, root first. dir
-// is slash-separated, "." is the root. read returns a file of the base commit, or fs.ErrNotExist if it is
-// missing. Other errors of read are returned unchanged. Text over MaxGuideBytes in total is cut, and
-// Guide.CutBytes counts it.
+// ReadGuides returns the AGENTS.md files in the folders from the repository's root down to dir, root first. dir is
+// slash-separated and relative to the root, which is ".". It cuts text over MaxGuideBytes in total. read returns the
+// content of a file in the base commit, or fs.ErrNotExist.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	room := MaxGuideBytes

@@ -32,7 +32,7 @@ type OutputItem struct {
 	} `json:"content"`
 }
 
-// Call returns the call in the item. isLocal is false if the item has none, or if the API runs it itself.
+// Call returns the call in the item. isLocal is false if the item is no call, or if the API runs the call itself.
 func (i OutputItem) Call() (call tools.Call, isLocal bool) {
 	switch i.Type {
 	case "function_call":
@@ -51,7 +51,7 @@ func (i OutputItem) Call() (call tools.Call, isLocal bool) {
 	return tools.Call{}, false
 }
 
-// arguments returns a call's arguments as text.
+// arguments returns a call's arguments as JSON text, whether the API sent them as a string or as an object.
 func (i OutputItem) arguments() string {
 	var text string
 	if json.Unmarshal(i.Arguments, &text) == nil {
@@ -110,12 +110,12 @@ func (a *Answer) addMessage(item OutputItem) {
 	a.messages = append(a.messages, strings.TrimSpace(text))
 }
 
-// Text returns the model's messages, or its commentary if there is nothing else.
+// Text returns the model's messages without its commentary, or the commentary if there is nothing else.
 func (a *Answer) Text() string {
 	return cmp.Or(joinTexts(a.messages), joinTexts(a.remarks))
 }
 
-// LastWords returns Text, or "" if the text contains written calls.
+// LastWords returns Text, or "" if the model wrote calls into the text.
 func (a *Answer) LastWords() string {
 	if slices.ContainsFunc(a.Calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
 		return ""

@@ -69,8 +69,9 @@ type approvalResponse struct {
 	Reason  string `json:"reason"`
 }
 
-// Outputs returns the output items of calls, in order. result returns the result of call n. Messages come
-// last: those about searches that found nothing, and one with the results of all written calls.
+// Outputs returns the output items of calls, in order. result returns the result of calls[n]. After them come
+// messages: one for each search that found nothing, and one with the results of all calls written in text. define
+// returns the definitions of tools that a search found.
 func Outputs(calls []tools.Call, define defineTools, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(calls))
 	var messages []json.RawMessage
@@ -151,8 +152,8 @@ func Image(image tools.Image) inputImage {
 	return inputImage{"input_image", image.URL(), "auto"}
 }
 
-// commandsOf returns the commands of a result. A result without commands, such as a refusal, becomes the
-// output of one failed command with the status "incomplete".
+// commandsOf returns the results of the commands that a shell call ran, and the call's status. A result without
+// commands, such as a refusal, becomes the output of one failed command with the status "incomplete".
 func commandsOf(result tools.Result) (commands []tools.Ran, status string) {
 	if len(result.Commands) > 0 {
 		return result.Commands, "completed"
@@ -160,6 +161,7 @@ func commandsOf(result tools.Result) (commands []tools.Ran, status string) {
 	return []tools.Ran{{Output: result.Output, ExitCode: 1}}, "incomplete"
 }
 
+// shellOutputOf returns the output of a shell_call.
 func shellOutputOf(call tools.Call, result tools.Result) shellOutput {
 	var action struct {
 		Length json.RawMessage `json:"max_output_length"`
@@ -177,6 +179,7 @@ func shellOutputOf(call tools.Call, result tools.Result) shellOutput {
 	return out
 }
 
+// localShellOutputOf returns the output of a local_shell_call: its first command's output and exit code, in JSON.
 func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, error) {
 	commands, status := commandsOf(result)
 	text := localShellText{Output: commands[0].Output}
@@ -213,17 +216,21 @@ type customFormat struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions returns the API's definitions of tools. One definition lists all tools of a namespace.
+// Definitions returns the tools' definitions in the form that the API expects. A namespace has one definition,
+// which contains those of its tools.
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
-	groups := map[string]bool{}
+	defined := map[string]bool{} // namespaces, by name
 	for _, spec := range specs {
-		raw, err := rawitem.Encode(DefinitionOf(spec))
-		if name := spec.Namespace.Name; err == nil && name != "" {
-			if groups[name] {
-				continue
-			}
-			groups[name] = true
+		if defined[spec.Namespace.Name] {
+			continue
+		}
+		var raw json.RawMessage
+		var err error
+		if spec.Namespace.Name == "" {
+			raw, err = rawitem.Encode(DefinitionOf(spec))
+		} else {
+			defined[spec.Namespace.Name] = true
 			raw, err = namespaceDefinition(spec.Namespace, specs)
 		}
 		if err != nil {
@@ -234,7 +241,7 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	return definitions, nil
 }
 
-// namespaceDefinition returns the definition of a namespace with all its tools.
+// namespaceDefinition returns the definition of a namespace with those tools of specs that belong to it.
 func namespaceDefinition(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error) {
 	var members []json.RawMessage
 	for _, spec := range specs {
@@ -250,7 +257,7 @@ func namespaceDefinition(group tools.Namespace, specs []tools.Spec) (json.RawMes
 	return rawitem.Namespace(group.Name, group.Description, members)
 }
 
-// DefinitionOf returns the API's definition of one tool.
+// DefinitionOf returns one tool's definition in the form that the API expects.
 func DefinitionOf(spec tools.Spec) definition {
 	d := definition{Type: "function", Name: spec.Name, Description: spec.Description}
 	switch {
@@ -278,7 +285,8 @@ type searchOutput struct {
 	Status    string            `json:"status"`
 }
 
-// defineTools returns the definitions of the named tools. deferred marks them as found by a search.
+// defineTools returns the definitions of the named tools. deferred sets their field defer_loading, as for tools
+// that a search found.
 type defineTools func(names []string, deferred bool) ([]json.RawMessage, error)
 
 // searchOutputOf returns the output of a tool_search_call, with the definitions of the tools it found.

@@ -11,12 +11,13 @@ import (
 // removedOutput replaces an output that EmptyOutputs removed.
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
-// EmptyOutputs replaces outputs by removedOutput, oldest first, until save tokens are saved. It skips outputs
-// too short to save much.
+// EmptyOutputs replaces outputs in items by removedOutput, oldest first, until save tokens are saved. It skips
+// outputs too short to save much.
 func EmptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
 		isOutput := rawitem.FieldsOf(items[i]).IsOutput() || isWrittenOutput(items[i])
-		if !isOutput || len(items[i]) < 4*len(removedOutput) {
+		isShort := len(items[i]) < 4*len(removedOutput)
+		if !isOutput || isShort {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
@@ -29,8 +30,8 @@ func EmptyOutputs(items []json.RawMessage, save int64) error {
 	return nil
 }
 
-// withoutOutput replaces the content of an output by removedOutput. The output of a shell_call keeps the
-// outcomes of its commands.
+// withoutOutput returns an output item with its content replaced by removedOutput. The output of a shell_call
+// keeps the exit codes of its commands.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
@@ -55,8 +56,8 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	return rawitem.WithFields(item, map[string]any{"output": output})
 }
 
-// DropOldest removes the first items until save tokens are saved. It also removes calls and outputs that
-// have lost their counterpart.
+// DropOldest returns the items without the first ones, so that save tokens are saved. It also leaves out calls and
+// outputs whose counterpart was dropped.
 func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	first := 0
 	for first < len(items) && save > 0 {
@@ -77,7 +78,7 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 // WithoutUnpaired returns the items without outputs that have no call before them, and without calls that have no
 // output.
 func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
-	called, answered := map[string]bool{}, map[string]bool{}
+	called, answered := map[string]bool{}, map[string]bool{} // by call ID
 	for _, item := range items {
 		switch fields := rawitem.FieldsOf(item); {
 		case fields.IsCall():
@@ -86,10 +87,16 @@ func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
 			answered[fields.CallID] = true
 		}
 	}
-	clear(called)
+	clear(called) // refilled below, so that an output before its call is unpaired
 	return slices.DeleteFunc(slices.Clone(items), func(item json.RawMessage) bool {
 		fields := rawitem.FieldsOf(item)
-		called[fields.CallID] = called[fields.CallID] || fields.IsCall()
-		return (fields.IsCall() || fields.IsOutput()) && !(called[fields.CallID] && answered[fields.CallID])
+		if !fields.IsCall() && !fields.IsOutput() {
+			return false
+		}
+		if fields.IsCall() {
+			called[fields.CallID] = true
+		}
+		isPaired := called[fields.CallID] && answered[fields.CallID]
+		return !isPaired
 	})
 }

@@ -25,8 +25,8 @@ type Dynamic struct {
 	specs     []tools.Spec // one for each of tools
 }
 
-// NewDynamic returns the job's tools, and starts nothing. It fails if a tool's input_schema cannot be sent to
-// a model, or cannot be used to check arguments.
+// NewDynamic returns the job's tools, and starts nothing. It returns an error for a tool whose input_schema cannot be
+// sent to a model, or cannot be used to check arguments.
 func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
 	d := &Dynamic{sandboxes: boxes, dir: dir, tools: j.Tools.Dynamic}
 	for _, tool := range d.tools {
@@ -55,7 +55,7 @@ func (d *Dynamic) Described() []Tool {
 	return d.eachTool(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
-// eachTool returns the tools that makeTool returns for each spec, marked as the job's.
+// eachTool calls makeTool with the index and spec of each tool, and returns the results marked as the job's tools.
 func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
@@ -65,8 +65,8 @@ func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []T
 	return all
 }
 
-// Prepare makes the base commit's tree, which contains the tools' programs, readable for the agent's
-// commands. It returns the tree's folder, or "" without tools. Call it before making the agent's sandbox.
+// Prepare makes the base commit's tree readable for the agent's commands, because it contains the tools' programs.
+// It returns the tree's folder, or "" if there are no tools. Call it before making the agent's sandbox.
 func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	if len(d.tools) == 0 {
 		return "", nil
@@ -74,10 +74,10 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	return d.sandboxes.ShowBase(ctx)
 }
 
-// Open finds the program of each tool. It returns a function that returns the callable tools for one attempt
-// of the agent. base is the result of Prepare, env the environment of the agent's commands. If a program
-// is missing, the error is an outcome.Stop.
-func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*tools.Outputs) []Tool, error) {
+// Open finds the program of each tool and returns toolsFor, which returns the callable tools for one attempt of the
+// agent. base is the result of Prepare, env the environment of the agent's commands. If a program is missing, the
+// error is an outcome.Stop.
+func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (toolsFor func(*tools.Outputs) []Tool, err error) {
 	env = append(slices.Clone(env), confine.BaseTreeVariable+"="+base)
 	programs := make([]dynamic.Program, len(d.tools))
 	for i, tool := range d.tools {
@@ -97,8 +97,8 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*t
 // toolStart is the stop reason for a missing tool program.
 const toolStart = "tool_start"
 
-// argv returns a tool's program and arguments. Scripts run in bash. Relative program paths are in the base
-// commit, because the agent can change the files of the checkout.
+// argv returns a tool's program and arguments. Scripts run in bash. A relative program path is looked up in the
+// folder base, the base commit's tree, because the agent can change the files of the checkout.
 func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if tool.Run.Script != "" {
 		return []string{"bash", "-e", "-c", tool.Run.Script}, nil

@@ -27,7 +27,7 @@ type embeddedTool struct {
 	Mutates     bool            `json:"mutates"`
 }
 
-// embeddedRecords returns the records of the tools. A tool that mutates in some calls counts as mutating.
+// embeddedRecords returns the records of the tools. A tool of which only some calls mutate counts as mutating.
 func embeddedRecords(all []tools.Tool) []embeddedTool {
 	records := make([]embeddedTool, len(all))
 	for i, tool := range all {
@@ -36,13 +36,16 @@ func embeddedRecords(all []tools.Tool) []embeddedTool {
 	return records
 }
 
-// KeepEmbedded checks the embedding program's tools and saves their descriptions in the run directory. It
-// returns an error if a resumed run gets other tools than it began with.
+// KeepEmbedded checks current, the embedding program's tools, and saves their descriptions in the run directory. For
+// a resumed run it returns an error if the tools differ from the saved ones.
 func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	var before []embeddedTool
 	resumed, err := rec.ReadJSON(embeddedFile, &before)
-	if err != nil || !resumed && len(current) == 0 {
+	if err != nil {
 		return err
+	}
+	if !resumed && len(current) == 0 {
+		return nil
 	}
 	if err := checkEmbedded(current, j); err != nil {
 		return err
@@ -57,7 +60,7 @@ func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	return rec.WriteJSON(embeddedFile, records)
 }
 
-// sameEmbedded reports whether two lists of tools are equal, whatever the formatting of their parameters.
+// sameEmbedded reports whether two lists of tools are equal. It ignores how the JSON of parameters is formatted.
 func sameEmbedded(a, b []embeddedTool) bool {
 	return slices.EqualFunc(a, b, func(a, b embeddedTool) bool {
 		var parametersA, parametersB any
@@ -72,7 +75,8 @@ func sameEmbedded(a, b []embeddedTool) bool {
 // embeddedName matches the function names that model APIs accept.
 var embeddedName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkEmbedded returns an error about the first tool of the embedding program that cannot be offered.
+// checkEmbedded returns an error about the first of the embedding program's tools that a model cannot be offered, or
+// nil.
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	for i, tool := range all {
 		name := tool.Spec.Name
@@ -117,7 +121,8 @@ func wrongParameters(parameters json.RawMessage) string {
 	return ""
 }
 
-// ReplayEmbedded returns the embedding program's tools in a recorded run. They answer calls from the record.
+// ReplayEmbedded returns the tools that the embedding program had in a recorded run. They answer calls from the
+// record.
 func ReplayEmbedded(dir *record.Directory, answers *Recorded) ([]tools.Tool, error) {
 	var records []embeddedTool
 	if _, err := dir.ReadJSON(embeddedFile, &records); err != nil {

@@ -49,16 +49,16 @@ func New(o Options) *Servers {
 	return s
 }
 
-// RequireSame sets the tool lists that a resumed run's servers must offer again, from its record. A server
-// that did not start in the first part of the run stays lost, unless it is required now.
+// RequireSame makes the servers of a resumed run offer the recorded tools again. A server that did not start before
+// stays unavailable, unless it is required now.
 func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
 	for _, recorded := range earlier {
-		i := slices.IndexFunc(s.all, func(srv *server) bool { return srv.name == recorded.Name })
-		switch {
-		case i < 0 || s.toolsFixed:
+		srv := s.serverNamed(recorded.Name)
+		if srv == nil || s.toolsFixed {
 			continue
-		case recorded.File == "":
-			if srv := s.all[i]; !srv.Required {
+		}
+		if recorded.File == "" { // it did not start
+			if !srv.Required {
 				srv.lostReason = "It was not there when the run began."
 			}
 			continue
@@ -67,13 +67,13 @@ func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
 		if err != nil {
 			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.WithoutFullStop(err)).Because(err)
 		}
-		s.all[i].firstList = &list
+		srv.firstList = &list
 	}
 	return nil
 }
 
-// Start starts the servers that do not run, in parallel. box is the agent's sandbox. After the first
-// Start the set of tools is fixed. Servers started later must offer the same tools.
+// Start starts the servers that do not run, in parallel. box is the agent's sandbox. The first Start fixes the set of
+// tools: servers started later must offer the same ones.
 func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	if s.Recorded != nil {
 		return s.fixTools()
@@ -99,13 +99,13 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	return s.fixTools()
 }
 
-// fixTools sets and records the tools that the model can call. It does so only once per run.
+// fixTools decides which tools the model can call, and records them. Later calls do nothing.
 func (s *Servers) fixTools() (err error) {
 	if s.toolsFixed || len(s.all) == 0 {
 		return nil
 	}
 	s.toolsFixed = true
-	if s.offered, err = s.nameTools(); err != nil || s.Recorded != nil {
+	if s.offered, err = s.namedTools(); err != nil || s.Recorded != nil {
 		return err
 	}
 	for _, srv := range s.all {
@@ -117,8 +117,8 @@ func (s *Servers) fixTools() (err error) {
 	return nil
 }
 
-// nameTools returns the servers' tools with the names that the model sees.
-func (s *Servers) nameTools() ([]mcp.Offered, error) {
+// namedTools returns the servers' tools with the names that the model sees.
+func (s *Servers) namedTools() ([]mcp.Offered, error) {
 	offered, err := mcp.Offer(s.lists(), s.ReservedNames)
 	if err != nil {
 		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.WithoutFullStop(err)).Because(err)
@@ -137,10 +137,10 @@ func (s *Servers) warnOfUnchecked() {
 	if len(names) == 0 {
 		return
 	}
-	const most = 10
+	const maxListed = 10
 	more := ""
-	if len(names) > most {
-		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+	if len(names) > maxListed {
+		names, more = names[:maxListed], fmt.Sprintf(" and %d more", len(names)-maxListed)
 	}
 	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
 }
@@ -181,7 +181,7 @@ func (s *Servers) Tools() (all []Tool) {
 	return all
 }
 
-// withSource returns the tool with the name of the server that offers it.
+// withSource adds to a server's tool where it comes from and whether the model has to search for it.
 func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
 	return Tool{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }
@@ -189,11 +189,12 @@ func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
 // ToolsFixed reports whether the set of tools is final.
 func (s *Servers) ToolsFixed() bool { return s.toolsFixed || len(s.Job.MCPServers) == 0 }
 
-// MayBelongToUnstarted reports whether a tool called name can be one of a server that did not start yet.
+// MayBelongToUnstarted reports whether a server that has not started yet may offer a tool called name.
 func (s *Servers) MayBelongToUnstarted(name string) bool {
 	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
 }
 
+// serverNamed returns the server called name, or nil.
 func (s *Servers) serverNamed(name string) *server {
 	for _, srv := range s.all {
 		if srv.name == name {
@@ -213,7 +214,7 @@ func (s *Servers) resources() (all []mcp.Resources) {
 	return all
 }
 
-// StopReason returns the stop of the run if a required server ended and cannot be restarted, or nil.
+// StopReason returns the error that ends the run if a required server ended and cannot be restarted, or nil.
 func (s *Servers) StopReason() error {
 	for _, srv := range s.all {
 		if err := srv.stopIfLost(); err != nil {
@@ -223,17 +224,17 @@ func (s *Servers) StopReason() error {
 	return nil
 }
 
-// EndAttempt ends the servers that depend on the agent's sandbox.
+// EndAttempt stops the servers that depend on the agent's sandbox.
 func (s *Servers) EndAttempt() error {
 	return s.closeServers(func(srv *server) bool { return !srv.livesWithRun() })
 }
 
-// Close ends all servers.
+// Close stops all servers.
 func (s *Servers) Close() error {
 	return s.closeServers(func(*server) bool { return true })
 }
 
-// closeServers closes the servers that selects accepts. It does so in parallel, because each may take a while.
+// closeServers stops the servers that selects accepts, in parallel because each may take a while.
 func (s *Servers) closeServers(selects func(*server) bool) error {
 	failed := make([]error, len(s.all))
 	var ending sync.WaitGroup
@@ -246,20 +247,19 @@ func (s *Servers) closeServers(selects func(*server) bool) error {
 	return errors.Join(failed...)
 }
 
-// stopOf returns the stop of a run because the server called name failed with err.
+// stopOf converts the error of a failed server to the error that ends the run. name is the server's name.
 func stopOf(name string, err error) *outcome.Stop {
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
 		return stop
 	}
-	reason, mcpError := mcp.ReasonStart, (*mcp.Error)(nil)
-	if errors.As(err, &mcpError) {
-		reason = mcpError.Reason
-		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(mcpError.Words)).Because(err)
+	if mcpError := (*mcp.Error)(nil); errors.As(err, &mcpError) {
+		return outcome.Stopf(outcome.ExtensionFailed, string(mcpError.Reason), "%s.", outcome.Sentence(mcpError.Words)).Because(err)
 	}
-	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
+	return outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonStart), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }
 
 // extensionsFolder in the run directory holds the lists and logs of servers and of the embedding program's tools.
 const extensionsFolder = "extensions"
 
+// listFile returns the name of the file with the server's list of tools, relative to the run directory.
 func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", extensionsFolder, s.name) }

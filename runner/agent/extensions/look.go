@@ -26,7 +26,7 @@ type ServerDescription struct {
 	Err     error
 }
 
-// DescribeAll starts all servers as a run does, asks for their tools, and ends them. It records nothing.
+// DescribeAll starts all servers as a run does, asks for their tools, and stops them. It records nothing.
 func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) {
 	descriptions := make([]ServerDescription, len(s.all))
 	var starting sync.WaitGroup
@@ -59,13 +59,13 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 	return descriptions, s.describe(descriptions)
 }
 
-// awaitsSetup reports whether a server's program is missing but setup commands may install it. DescribeAll
-// does not run them.
+// awaitsSetup reports whether err means that the server's program is missing, but setup commands may install it.
+// DescribeAll does not run them.
 func (s *server) awaitsSetup(err error) bool {
 	return sandbox.IsMissing(err) && len(s.Job.Setup) > 0
 }
 
-// startFailure returns why a server did not start, with hints for the user of DescribeAll.
+// startFailure turns the error of a server's start into one with hints for the user of DescribeAll.
 func (s *server) startFailure(err error) *outcome.Stop {
 	stop := stopOf(s.name, err)
 	message := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
@@ -76,9 +76,10 @@ func (s *server) startFailure(err error) *outcome.Stop {
 	return stop
 }
 
-// describe adds to descriptions the tools that the model would see, and whether it has to search for them.
+// describe sets Offered and Deferred in each description: the tools that the model would see, and whether it has to
+// search for them.
 func (s *Servers) describe(descriptions []ServerDescription) error {
-	offered, err := s.nameTools()
+	offered, err := s.namedTools()
 	if err != nil {
 		return err
 	}

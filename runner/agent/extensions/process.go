@@ -29,8 +29,8 @@ type process struct {
 	*attached.Program // nil before it starts
 }
 
-// start opens a sandbox beside the agent's and starts the server's program there. The standard error goes to
-// a log in the run directory.
+// start opens a sandbox beside the agent's and starts the server's program in it. The program's standard error goes
+// to a log in the run directory.
 func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	base, err := s.baseTree(ctx)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *server) baseTree(ctx context.Context) (string, error) {
 	return s.Sandboxes.BaseTree(ctx)
 }
 
-// argv returns the server's program and arguments. It refuses a program that the agent or a pull request
-// could change.
+// argv returns the server's program and arguments. It returns an error for a program that the agent or a pull
+// request could change. base is the folder with the base commit's tree.
 func (s *server) argv(base string) ([]string, error) {
 	env := s.environment(base)
 	home := settings.Environment(env).Get("HOME")
@@ -102,8 +102,8 @@ func (s *server) changeableError(program string) error {
 		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", s.name, program)
 }
 
-// dir returns the server's working directory. Many programs load code from their working directory, so it
-// is the agent's only if the job says so (cwd).
+// dir returns the server's working directory: the job's cwd in the agent's workspace, or else the base commit's
+// tree, or else "/". The default is not the workspace, because many programs load code from their working directory.
 func (s *server) dir(base string) string {
 	switch {
 	case s.Cwd != "":
@@ -128,7 +128,7 @@ func (s *server) launchError(err error) error {
 	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, s.Command)
 }
 
-// placeholders returns the replacer for folder variables in arguments.
+// placeholders returns the replacer of the variables for folders in the server's arguments.
 func (s *server) placeholders(base string) *strings.Replacer {
 	pairs := []string{"${" + confine.BaseTreeVariable + "}", base}
 	if s.Workspace != confine.SidecarNone {
@@ -164,8 +164,8 @@ func (s *server) openLog() (log *os.File, err error) {
 	return log, nil
 }
 
-// lastWords returns a sentence with the end of the server's standard error, or "". The user of DescribeAll
-// gets no log file.
+// lastWords returns a sentence with the end of the server's standard error, or "" if it wrote nothing. It is for the
+// user of DescribeAll, who gets no log file.
 func (s *server) lastWords() string {
 	if _, lines := s.lastLines(); lines != "" {
 		return " The last lines that it wrote are: " + lines + "."

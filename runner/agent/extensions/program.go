@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// findProgram returns the path of the program name. A relative name is in base, the folder with the base
-// commit's tree. An absolute name must not be changeable by the agent's commands. If there is no such
-// program, why says so.
-func findProgram(name, base string, changeable func(path string) bool) (path, why string) {
+// findProgram returns the path of the program that a job names by a path. It looks up a relative name in base, the
+// folder with the base commit's tree. It refuses an absolute name for which changeable is true: the agent's commands
+// could change that program. If the program cannot be used, problem says why.
+func findProgram(name, base string, changeable func(path string) bool) (path, problem string) {
 	if filepath.IsAbs(name) {
 		if changeable(name) {
 			return "", fmt.Sprintf("%s is in the checkout or in a folder of policy.writable, where the agent could change it, or is a link to one; name it by its path in the repository (./…), so that it comes from the base commit, or move it elsewhere", name)

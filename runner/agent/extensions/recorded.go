@@ -18,29 +18,29 @@ type Recorded struct {
 
 // ReadList reads a server's list of tools from the run directory. It returns an error if the file's digest
 // differs from the recorded one.
-func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, err error) {
-	err = dir.ReadRecorded(of.File, of.SHA256, "the tools of the server "+of.Name, &list)
+func ReadList(dir *record.Directory, server transcript.MCPServer) (list mcp.List, err error) {
+	err = dir.ReadRecorded(server.File, server.SHA256, "the tools of the server "+server.Name, &list)
 	return list, err
 }
 
 // Run answers a call from the record. Without a recorded answer it refuses the call.
 func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	answer, is := r.Answer(ctx, call)
-	if !is {
+	answer, found := r.Answer(ctx, call)
+	if !found {
 		return tools.Refuse("The record has no answer to call " + transcript.CallRef(call.Ref()).String() + "."), nil
 	}
 	return tools.Result{Output: answer.Output, Object: answer.ScriptValue, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }
 
-// Answer returns the recorded answer to a call with the same number. For a call by a script it takes the
-// answer to an equal call, because scripts may make calls in another order.
-func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
+// Answer returns the recorded answer to the call with the same number. For a call by a script it returns the next
+// unused answer to an equal call, because scripts may make calls in another order.
+func (r *Recorded) Answer(ctx context.Context, call tools.Call) (answer transcript.ToolFinished, found bool) {
 	ref := transcript.CallRef(call.Ref())
-	if madeCall, is := tools.CallOf(ctx); is && call.Caller > 0 {
-		if same, is := r.Nested.TakeEqual(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: madeCall.Input}); is {
-			ref = same
+	if madeCall, known := tools.CallOf(ctx); known && call.Caller > 0 {
+		if equal, exists := r.Nested.TakeEqual(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: madeCall.Input}); exists {
+			ref = equal
 		}
 	}
-	answer, is := r.Answers[ref]
-	return answer, is
+	answer, found = r.Answers[ref]
+	return answer, found
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// registry is where a program such as npx downloads packages that it starts.
+// registry is a package registry from which a program such as npx downloads the packages that it starts.
 type registry struct {
-	preset string
+	preset string // name of the network preset that allows hosts
 	hosts  []string
 }
 
@@ -23,26 +23,30 @@ var (
 	}
 )
 
-// registryHint returns a sentence with the job lines that open the package registry of the server's program.
-// It returns "" if the program uses none, or if the registry is open already.
+// registryHint returns a sentence on how to let the server's program reach its package registry. It returns "" if
+// the program has no registry or can reach it already.
 func (s *server) registryHint() string {
 	program := path.Base(s.Command)
-	from, fetches := registries[program]
-	if !fetches || s.Network.Mode == "full" || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(s.Network.ReachList) {
+	from, hasRegistry := registries[program]
+	if !hasRegistry {
+		return ""
+	}
+	unrestricted := s.Network.Mode == "full" || s.Job.Policy.Sandbox == string(grants.DangerFullAccess)
+	if unrestricted || from.isAllowed(s.Network.ReachList) {
 		return ""
 	}
 	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], s.name, from.preset)
 }
 
-// open reports whether a list allows all hosts of the registry. A list that cannot be read counts as open,
-// since its error is reported elsewhere.
-func (r registry) open(list func() (reach.List, error)) bool {
-	opened, err := list()
+// isAllowed reports whether the list of reachable hosts contains all hosts of the registry. It returns true if the
+// list cannot be read, since that error is reported elsewhere.
+func (r registry) isAllowed(readList func() (reach.List, error)) bool {
+	list, err := readList()
 	if err != nil {
 		return true
 	}
 	for _, host := range r.hosts {
-		if _, is := opened.Allows(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !is {
+		if _, allowed := list.Allows(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !allowed {
 			return false
 		}
 	}

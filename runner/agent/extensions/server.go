@@ -47,13 +47,13 @@ type serverState struct {
 	recorded      string       // its last recorded state
 }
 
-// livesWithRun reports whether the server can stay for the whole run, rather than for one sandbox of the
-// agent. It cannot if it uses the workspace, or if the end of a sandbox may kill other processes, as
-// without namespaces.
+// livesWithRun reports whether the server can run until the end of the run, rather than of the agent's sandbox. It
+// cannot if it uses the workspace, or if sandboxes cannot exist side by side.
 func (s *server) livesWithRun() bool {
 	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
 
+// liveSession returns the server's session, or nil if it does not run.
 func (s *server) liveSession() *mcp.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *server) startSession(ctx context.Context) error {
 	return nil
 }
 
-// requireSameTools returns a stop if list differs from the server's first list.
+// requireSameTools returns an error that ends the run if list differs from the server's first list.
 func (s *server) requireSameTools(list mcp.List) error {
 	if difference := s.firstList.Changed(list); difference != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
@@ -116,19 +116,19 @@ func (s *server) requireSameTools(list mcp.List) error {
 	return nil
 }
 
-// redacted returns the list without secrets.
-func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
+// redacted returns the list with secrets replaced in all its texts.
+func (s *server) redacted(list mcp.List) (redacted mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
 		raw, err = eventlog.RedactJSON(raw, s.Record.Redact)
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, &clean)
+		err = json.Unmarshal(raw, &redacted)
 	}
 	if err != nil {
-		return clean, fmt.Errorf("read the tools of the server %s: %w", s.name, err)
+		return redacted, fmt.Errorf("read the tools of the server %s: %w", s.name, err)
 	}
-	return clean, nil
+	return redacted, nil
 }
 
 // mcpServer returns the server's settings for package mcp.
@@ -153,8 +153,9 @@ func (srv *server) mcpServer() (mcp.Server, error) {
 	return s, nil
 }
 
-// settleStart records the result of a start. For a failure it returns the stop of the run if the server
-// is required or the job is wrong. Otherwise it warns, and the run continues without the server.
+// settleStart records the result of a start. failed is the error of the start, or nil. If the server is required or
+// the job is wrong, settleStart returns an error that ends the run. Otherwise it warns, and the run continues without
+// the server.
 func (s *server) settleStart(failed error) error {
 	if failed == nil {
 		return s.recordRestart()
@@ -183,7 +184,7 @@ func (s *server) hint(stop *outcome.Stop) string {
 	return s.registryHint()
 }
 
-// recordStatus adds the facts about the server to event and records it.
+// recordStatus records event after adding the server's name, command, log and start duration.
 func (s *server) recordStatus(event transcript.MCPServer) error {
 	s.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.startDuration.Seconds()
@@ -231,39 +232,39 @@ func (s *server) recordRestart() error {
 	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Reason: "it was started again"})
 }
 
-// observe records that a server announced other tools, or ended.
+// observe records a notice of the server: that its tools changed, or that it ended.
 func (s *server) observe(notice mcp.Notice) {
 	s.mu.Lock()
-	first, expected := !s.changed, s.closing || s.unreported
+	ignore := s.closing || s.unreported
+	isFirstChange := notice.Kind == mcp.ToolsChanged && !s.changed
 	if notice.Kind == mcp.ToolsChanged {
 		s.changed = true
 	}
 	s.mu.Unlock()
 	switch {
-	case expected:
-	case notice.Kind == mcp.ToolsChanged && first:
+	case ignore:
+	case isFirstChange:
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Reason: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
-		_ = s.recordEnd()
+		_ = s.checkEnded()
 	}
 }
 
-// recordEnd returns why the current session has ended, or nil while it is open. It counts and records each end
-// once.
-func (s *server) recordEnd() error {
+// checkEnded returns why the current session has ended, or nil while it is open. It counts and records the end of
+// each session once.
+func (s *server) checkEnded() (ended error) {
 	s.mu.Lock()
-	session, first := s.session, false
-	var ended error
+	session, isNew := s.session, false
 	if session != nil {
 		ended = session.Ended()
 	}
 	if ended != nil && session != s.endedSession && !s.unreported {
-		s.endedSession, first = session, true
+		s.endedSession, isNew = session, true
 		s.endCount++
 	}
 	s.mu.Unlock()
-	if first {
+	if isNew {
 		reason := s.Record.Redact(outcome.WithoutFullStop(ended))
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: reason}) // the log reports its error at the end
 		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(reason, "."), s.seeLog())
@@ -283,7 +284,8 @@ func (s *server) seeLog() string {
 	}
 }
 
-// lastLines returns the server's log, or "", and its last lines, joined and without a full stop.
+// lastLines returns the name of the server's log file, or "", and the log's last lines, joined and without a final
+// full stop.
 func (s *server) lastLines() (log, lines string) {
 	s.mu.Lock()
 	log = s.log
@@ -292,12 +294,12 @@ func (s *server) lastLines() (log, lines string) {
 	if log == "" || err != nil {
 		return log, ""
 	}
-	const most = 5
-	last := strings.Split(text, "\n")
-	return log, strings.TrimSuffix(strings.Join(last[max(0, len(last)-most):], " / "), ".")
+	const maxLines = 5
+	all := strings.Split(text, "\n")
+	return log, strings.TrimSuffix(strings.Join(all[max(0, len(all)-maxLines):], " / "), ".")
 }
 
-// tool returns a tool of the server that can be called. A call may restart the server.
+// tool returns the callable tool for one that the server offers. A call may restart the server.
 func (s *server) tool(offered mcp.Offered) tools.Tool {
 	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -315,11 +317,11 @@ func (s *server) tool(offered mcp.Offered) tools.Tool {
 func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, reason string) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	const over = " has ended and answers no more. Go on without it. "
+	const endedText = " has ended and answers no more. Go on without it. "
 	if reason := s.lossReason(); reason != "" {
-		return nil, "The server " + s.name + over + reason
+		return nil, "The server " + s.name + endedText + reason
 	}
-	ended := s.recordEnd()
+	ended := s.checkEnded()
 	session = s.liveSession()
 	switch {
 	case session == nil:
@@ -331,12 +333,13 @@ func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, reas
 		if ctx.Err() != nil {
 			return nil, "The server " + s.name + " was not started again: the run was cancelled."
 		}
-		return nil, "The server " + s.name + over + s.markLost(err)
+		return nil, "The server " + s.name + endedText + s.markLost(err)
 	}
 	return s.liveSession(), ""
 }
 
-// restart restarts the server after session has ended for the reason ended.
+// restart restarts the server after session has ended with the error ended. It returns an error if the server was
+// restarted before.
 func (s *server) restart(ctx context.Context, session *mcp.Session, ended error) error {
 	if err := s.requireRestartLeft(ended); err != nil {
 		return err
@@ -370,13 +373,13 @@ func (s *server) markLost(err error) string {
 	return reason
 }
 
-// stopIfLost returns the stop of the run if the server is required and lost, or nil. It need not wait for another
-// call to give up a server that ended twice.
+// stopIfLost returns the error that ends the run if the server is required and lost for the rest of the run, or nil.
+// A server that ended twice is lost at once, before another call notices it.
 func (s *server) stopIfLost() error {
 	if !s.Required {
 		return nil
 	}
-	if ended := s.recordEnd(); ended != nil && s.lossReason() == "" {
+	if ended := s.checkEnded(); ended != nil && s.lossReason() == "" {
 		if err := s.requireRestartLeft(ended); err != nil {
 			s.markLost(err)
 		}
@@ -396,7 +399,7 @@ func (s *server) stopIfLost() error {
 
 // close ends the session and the server.
 func (s *server) close() error {
-	_ = s.recordEnd() // records the end of a server that exited before
+	_ = s.checkEnded() // records the end of a server that exited before
 	s.mu.Lock()
 	session := s.session
 	s.session, s.closing = nil, true

@@ -241,7 +241,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// stop returns the stop of a run because the hook refused. consequence is a phrase such as "nothing was
+// stop returns the error that ends a run because the hook refused. consequence is a phrase such as "nothing was
 // published".
 func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	if r.failed() {

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// keyExchange is a RoundTripper that also inspects token exchanges. openai-go would report their failures in
-// less detail.
+// keyExchange is a RoundTripper that also inspects token exchanges, to report their failures in more detail than
+// openai-go does.
 type keyExchange struct {
 	next  http.RoundTripper
 	learn func(name, secret string)
@@ -29,8 +29,8 @@ type keyExchange struct {
 // maxAnswerBytes is the maximum size of an answer with a key, in bytes.
 const maxAnswerBytes = 64 << 10
 
-// RoundTrip sends a request. If the request exchanges a token for a key, it reports the new key as a secret, and
-// turns a refusal into an error that people understand.
+// RoundTrip sends a request. For a token exchange it also reports the new key as a secret, and turns a refusal into
+// an error that people understand.
 func (e *keyExchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
 		return e.next.RoundTrip(r)
@@ -64,7 +64,7 @@ func (e *keyExchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// noteToken reports a token as a secret and remembers its claims, before the token is exchanged.
+// noteToken reports a token as a secret and keeps its claims for later error messages.
 func (e *keyExchange) noteToken(token string) {
 	e.learn("the identity token of the job", token)
 	claims, err := claimsOf(token)
@@ -76,18 +76,19 @@ func (e *keyExchange) noteToken(token string) {
 	e.claims = claims
 }
 
+// claimsText describes the claims of the last token.
 func (e *keyExchange) claimsText() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.claims.String()
 }
 
-// refusalFailure returns the failure for the HTTP status of a server that gave no token or key. The failure is
-// temporary if the server is busy or broken.
-func refusalFailure(status int, server, words string) *model.Failure {
+// refusalFailure returns the failure for a server that answered a request for a token or key with an HTTP error.
+// It is temporary if the status is 429 or 5xx. details follow in the message and may be "".
+func refusalFailure(status int, server, details string) *model.Failure {
 	f := identityFailure("%s answers with status %d", server, status)
-	if words != "" {
-		f.Message += ": " + words
+	if details != "" {
+		f.Message += ": " + details
 	}
 	if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
 		f.Kind = model.ServerError

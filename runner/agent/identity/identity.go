@@ -62,7 +62,7 @@ func New(o Options) (*Identity, error) {
 	return i, nil
 }
 
-// missingStop returns the stop of a run that cannot get a key.
+// missingStop returns the error that ends a run without the settings to get a key.
 func missingStop(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
 }
@@ -72,13 +72,13 @@ func (i *Identity) Workload() *auth.WorkloadIdentity {
 	return &auth.WorkloadIdentity{IdentityProviderID: i.provider, ServiceAccountID: i.account, Provider: i.source}
 }
 
-// Transport returns the RoundTripper for requests to the API and for exchanges of tokens.
+// Transport returns the RoundTripper for requests to the API and to the token exchange.
 func (i *Identity) Transport() http.RoundTripper { return i.exchange }
 
-// DescribeSource names the source of the token, for people.
-func (i *Identity) DescribeSource() string { return i.source.from() }
+// DescribeSource returns the name of the token's source for messages.
+func (i *Identity) DescribeSource() string { return i.source.name() }
 
-// Key exchanges a token for a new key.
+// Key exchanges the job's identity token for a new API key.
 func (i *Identity) Key(ctx context.Context) (string, error) {
 	workload, err := auth.NewWorkloadIdentityAuth(*i.Workload())
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// tokenSource gives the identity tokens of a job. from names the source, for people.
+// tokenSource provides the identity tokens of a job. name describes the source in messages.
 type tokenSource interface {
 	auth.SubjectTokenProvider
-	from() string
+	name() string
 }
 
 // Variables of GitHub and Forgejo Actions for requesting a token.
@@ -37,8 +37,8 @@ const (
 	requestToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 )
 
-// findSource returns the source of tokens: the file that the job or the environment names, or else the
-// workflow service. It never uses a Kubernetes token by default, which may be meant for the cluster.
+// findSource returns the source of tokens: the file named by the job or the environment, or else the workflow
+// service. It does not look for a Kubernetes token, because that may be meant for the cluster alone.
 func findSource(j job.Identity, env settings.Environment) (tokenSource, error) {
 	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
 		return tokenFileAt(path)
@@ -63,22 +63,23 @@ func tokenFileAt(path string) (tokenSource, error) {
 // maxTokenBytes is the maximum size of a token, in bytes.
 const maxTokenBytes = 64 << 10
 
-func (f tokenFile) from() string                     { return "the file " + f.path }
+func (f tokenFile) name() string                     { return "the file " + f.path }
 func (f tokenFile) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
 
+// GetToken reads the job's token from the file.
 func (f tokenFile) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
 	raw, err := boundedfile.Read(ctx, f.path, maxTokenBytes)
 	if err != nil {
 		return "", identityFailure("the file with the job's token cannot be read: %v", err)
 	}
-	return checkedToken(string(raw), f.from())
+	return checkedToken(string(raw), f.name())
 }
 
 // workflowService gets tokens from the service of a GitHub or Forgejo workflow.
 type workflowService struct{ address, bearer string }
 
-// workflowServiceFrom returns the source for the workflow service that env describes. The address must be https, except on
-// this machine, because the request carries a secret.
+// workflowServiceFrom returns the source for the workflow service that env describes. Its address must be https,
+// because the request carries a secret. On this machine http is allowed too.
 func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
@@ -86,7 +87,8 @@ func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 			"elsewhere name a file with the job's token by model.identity.token_file or %s", requestURL, settings.IdentityFileVariable)
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+	isSafe := err == nil && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
+	if !isSafe {
 		return nil, missingStop("%s is no https address", requestURL)
 	}
 	query := u.Query()
@@ -103,7 +105,7 @@ func isLoopback(host string) bool {
 // requestTimeout is the timeout of a request for a token or a key.
 const requestTimeout = 20 * time.Second
 
-func (a workflowService) from() string                     { return requestURL }
+func (a workflowService) name() string                     { return requestURL }
 func (a workflowService) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
 
 // GetToken asks the service for the job's token.
@@ -135,15 +137,16 @@ func (a workflowService) GetToken(ctx context.Context, _ auth.HTTPDoer) (string,
 	if err := json.Unmarshal(raw, &reply); err != nil {
 		return "", identityFailure("the service that gives the job's token answers with something else")
 	}
-	return checkedToken(reply.Value, a.from())
+	return checkedToken(reply.Value, a.name())
 }
 
-// checkedToken returns text if it is a signed JSON Web Token (RFC 7515, section 7.1), or an error. So a wrong file name
-// never sends another file's content to a server.
-func checkedToken(text, from string) (string, error) {
+// checkedToken returns text, trimmed, if it has the form of a signed JSON Web Token (RFC 7515, section 7.1).
+// Otherwise it returns an error that names source. So a wrong file name never sends another file's content to a
+// server.
+func checkedToken(text, source string) (string, error) {
 	text = strings.TrimSpace(text)
 	if _, err := claimsOf(text); err != nil {
-		return "", identityFailure("what %s gives is no JSON Web Token (%v)", from, err)
+		return "", identityFailure("what %s gives is no JSON Web Token (%v)", source, err)
 	}
 	return text, nil
 }
@@ -183,10 +186,11 @@ type reportingTokenSource struct {
 	exchange *keyExchange
 }
 
-func (l reportingTokenSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
-	token, err := l.tokenSource.GetToken(ctx, client)
+// GetToken returns a token of the source after reporting it as a secret.
+func (s reportingTokenSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
+	token, err := s.tokenSource.GetToken(ctx, client)
 	if err == nil {
-		l.exchange.noteToken(token)
+		s.exchange.noteToken(token)
 	}
 	return token, err
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// LessonID returns the ID of a proposed lesson. It depends on the claim alone, so that a claim is stored only once.
+// LessonID returns the ID for a lesson with this claim. Equal claims have equal IDs, so a claim is stored only once.
 func LessonID(claim string) string {
 	return fmt.Sprintf("l-%.4x", sha256.Sum256([]byte(claim)))
 }
 
 const fileHead = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
 
-// Append returns the file data with lessons added at the end of its list. It keeps the existing bytes. It
-// returns an error if the result is not a valid file with exactly these lessons.
+// Append returns the content of a lessons file with more added at the end of its list. It keeps the existing bytes.
+// It returns an error if the result would not be a valid file with exactly these lessons.
 func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	before, problems := Parse(Path, data)
 	if len(problems) > 0 {
@@ -51,9 +51,9 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	return added.Bytes(), nil
 }
 
-// withOpenList returns the file with an empty list [] removed, so that entries can follow, and the indentation of the
-// entries.
-func withOpenList(data []byte) ([]byte, string) {
+// withOpenList returns the file's content ready for more entries: without the [] of an empty list. indent is the
+// indentation of the entries.
+func withOpenList(data []byte) (opened []byte, indent string) {
 	root, _ := config.ParseDocument(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
 		list := pair[1]
@@ -76,7 +76,7 @@ func indentOf(data []byte, first *yaml.Node) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
 }
 
-// lineEnd returns the line end of a file: that of its first line.
+// lineEnd returns the line end of a file's first line: "\r\n" or "\n".
 func lineEnd(data []byte) string {
 	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
 		return "\r\n"
@@ -84,7 +84,7 @@ func lineEnd(data []byte) string {
 	return "\n"
 }
 
-// yamlEntry returns a lesson as an entry of the file's list.
+// yamlEntry returns a lesson as an indented entry of a YAML list.
 func yamlEntry(l memory.Lesson, indent string) string {
 	evidence := make([]string, len(l.Evidence))
 	for i, e := range l.Evidence {
@@ -94,8 +94,8 @@ func yamlEntry(l memory.Lesson, indent string) string {
 		indent, l.ID, yamlString(l.Claim), strings.Join(evidence, ", "), yamlString(l.Run), yamlString(l.Date))
 }
 
-// Added returns the lessons that a file has now but did not have before. ok is true only if nothing else changed:
-// Append of proposed lessons gives the same bytes.
+// Added returns the lessons added to a file since before. ok is true if all of them are among proposed and nothing
+// else in the file changed.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
 	earlier, problems := Parse(Path, before)
 	current, currentProblems := Parse(Path, now)
@@ -112,8 +112,8 @@ func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson,
 	return added, err == nil && bytes.Equal(expected, now)
 }
 
-// RestoreLineEnds undoes a change of line ends, such as git makes in a checkout. If now differs only in line ends from
-// before, or from before with lessons appended, it returns the original bytes. Otherwise it returns now.
+// RestoreLineEnds returns now with the line ends of before, because git may have changed them in a checkout. It
+// returns now unchanged if the files differ in more than line ends and appended lessons.
 func RestoreLineEnds(before, now []byte) []byte {
 	earlier, problems := Parse(Path, before)
 	current, currentProblems := Parse(Path, now)
@@ -135,19 +135,19 @@ func RestoreLineEnds(before, now []byte) []byte {
 
 func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
-// isSameLesson reports whether l is the proposed lesson, possibly with commits or blobs added to its evidence.
+// isSameLesson reports whether l is the proposed lesson, possibly with the IDs of commits or blobs added to its
+// evidence.
 func isSameLesson(l, proposed memory.Lesson) bool {
-	evidence := proposed.Evidence
 	for _, pinned := range l.Evidence {
-		if !slices.ContainsFunc(evidence, func(unpinned string) bool { return addsOnlyPin(pinned, unpinned) }) {
+		if !slices.ContainsFunc(proposed.Evidence, func(unpinned string) bool { return addsOnlyPin(pinned, unpinned) }) {
 			return false
 		}
 	}
-	l.Evidence = evidence
+	l.Evidence = proposed.Evidence // compared above
 	return reflect.DeepEqual(l, proposed)
 }
 
-// Unknown returns the lessons of more whose IDs are not among known.
+// Unknown returns those of more that have an ID that no lesson of known has.
 func Unknown(known, more []memory.Lesson) []memory.Lesson {
 	return slices.DeleteFunc(slices.Clone(more), func(m memory.Lesson) bool {
 		return slices.ContainsFunc(known, func(k memory.Lesson) bool { return k.ID == m.ID })

@@ -24,15 +24,15 @@ func isObjectID(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// ParseEvidence parses check:NAME, run:ID, PATH@SHA, or PATH alone, which names no commit or blob yet.
+// ParseEvidence parses check:NAME, run:ID, PATH@SHA or PATH. SHA is the ID of a commit or blob.
 func ParseEvidence(s string) (Evidence, error) {
 	if err := checkLine(s, maxProof); err != nil {
 		return Evidence{}, err
 	}
-	if name, is := strings.CutPrefix(s, checkPrefix); is {
+	if name, isCheck := strings.CutPrefix(s, checkPrefix); isCheck {
 		return Evidence{Check: name}, checkLine(name, maxProof)
 	}
-	if id, is := strings.CutPrefix(s, runPrefix); is {
+	if id, isRun := strings.CutPrefix(s, runPrefix); isRun {
 		return Evidence{Run: id}, checkLine(id, maxProof)
 	}
 	e := Evidence{Path: s}
@@ -58,7 +58,7 @@ func (e Evidence) String() string {
 	return e.Path
 }
 
-// checkEvidence returns an error for evidence that is invalid, or that is a path without a commit or blob.
+// checkEvidence returns an error unless s is check:NAME, run:ID or PATH@SHA.
 func checkEvidence(s string) error {
 	e, err := ParseEvidence(s)
 	if err == nil && e.Path != "" && e.PinnedTo == "" {
@@ -67,8 +67,8 @@ func checkEvidence(s string) error {
 	return err
 }
 
-// addsOnlyPin reports whether pinned equals proposed, or adds only a commit or blob.
+// addsOnlyPin reports whether pinned is the evidence proposed, possibly with @SHA appended.
 func addsOnlyPin(pinned, proposed string) bool {
-	at, is := strings.CutPrefix(pinned, proposed+"@")
-	return pinned == proposed || is && isObjectID(at)
+	id, hasPin := strings.CutPrefix(pinned, proposed+"@")
+	return pinned == proposed || hasPin && isObjectID(id)
 }

@@ -29,8 +29,8 @@ const (
 	maxProblems = 100
 )
 
-// Parse returns the lessons in a file. name is the file's name in messages. An empty file has no lessons. Do not
-// use the lessons if there are problems.
+// Parse returns the lessons in a file's content. name is the file's name in problems. An empty file has no lessons.
+// If there are problems, ignore the lessons.
 func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	r := &reader{file: name}
 	if len(data) > MaxSize {
@@ -67,17 +67,19 @@ type reader struct {
 	problems config.Problems
 }
 
+// addProblemAt adds a problem at a node's line and column. key is the path of the value in the file.
 func (r *reader) addProblemAt(node *yaml.Node, key, format string, args ...any) {
 	r.add(config.Problem{File: r.file, Line: node.Line, Column: node.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
+// add adds a problem, up to maxProblems.
 func (r *reader) add(p config.Problem) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, p)
 	}
 }
 
-// document returns the lessons of a file, given its root node.
+// document returns the lessons of a file, given its root node; nil is an empty file.
 func (r *reader) document(root *yaml.Node) []memory.Lesson {
 	if root == nil {
 		root = &yaml.Node{Line: 1, Column: 1}
@@ -107,20 +109,20 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 // lessons returns the lessons of the list. Two entries with one ID are a problem.
 func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	var all []memory.Lesson
-	first := map[string]int{}
+	firstLine := map[string]int{} // by lesson ID
 	for i, node := range list.Content {
 		key := config.JoinPath("lessons", i)
 		l := r.lesson(node, key)
-		if line, twice := first[l.ID]; twice && l.ID != "" {
+		if line, twice := firstLine[l.ID]; twice && l.ID != "" {
 			r.addProblemAt(node, key+".id", "is also that of the entry in line %d", line)
 		}
-		first[l.ID] = node.Line
+		firstLine[l.ID] = node.Line
 		all = append(all, l)
 	}
 	return all
 }
 
-// lesson returns the lesson of an entry. key names the entry in messages.
+// lesson returns the lesson of a list entry. key is the entry's path in problems, such as lessons[0].
 func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 	keys := r.mapping(node, key, []string{"id", "claim", "evidence", "run", "date"})
 	for _, field := range []struct {
@@ -138,6 +140,7 @@ func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 	return l
 }
 
+// evidence returns the entries of a lesson's evidence list, or nil if their number is wrong.
 func (r *reader) evidence(node *yaml.Node, key string) []string {
 	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MaxEvidence {
 		r.addProblemAt(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MaxEvidence)
@@ -150,8 +153,8 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	return all
 }
 
-// mapping returns the values of a mapping by key, or nil if node is no mapping. Missing, unknown and duplicate
-// keys are problems.
+// mapping returns the values of a YAML mapping by key, or nil if node is no mapping. It adds a problem for each
+// unknown or duplicate key, and for each key of wanted that is missing.
 func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
 	if node.Kind != yaml.MappingNode || usesYAMLFeatures(node) {
 		r.addProblemAt(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
@@ -180,7 +183,7 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 	return found
 }
 
-// text returns the text of a node, or "" and notes a problem if it is no text or check refuses it.
+// text returns a node's text. If the node is no text, or check returns an error, it adds a problem and returns "".
 func (r *reader) text(node *yaml.Node, key string, check func(string) error) string {
 	isText := node.Tag == "!!str" || node.Tag == "!!timestamp"
 	if node.Kind != yaml.ScalarNode || !isText || usesYAMLFeatures(node) {
@@ -199,6 +202,7 @@ func usesYAMLFeatures(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
 }
 
+// checkID returns an error unless s is a valid lesson ID.
 func checkID(s string) error {
 	if s == "" || len(s) > 64 || s[0] == '-' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return fmt.Errorf("must be lower-case letters, digits and hyphens, at most 64")
@@ -206,17 +210,16 @@ func checkID(s string) error {
 	return nil
 }
 
-// CheckClaim returns why a text is not a valid claim, or nil. People review claims, so it refuses invisible
-// characters.
+// CheckClaim returns an error unless s is a valid claim: one line of visible characters, because people review it.
 func CheckClaim(s string) error { return checkLine(s, maxClaim) }
 
-// checkLine returns why a text is not one line of visible characters, with at most longest bytes, or nil.
-func checkLine(s string, longest int) error {
+// checkLine returns an error unless s is one line of visible characters, with at most maxBytes bytes.
+func checkLine(s string, maxBytes int) error {
 	switch {
 	case strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s:
 		return fmt.Errorf("must not be blank, nor begin or end with blanks")
-	case len(s) > longest:
-		return fmt.Errorf("has %d bytes, more than %d", len(s), longest)
+	case len(s) > maxBytes:
+		return fmt.Errorf("has %d bytes, more than %d", len(s), maxBytes)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("must be UTF-8")
 	}

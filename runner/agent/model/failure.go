@@ -110,7 +110,7 @@ func (f *Failure) TryOtherModel() bool {
 	return false
 }
 
-// Stop returns the stop of the run that f causes.
+// Stop returns the error that ends the run that f causes.
 func (f *Failure) Stop() *outcome.Stop {
 	status := ""
 	if f.Status != 0 {

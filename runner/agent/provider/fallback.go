@@ -2,20 +2,21 @@ package provider
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// fallbacks returns the job's fallback models with their profiles. A run keeps its tools, so it returns an error
-// if a fallback needs other tools than the first model.
+// fallbacks returns the job's fallback models with their profiles. It returns an error if a fallback needs other
+// tools than the first model, because a run keeps its tools.
 func fallbacks(first ProfiledModel, profiles Profiles, j *job.Job, warn Warn) ([]ProfiledModel, error) {
 	fallbackJob := *j
 	fallbackJob.Model.ContextWindow, fallbackJob.Model.Price = 0, job.Price{} // these settings are about the first model
 	toolset := ToolsetOf(first.Profile, j.Model.Tools)
 	var all []ProfiledModel
 	for _, name := range j.Model.Fallbacks {
-		next, err := knownModel(name, profiles, &fallbackJob, warn)
+		next, err := profiledModel(name, profiles, &fallbackJob, warn)
 		if err != nil {
 			return nil, err
 		}
@@ -31,10 +32,6 @@ func fallbacks(first ProfiledModel, profiles Profiles, j *job.Job, warn Warn) ([
 
 // SupportsToolSearch reports whether all of the models support the API's own tool_search.
 func (m Model) SupportsToolSearch() bool {
-	for _, next := range m.Fallbacks {
-		if !next.Profile.ToolSearch {
-			return false
-		}
-	}
-	return m.Profile.ToolSearch
+	lacksSearch := func(m ProfiledModel) bool { return !m.Profile.ToolSearch }
+	return m.Profile.ToolSearch && !slices.ContainsFunc(m.Fallbacks, lacksSearch)
 }

@@ -68,16 +68,16 @@ type Profiles func(name string) catalog.Profile
 func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
 	var err error
-	if m.ProfiledModel, err = knownModel(j.Model.Name, profiles, j, warn); err != nil {
+	if m.ProfiledModel, err = profiledModel(j.Model.Name, profiles, j, warn); err != nil {
 		return Model{}, err
 	}
 	m.Fallbacks, err = fallbacks(m.ProfiledModel, profiles, j, warn)
 	return m, err
 }
 
-// knownModel returns a model's name and its profile with the job's settings. It returns a stop if the job sets a
-// cost limit but the price is unknown.
-func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (ProfiledModel, error) {
+// profiledModel returns the model called name with its profile, adjusted by the job's settings. It returns an error
+// if the job sets a cost limit but the model's price is unknown, and warns about other doubtful settings.
+func profiledModel(name string, profiles Profiles, j *job.Job, warn Warn) (ProfiledModel, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
@@ -96,8 +96,8 @@ func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Profiled
 	return ProfiledModel{name, profile}, nil
 }
 
-// needsPrice reports whether the job itself sets limits.cost_usd, so that its models need a price. With the
-// default limit an unknown price is only a warning.
+// needsPrice reports whether the job's models must have a known price, because the job itself sets limits.cost_usd.
+// The default limit does not need one.
 func needsPrice(j *job.Job) bool {
 	return j.Limits.CostUSD != 0 && j.Limits.CostUSD != job.DefaultCostUSD
 }
@@ -107,6 +107,7 @@ func profilesAt(base string) Profiles {
 	return func(name string) catalog.Profile { return catalog.ProfileAt(name, base) }
 }
 
+// noPriceStop returns the error that ends a run with a cost limit and a model without a known price.
 func noPriceStop(name string) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_price",
 		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
@@ -114,7 +115,9 @@ func noPriceStop(name string) *outcome.Stop {
 
 // warnOfRefusableSettings warns about settings of the job that the model's API may refuse.
 func warnOfRefusableSettings(name string, p catalog.Profile, m job.Model, warn Warn) {
-	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
+	effort := m.ReasoningEffort
+	knowsEfforts := p.Reasoning && len(p.Efforts) > 0
+	if effort != "" && knowsEfforts && !slices.Contains(p.Efforts, effort) {
 		byDefault := ""
 		if p.DefaultEffort != "" {
 			byDefault = " (by itself " + p.DefaultEffort + ")"
@@ -129,7 +132,7 @@ func warnOfRefusableSettings(name string, p catalog.Profile, m job.Model, warn W
 	}
 }
 
-// adjustedProfile returns a profile with the job's settings in place of the catalog's.
+// adjustedProfile returns a profile in which the job's settings replace those of the catalog.
 func adjustedProfile(p catalog.Profile, m job.Model) catalog.Profile {
 	if m.ContextWindow > 0 {
 		p.ContextWindow = m.ContextWindow
@@ -143,9 +146,9 @@ func adjustedProfile(p catalog.Profile, m job.Model) catalog.Profile {
 	return p
 }
 
-// Find returns the model of a run. It answers from the scripted session in the file script, or from the API if
-// script is "". usedTurns is the number of scripted turns that a resumed run has used already. Find sends no
-// request.
+// Find returns the model of a run, without sending a request. Its answers come from the scripted session in the file
+// script, or from the API if script is "". usedTurns is how many scripted turns a resumed run has used already.
+// version is that of agent-ci.
 func Find(ctx context.Context, j *job.Job, script string, usedTurns int, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	if short := rec.Redactor().Short(); len(short) > 0 {
 		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
@@ -178,8 +181,8 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	return apiModel, err
 }
 
-// idleLimit returns how long the API may send nothing. The limit is longer for the slow flex tier, and for
-// answers that come in one piece.
+// idleLimit returns how long a request may wait for the API's next byte. It is longer for the slow flex tier, and
+// for answers that come in one piece.
 func idleLimit(m job.Model) time.Duration {
 	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
 		return 15 * time.Minute
@@ -187,6 +190,7 @@ func idleLimit(m job.Model) time.Duration {
 	return 5 * time.Minute
 }
 
+// baseURL returns the address of the model's API, or "" for the default.
 func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
@@ -209,14 +213,14 @@ func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 	return nil
 }
 
-// DefaultLimitUnpriced reports that the default limits.cost_usd has no effect, because the model's
-// price is unknown.
+// DefaultLimitUnpriced reports whether the default limits.cost_usd has no effect because the model's price is
+// unknown.
 func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// AccessProblems returns why this machine cannot use the model's API: a missing key or identity, or an invalid
-// address. It sends no request.
+// AccessProblems returns the reasons why this machine cannot use the model's API: a missing key or identity, or an
+// invalid address. It sends no request.
 func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
@@ -228,7 +232,8 @@ func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// setCredentials sets an endpoint's credentials, which are a key or the job's identity. Missing credentials give a stop. learn receives each secret of the identity.
+// setCredentials sets an endpoint's credentials: an API key or the job's identity. It returns an error if they are
+// missing. learn receives each secret of the identity.
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
 		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
@@ -245,7 +250,7 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 	return nil
 }
 
-// NewClient returns a client for the API that wire names: "chat" or Responses.
+// NewClient returns a client for the Chat Completions API if wire is "chat", and for the Responses API otherwise.
 func NewClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
 		api, err = chat.New(e)
@@ -261,8 +266,8 @@ func NewClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 // maxScriptBytes is the maximum size of a scripted session, in bytes.
 const maxScriptBytes = 64 << 20
 
-// Scripted returns a model that answers from the scripted session at path. It skips the first usedTurns. It
-// accepts unknown models, and ignores all prices except the job's own.
+// Scripted returns a model that answers from the scripted session at path. It skips the first usedTurns turns. It
+// accepts unknown models, and knows no price except the job's.
 func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
@@ -277,7 +282,7 @@ func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Mode
 	return fromScript(script, j, unpaid)
 }
 
-// fromScript returns a model that answers from a script. Agents that it starts get their answers there, too.
+// fromScript returns a model that answers from a script. Agents that it starts get answers from the same script.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := New(script, WithoutCostLimit(j), profiles, func(string, string, ...any) {})
 	m.HasAnswers = func() bool { return script.TurnsLeft() > 0 }
@@ -293,6 +298,7 @@ func WithoutCostLimit(j *job.Job) *job.Job {
 	return &unlimited
 }
 
+// readScript reads the scripted session at path.
 func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	raw, err := boundedfile.Read(ctx, path, maxScriptBytes)
 	if err == nil && len(raw) > maxScriptBytes {
@@ -309,7 +315,7 @@ func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	return script, nil
 }
 
-// waitCall returns the call that waits for a command or script, if output says that one still runs.
+// waitCall returns the call that waits for a command or script, if output says that one is still running.
 func waitCall(output string) (tool string, arguments map[string]any, runs bool) {
 	if tool, arguments, runs = command.Waiting(output); runs {
 		return tool, arguments, true
@@ -321,18 +327,18 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 // roles.
 func Models(j *job.Job, env settings.Environment) []ProfiledModel {
 	base := baseURL(j, env)
-	known := func(name string, m job.Model) ProfiledModel {
+	adjusted := func(name string, m job.Model) ProfiledModel {
 		return ProfiledModel{name, adjustedProfile(catalog.ProfileAt(name, base), m)}
 	}
-	all := []ProfiledModel{known(j.Model.Name, j.Model)}
+	all := []ProfiledModel{adjusted(j.Model.Name, j.Model)}
 	others := j.Model
 	others.ContextWindow, others.Price = 0, job.Price{} // these settings are about the first model
 	for _, name := range j.Model.Fallbacks {
-		all = append(all, known(name, others))
+		all = append(all, adjusted(name, others))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Agents.Roles)) {
 		if role := j.Agents.Roles[name]; j.Agents.Enabled && role.Model != "" {
-			all = append(all, known(role.Model, j.Model))
+			all = append(all, adjusted(role.Model, j.Model))
 		}
 	}
 	return all

@@ -30,8 +30,8 @@ var (
 	patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function}
 )
 
-// ToolsetOf returns the tools for a model with profile p. form is the value of model.tools: auto, freeform,
-// function, builtin, code, a format of edits in text, or another agent's family.
+// ToolsetOf returns the tools for a model with profile p. form is the job's model.tools: auto, freeform, function,
+// builtin, code, a format of edits in text, or a family of package dialect.
 func ToolsetOf(p catalog.Profile, form string) Toolset {
 	s := Toolset{CommandTools: dialect.Together(p.Commands), Shell: shellForms[p.Shell], Patch: patchForms[p.Patch], ReadsImages: p.Images}
 	if form == "code" || form == "auto" && p.Code {
@@ -57,6 +57,9 @@ func ToolsetOf(p catalog.Profile, form string) Toolset {
 
 // String names the tools that differ between models.
 func (s Toolset) String() string {
-	form := map[bool]string{true: "freeform", false: "a function"}[s.Patch == patchForms["freeform"]]
+	form := "a function"
+	if s.Patch == tools.Freeform {
+		form = "freeform"
+	}
 	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.CommandTools, " and "), form)
 }

@@ -16,8 +16,8 @@ const (
 	minDescription = 60
 )
 
-// catalogue returns the list of skills, one per line, that fits a window of this many tokens, and the skills in
-// it. If they do not fit, it shortens descriptions first, then leaves out the last skills.
+// catalogue returns a list of skills as text, one per line, and the skills in it. The list fits a window of this many
+// tokens; 0 means unknown. If not all skills fit, it first shortens descriptions, then leaves out the last skills.
 func catalogue(all []Skill, window int64) (list string, listed []Skill) {
 	room := maxCatalogue
 	if window > 0 {
@@ -31,15 +31,16 @@ func catalogue(all []Skill, window int64) (list string, listed []Skill) {
 	if len(listed) == 0 {
 		return "", nil
 	}
-	cut := sort.Search(maxDescription-minDescription, func(by int) bool { return len(listOf(listed, maxDescription-by)) <= room })
+	// Find the fewest characters by which the longest descriptions must be cut.
+	cut := sort.Search(maxDescription-minDescription, func(n int) bool { return len(listOf(listed, maxDescription-n)) <= room })
 	return listOf(listed, maxDescription-cut), listed
 }
 
-// listOf returns the list of skills, with descriptions of at most longest characters.
-func listOf(listed []Skill, longest int) string {
+// listOf returns the list of skills as text. It cuts each description to maxLength characters.
+func listOf(listed []Skill, maxLength int) string {
 	var s strings.Builder
 	for _, skill := range listed {
-		s.WriteString("- " + skill.Name + ": " + oneLine(skill.Description, longest) + "\n")
+		s.WriteString("- " + skill.Name + ": " + oneLine(skill.Description, maxLength) + "\n")
 	}
 	return s.String()
 }

@@ -28,8 +28,8 @@ const (
 	maxProblems  = 100
 )
 
-// Find returns the skills in folders of a base commit, which are relative to its root. If two skills have the
-// same name, the first one found wins. Find never follows links.
+// Find searches folders of the base commit for skills. The folders are relative to the repository's root. If two
+// skills have the same name, the first one found wins. Find never follows links.
 func Find(base *gitops.Checkout, folders []string) (Found, error) {
 	s := search{base: base}
 	for _, folder := range folders {
@@ -49,9 +49,10 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 	return s.found, nil
 }
 
+// search collects the skills in folders of the base commit.
 type search struct {
 	base          *gitops.Checkout
-	visited       int
+	visited       int // number of folders
 	found         Found
 	limitReported bool
 }
@@ -64,6 +65,7 @@ func (s *search) addProblem(p Problem) {
 	}
 }
 
+// skip adds the problem that the file or folder at path gives no skill. The message continues "it …".
 func (s *search) skip(path, format string, args ...any) {
 	s.addProblem(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
 }
@@ -116,7 +118,7 @@ func (s *search) addFolder(dir string, depth int) error {
 	return nil
 }
 
-// addSkill adds the skill in the folder dir, whose SKILL.md has this kind.
+// addSkill adds the skill in the folder dir, or a problem if it cannot be used. kind is that of its SKILL.md.
 func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {
@@ -124,7 +126,7 @@ func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 		return nil
 	}
 	raw, err := s.base.ReadBase(name, maxSize)
-	if large, is := errors.AsType[*gitops.TooLargeError](err); is {
+	if large, isTooLarge := errors.AsType[*gitops.TooLargeError](err); isTooLarge {
 		s.skip(name, "has %d bytes, more than %d", large.Size, maxSize)
 		return nil
 	}
@@ -151,8 +153,9 @@ func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	return nil
 }
 
-// listFiles lists the files in a skill's folder other than SKILL.md. Files over a limit, and names that cannot be
-// shown on one line, are only counted. below is the folder to list, relative to dir.
+// listFiles adds the names of the files in a skill's folder to skill.Files, except SKILL.md. Files over a limit, and
+// names that cannot be shown on one line, are only counted in skill.UnlistedFiles. below is the folder to list,
+// relative to the skill's folder dir. depth is its number of levels below dir.
 func (s *search) listFiles(skill *Skill, dir, below string, depth int) error {
 	if s.visited >= maxFolders || depth > maxDepth {
 		return nil

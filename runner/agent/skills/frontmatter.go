@@ -33,8 +33,8 @@ const (
 	maxMetadata = 50
 )
 
-// parse parses a SKILL.md. folder is the name of its folder. remarks are deviations from the standard that do no
-// harm. An error means that the skill cannot be loaded.
+// parse parses the content of a SKILL.md. folder is the name of its folder. remarks describe harmless deviations
+// from the standard. An error means that the skill cannot be used.
 func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	head, text, err := split(raw)
 	if err != nil {
@@ -71,8 +71,8 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	return s, remarks, nil
 }
 
-// nameOf returns the given name of a skill, or its folder's name if the given one cannot be used. Deviations from
-// the standard are passed to remark.
+// nameOf returns a skill's given name, or its folder's name if the given one cannot be used. It calls remark for each
+// deviation from the standard.
 func nameOf(given, folder string, remark func(format string, args ...any)) (string, error) {
 	name := oneLine(given, maxName)
 	switch {
@@ -97,26 +97,28 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 
 // isStandardName reports whether a name follows the standard: lower-case letters, digits and single hyphens.
 func isStandardName(name string) bool {
-	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
-	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
+	hasOther := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
+	hasStrayHyphen := strings.Contains("-"+name+"-", "--") // doubled, first or last
+	return !hasOther && !hasStrayHyphen
 }
 
-// isUsableName reports whether a name is safe in lists and calls: it begins with a letter or digit, and has no markup
-// or invisible characters.
+// isUsableName reports whether a name is safe in lists and calls: it begins with a letter or digit, and contains only
+// visible letters, digits and a few marks.
 func isUsableName(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
-	other := func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || clip.IsInvisible(r)
+	isUnsafe := func(r rune) bool {
+		isAllowed := unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune("._: -", r)
+		return !isAllowed || clip.IsInvisible(r)
 	}
-	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
+	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, isUnsafe)
 }
 
-// oneLine returns untrusted text without invisible characters, on one line of at most most characters.
-func oneLine(text string, most int) string {
-	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, most*utf8.UTFMax)), " "), most)
+// oneLine returns untrusted text on one line, without invisible characters, cut to maxLength characters.
+func oneLine(text string, maxLength int) string {
+	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, maxLength*utf8.UTFMax)), " "), maxLength)
 }
 
-// split separates the front matter, between two lines ---, from the text below it.
+// split returns a file's front matter, which is between two lines ---, and the text below it.
 func split(raw []byte) (head, text []byte, err error) {
 	const mark = "---"
 	first, rest, hasLine := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
@@ -142,7 +144,7 @@ type field struct {
 	entries map[string]string
 }
 
-// readFields parses a front matter. repaired reports that it was not valid YAML (see repairedYAML).
+// readFields parses a front matter. repaired means that it was not valid YAML and was read by repairedYAML.
 func readFields(head []byte) (fields map[string]field, repaired bool, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(head, &document); err != nil {
@@ -190,7 +192,8 @@ func textOf(value *yaml.Node) string {
 	return ""
 }
 
-// entriesOf returns the first maxMetadata entries of a mapping that have a single value.
+// entriesOf returns the first maxMetadata entries of a mapping whose values are scalars. It returns nil for other
+// nodes.
 func entriesOf(value *yaml.Node) map[string]string {
 	if value.Kind != yaml.MappingNode {
 		return nil
@@ -207,15 +210,16 @@ func entriesOf(value *yaml.Node) map[string]string {
 // standardKeys are the keys of the standard whose values are texts.
 var standardKeys = []string{"name", "description", "license", "compatibility", "allowed-tools"}
 
-// repairedYAML repairs a front matter that is not valid YAML, usually because of an unquoted colon
-// (description: a: b), which other clients accept. It quotes the first value of each standard key and drops
-// everything else.
+// repairedYAML returns valid YAML with the first value of each standard key in a front matter, quoted. It drops
+// everything else. Other clients accept invalid YAML, too: usually the mistake is an unquoted colon, as in
+// description: a: b.
 func repairedYAML(head []byte) []byte {
 	values := map[string]string{}
 	for line := range strings.Lines(string(head)) {
-		key, value, is := strings.Cut(line, ":")
-		if value = strings.TrimSpace(value); is && values[key] == "" && slices.Contains(standardKeys, key) {
-			values[key] = strings.Trim(value, `"'`)
+		key, value, hasColon := strings.Cut(line, ":")
+		isFirst := values[key] == ""
+		if hasColon && isFirst && slices.Contains(standardKeys, key) {
+			values[key] = strings.Trim(strings.TrimSpace(value), `"'`)
 		}
 	}
 	var s strings.Builder

@@ -16,15 +16,15 @@ type Offer struct {
 	Room int64 `json:"room"`
 }
 
-// NewOffer returns an offer of skills, without secrets, for a model with a window of this many tokens. leftOut is
-// the number of skills for which the list has no room.
+// NewOffer returns an offer of skills for a model with a window of this many tokens. redact replaces secrets in the
+// skills' texts. leftOut is the number of skills for which the catalogue has no room.
 func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offer, leftOut int) {
-	clean := make([]Skill, len(all))
+	redacted := make([]Skill, len(all))
 	for i, s := range all {
 		s.Description, s.Text = redact(s.Description), redact(s.Text)
-		clean[i] = s
+		redacted[i] = s
 	}
-	offer.Catalogue, offer.Skills = catalogue(clean, window)
+	offer.Catalogue, offer.Skills = catalogue(redacted, window)
 	offer.Room = window * bytesInToken / 4
 	return offer, len(all) - len(offer.Skills)
 }
@@ -45,11 +45,12 @@ func (o Offer) Write(rec *record.Record) error {
 	return rec.Append(transcript.TypeSkills, event)
 }
 
-// ReadOffer reads the offer of a recorded run. It returns an error if the file's digest differs from the recorded one.
-func ReadOffer(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
-	if of.File == "" {
+// ReadOffer reads the offer of a recorded run from its directory. It returns an error if the file's digest differs
+// from the recorded one. A run without skills has an empty offer.
+func ReadOffer(dir *record.Directory, recorded transcript.Skills) (offer Offer, err error) {
+	if recorded.File == "" {
 		return offer, nil
 	}
-	err = dir.ReadRecorded(skillsFile, of.SHA256, "the skills of the run", &offer)
+	err = dir.ReadRecorded(skillsFile, recorded.SHA256, "the skills of the run", &offer)
 	return offer, err
 }

@@ -166,7 +166,9 @@ func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 func (a *Agent) retryingModel() model.Responder {
 	return &model.Retrying{
 		Next: a.Model.Responder, FirstPause: a.Model.FirstPause, MaxOutage: time.Duration(a.Job.Model.Outage),
-		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
+		Report: func(failed *model.Failure, wait time.Duration) error {
+			return a.conversation.RecordRetried(failed, wait)
+		},
 	}
 }
 
@@ -333,7 +335,7 @@ func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
 func (a *Agent) Tell(text string) error { return a.conversation.Tell(text) }
 
 // StopWithoutTurn returns the stop of an agent whose budget has no turn left, or nil.
-func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopWithoutTurn() }
+func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopIfNoTurnLeft() }
 
 // OutputFile in the run directory holds the result that task.output_schema describes.
 const OutputFile = "output.json"

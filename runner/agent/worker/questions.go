@@ -75,7 +75,7 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	return 0
 }
 
-// NeedsAnswersStop returns the stop of a run that asked questions on an issue, or nil if it asked none.
+// NeedsAnswersStop returns the error that ends a run that asked questions on an issue, or nil if it asked none.
 func (w Work) NeedsAnswersStop(on *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
