@@ -168,7 +168,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	event.ResumeHint = r.end.resumeHint(r.Record, outcome.Outcome(event.Outcome), event.Reason)
 	r.Record.DropReserve()
 	view, unrecorded := r.Record.Conclude(event, errors.Join(r.end.checkout(r.Record).RecordWorkInTree(), r.RecordStart(r.end.Assignment)))
-	result := record.Project(view)
+	result := record.ResultFromView(view)
 	result.BodyFile = r.end.publication().BodyFile
 	addError := func(err error) {
 		if err != nil {

@@ -130,7 +130,7 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	}
 	want := record.NewResult("run-1", stop)
 	want.TranscriptSHA256 = rec.Log().Head()
-	if diff := gocmp.Diff(want, record.Project(view)); diff != "" {
+	if diff := gocmp.Diff(want, record.ResultFromView(view)); diff != "" {
 		t.Error(diff)
 	}
 	if got := problemsOf(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {

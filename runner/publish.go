@@ -57,7 +57,7 @@ func (r *runner) publishRunDir(ctx context.Context, runDir string) (result recor
 	// The bundle's transcript is finished: this half's events go into the view, not into the file.
 	view, _ := r.Record.Conclude(r.end.runFinished(r.end.outcome(ctx, r.Record, err)), r.Record.Begin(transcript.RunStarted{RunID: r.Record.ID}))
 	view.Head = b.Head
-	result = record.Project(view)
+	result = record.ResultFromView(view)
 	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
 	r.Record.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {

@@ -38,7 +38,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return err
 		})
 		if h != nil && h.Finished != nil && !r.Record.Has(record.ResultFile) {
-			result := record.Project(h.View) // the run was killed between its last event and result.json
+			result := record.ResultFromView(h.View) // the run was killed between its last event and result.json
 			r.Record.WriteResult(record.ResultFile, &result)
 			return result
 		}

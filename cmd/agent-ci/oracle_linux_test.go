@@ -107,8 +107,8 @@ func (s *siege) look() scene {
 // leftTree is the folder of the work tree that the run left because it alone has the work, where that is
 // beside the run directories; the folder of the siege where there is none.
 func (s *siege) leftTree() string {
-	raw, err := os.ReadFile(filepath.Join(s.out(), record.MadeTreeFile))
-	var made record.MadeTree
+	raw, err := os.ReadFile(filepath.Join(s.out(), record.PrivateTreeFile))
+	var made record.PrivateTreeInfo
 	if err != nil || json.Unmarshal(raw, &made) != nil || made.Folder == "" {
 		return s.out()
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestExitCodeMatchesOutcome(t *testing.T) {
-	for o, code := range outcome.All() {
+	for o, code := range outcome.ExitCodes() {
 		must.Same(t, code, (Report{Outcome: string(o), Reason: "x"}).ExitCode(), o)
 	}
 	for reason, want := range map[string]int{"sigterm": 143, "sigint": 130, "replanned": 130} {

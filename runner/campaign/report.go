@@ -97,7 +97,7 @@ func DecodeReport(raw []byte) (Report, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return r, fmt.Errorf("read a report: %w", err)
 	}
-	_, known := outcome.All()[outcome.Outcome(r.Outcome)]
+	_, known := outcome.ExitCodes()[outcome.Outcome(r.Outcome)]
 	switch {
 	case !known:
 		return r, fmt.Errorf("read a report: there is no outcome %q", r.Outcome)

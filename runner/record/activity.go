@@ -12,11 +12,11 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// StepObserver shows a step to the user until over is called. An empty phase means the current one.
-type StepObserver func(phase Phase, what string) (over func())
+// StepObserver shows a step to the user until endStep is called. An empty phase means the current one.
+type StepObserver func(phase Phase, description string) (endStep func())
 
-// BeginStep shows a step to the user until endStep is called. The transcript has only the results of
-// steps.
+// BeginStep shows a step to the user until endStep is called. It writes no event: the transcript has
+// the results of steps, not the steps.
 func (r *Record) BeginStep(phase Phase, description string) (endStep func()) {
 	if r.StepObserver == nil {
 		return func() {}

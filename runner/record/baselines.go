@@ -15,20 +15,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// BaselinesPath returns the folder of cached baseline results, next to the usual folder of runs. It
-// returns "" if the environment names no such place.
-func BaselinesPath(get func(variable string) string) string {
-	state := StatePath(get)
+// BaselinesPath returns the folder of cached baseline results in the user's state folder. It returns
+// "" if the environment names no absolute state folder.
+func BaselinesPath(getenv func(variable string) string) string {
+	state := StatePath(getenv)
 	if !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "baselines")
 }
 
-// CachePath returns agent-ci's cache folder of the user (XDG Base Directory Specification 0.8), or
-// else a temporary one.
-func CachePath(get func(variable string) string) (string, error) {
-	if cache := userFolder(get, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
+// CachePath returns the user's cache folder for agent-ci (XDG Base Directory Specification 0.8), or a
+// temporary folder if the environment names none.
+func CachePath(getenv func(variable string) string) (string, error) {
+	if cache := userFolder(getenv, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
 		return cache, nil
 	}
 	return TemporaryPath()
@@ -41,7 +41,8 @@ const baselineLifetime = 7 * 24 * time.Hour
 // because they can never make a verdict more lenient.
 type Baselines struct{ root *os.Root }
 
-// OpenBaselines opens or makes the folder. It fails if others can change the folder.
+// OpenBaselines opens the folder at path, and makes it if it is missing. It fails if other users can change
+// the folder.
 func OpenBaselines(path string) (*Baselines, error) {
 	root, err := openPrivateFolder(path)
 	if err != nil {
@@ -50,7 +51,8 @@ func OpenBaselines(path string) (*Baselines, error) {
 	return &Baselines{root}, nil
 }
 
-// openPrivateFolder opens or makes a folder of the user. It fails if others can change the folder.
+// openPrivateFolder opens the folder at path, and makes it if it is missing. It fails if other users can
+// change the folder.
 func openPrivateFolder(path string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -59,8 +61,8 @@ func openPrivateFolder(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := isPrivateFolder(path)
-	if err == nil && !own {
+	private, err := isPrivateFolder(path)
+	if err == nil && !private {
 		err = errors.New("others can change the folder")
 	}
 	if err != nil {
@@ -91,8 +93,8 @@ type cachedBaseline struct {
 // runIDPattern matches run ids.
 var runIDPattern = lazyregexp.New(`^[0-9A-Za-z-]{1,64}$`)
 
-// GreenRun returns the run that cached a green baseline for a key, or "". Unreadable and expired files
-// count as missing.
+// GreenRun returns the id of the run that cached a green baseline under key. It returns "" if there is
+// none, and for an unreadable or expired one.
 func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
 	const maxBytes = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, maxBytes)
@@ -106,7 +108,7 @@ func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
 	return cached.RunID
 }
 
-// PutGreen caches a green baseline.
+// PutGreen caches a green baseline of the run runID under key.
 func (b *Baselines) PutGreen(key, runID string, now time.Time) error {
 	raw, err := json.Marshal(cachedBaseline{runID, now.UTC(), "green"})
 	if err != nil {

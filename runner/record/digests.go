@@ -65,22 +65,22 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	return file, err
 }
 
-// CheckedRun is the result of comparing a run directory with its transcript.
-type CheckedRun struct {
+// DirectoryVerification is the result of comparing a run directory with its transcript.
+type DirectoryVerification struct {
 	Head  string   // the head of the chain
-	Wrong []string // differences from the transcript, a sentence each
+	Differences []string // differences from the transcript, a sentence each
 	Notes []string // what could not be checked
 }
 
-// CheckRun verifies the chain of a run's transcript and compares the other files with their
-// digests. The error names the place where the chain is broken.
-func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
+// VerifyDirectory verifies the hash chain of a run's transcript and compares the other files with their
+// recorded digests. If the chain is broken, the error names the place.
+func VerifyDirectory(ctx context.Context, runDir string) (*DirectoryVerification, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	checked := &CheckedRun{}
+	checked := &DirectoryVerification{}
 	if checked.Head, err = dir.CheckChain(); err != nil {
 		return nil, err
 	}
@@ -93,25 +93,25 @@ func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 		return checked, nil
 	}
 	if err := dir.CheckResult(view); err != nil {
-		checked.Wrong = append(checked.Wrong, err.Error())
+		checked.Differences = append(checked.Differences, err.Error())
 	}
 	err = dir.checkFiles(ctx, view, checked)
 	return checked, err
 }
 
-// ErrUnfinished reports a run that was killed. Its chain may be intact, but lines may be missing at
-// its end.
+// ErrUnfinished reports a run without result.json: it was killed. Its chain may be intact, but events
+// may be missing at the end.
 var ErrUnfinished = errors.New("there is no " + ResultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
 
-// CheckChain verifies the transcript's chain, compares its head with the one in the result, and
-// returns it.
-func (d *Directory) CheckChain() (string, error) {
+// CheckChain verifies the transcript's hash chain and returns its head, which must equal the one in
+// result.json. Without that file, it returns the head and ErrUnfinished.
+func (d *Directory) CheckChain() (head string, err error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	head, err := eventlog.VerifyChain(f)
+	head, err = eventlog.VerifyChain(f)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (d *Directory) CheckChain() (string, error) {
 	return head, nil
 }
 
-// CheckResult compares result.json with the result that follows from the events.
+// CheckResult returns an error if result.json differs from the result that follows from the events.
 func (d *Directory) CheckResult(view *transcript.View) error {
 	raw, err := d.Read(ResultFile)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	if version, _ := stored["version"].(float64); version != resultVersion {
 		return fmt.Errorf("%s can't be compared: it has the format %v of another agent-ci, and this one knows %d", ResultFile, stored["version"], resultVersion)
 	}
-	if raw, err = json.Marshal(Project(view)); err == nil {
+	if raw, err = json.Marshal(ResultFromView(view)); err == nil {
 		err = json.Unmarshal(raw, &derived)
 	}
 	if err != nil {
@@ -169,10 +169,10 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 // recreatedFiles lists the files that agent-ci publish recreates in the directory of a bundle.
 var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
-// checkFiles compares the files with their digests. If all files with a digest are missing and the
-// run was in a workflow, that is only a note: the action uploads no more than report, transcript
-// and result.
-func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
+// checkFiles compares the files with their recorded digests, and adds differences and notes to checked.
+// Missing files are only a note if the run was in a workflow and none of the files is here: the action
+// uploads only report, transcript and result.
+func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *DirectoryVerification) error {
 	files, err := d.Digests(ctx)
 	if err != nil {
 		return fmt.Errorf("read the run directory: %w", err)
@@ -194,7 +194,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		case !exists:
 			missing = append(missing, recorded.Path)
 		default:
-			checked.Wrong = append(checked.Wrong, recorded.Path+" was altered")
+			checked.Differences = append(checked.Differences, recorded.Path+" was altered")
 		}
 	}
 	allMissing := len(missing) > 0 && len(missing) == len(view.Finished.Files)
@@ -203,18 +203,18 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		missing = nil
 	}
 	for _, name := range missing {
-		checked.Wrong = append(checked.Wrong, name+" is missing")
+		checked.Differences = append(checked.Differences, name+" is missing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(unlisted)) {
 		if !mayDiffer(name) {
-			checked.Wrong = append(checked.Wrong, name+" was added")
+			checked.Differences = append(checked.Differences, name+" was added")
 		}
 	}
 	return nil
 }
 
 // RequireUnaltered returns an error if one of the named files, or a file in a named folder, differs
-// from its recorded digest. It ignores missing files and files without a digest.
+// from its digest in end. It ignores missing files and files without a digest. A nil end has no digests.
 func (d *Directory) RequireUnaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil

@@ -44,7 +44,7 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 		t.Fatal(err)
 	}
 	view := must.Get(rec.FoldEvents(nil))(t)
-	result := Project(view)
+	result := ResultFromView(view)
 	result.TranscriptSHA256 = rec.Log().Head()
 	must.Do(t, rec.WriteJSON(ResultFile, result))
 	dir := must.Get(OpenDirectory(rec.Path()))(t)
@@ -52,9 +52,9 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	return dir
 }
 
-func checkRun(t *testing.T, d *Directory) *CheckedRun {
+func checkRun(t *testing.T, d *Directory) *DirectoryVerification {
 	t.Helper()
-	checked := must.Get(CheckRun(t.Context(), d.path))(t)
+	checked := must.Get(VerifyDirectory(t.Context(), d.path))(t)
 	return checked
 }
 
@@ -134,7 +134,7 @@ func TestCheckReportsTampering(t *testing.T) {
 			d := ended(t)
 			c.change(t, d)
 			checked := checkRun(t, d)
-			if diff := cmp.Diff(&CheckedRun{Head: checked.Head, Wrong: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
+			if diff := cmp.Diff(&DirectoryVerification{Head: checked.Head, Differences: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
 				t.Errorf("head %q: %s", checked.Head, diff)
 			}
 		})
@@ -163,7 +163,7 @@ func TestDistinguishesUnuploadedFromMissing(t *testing.T) {
 		d := endedBy(t, transcript.RunStarted{RunID: "r1", RunPage: "https://github.com/o/r/actions/runs/7"})
 		c.change(d)
 		checked := checkRun(t, d)
-		if got := strings.Join(checked.Wrong, "\n"); !strings.Contains(got, strings.Join(c.wrong, "\n")) || (got == "") != (c.wrong == nil) {
+		if got := strings.Join(checked.Differences, "\n"); !strings.Contains(got, strings.Join(c.wrong, "\n")) || (got == "") != (c.wrong == nil) {
 			t.Errorf("wrong is %q, want %q", got, c.wrong)
 		}
 		if got := strings.Join(checked.Notes, "\n"); !strings.Contains(got, strings.Join(c.notes, "\n")) || (got == "") != (c.notes == nil) {
@@ -193,12 +193,12 @@ func TestRefusesBrokenChain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := ended(t)
 			c.change(t, d)
-			if _, err := CheckRun(t.Context(), d.path); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := VerifyDirectory(t.Context(), d.path); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
 		})
 	}
-	if _, err := CheckRun(t.Context(), t.TempDir()); err == nil {
+	if _, err := VerifyDirectory(t.Context(), t.TempDir()); err == nil {
 		t.Error("an empty folder is a run")
 	}
 }
@@ -213,7 +213,7 @@ func TestChecksRunWithoutDigests(t *testing.T) {
 	rec, _ := begun(t)
 	must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}))
 	must.Do(t, rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
-	if checked := checkRun(t, rec.Directory); checked.Head != rec.Log().Head() || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
+	if checked := checkRun(t, rec.Directory); checked.Head != rec.Log().Head() || len(checked.Differences) > 0 || len(checked.Notes) != 1 {
 		t.Errorf("%+v", checked)
 	}
 }

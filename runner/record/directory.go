@@ -38,7 +38,7 @@ const (
 	LeftoverFolder  = "leftover"                      // files that no change can contain, moved out of the work tree
 	StateFolder     = "state"                         // working files, removed after the run
 	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout, in which commands work
-	MadeTreeFile    = StateFolder + "/tree.json"      // a MadeTree, once that copy is complete
+	PrivateTreeFile    = StateFolder + "/tree.json"      // a PrivateTreeInfoateTree, once that copy is complete
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 
@@ -64,18 +64,18 @@ func NewID(now time.Time) string {
 }
 
 // DefaultPath returns the run directory to use without --out.
-func DefaultPath(get func(variable string) string, id string) (string, error) {
-	folder, err := RunsPath(get)
+func DefaultPath(getenv func(variable string) string, id string) (string, error) {
+	folder, err := RunsPath(getenv)
 	return filepath.Join(folder, id), err
 }
 
 // RunsPath returns the usual folder of run directories. In Actions it is in the runner's temporary
 // folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8).
-func RunsPath(get func(variable string) string) (string, error) {
-	if temp := get("RUNNER_TEMP"); temp != "" {
+func RunsPath(getenv func(variable string) string) (string, error) {
+	if temp := getenv("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
 	}
-	if state := StatePath(get); state != "" {
+	if state := StatePath(getenv); state != "" {
 		return filepath.Join(state, "runs"), nil
 	}
 	return TemporaryPath()
@@ -87,8 +87,8 @@ func TemporaryPath() (string, error) {
 }
 
 // CampaignsPath returns the user's folder of campaign ledgers, or "" if the environment names none.
-func CampaignsPath(get func(variable string) string) string {
-	if state := StatePath(get); state != "" {
+func CampaignsPath(getenv func(variable string) string) string {
+	if state := StatePath(getenv); state != "" {
 		return filepath.Join(state, "campaigns")
 	}
 	return ""
@@ -96,15 +96,15 @@ func CampaignsPath(get func(variable string) string) string {
 
 // StatePath returns agent-ci's folder for a user's runs and campaigns, or "" if the environment
 // names none.
-func StatePath(get func(variable string) string) string {
-	return userFolder(get, "XDG_STATE_HOME", ".local/state")
+func StatePath(getenv func(variable string) string) string {
+	return userFolder(getenv, "XDG_STATE_HOME", ".local/state")
 }
 
-// userFolder returns agent-ci's folder below the folder in a variable, or below belowHome in the home
-// folder. It returns "" without either.
-func userFolder(get func(variable string) string, variable, belowHome string) string {
-	folder := get(variable)
-	if home := get("HOME"); folder == "" && filepath.IsAbs(home) && home != os.DevNull {
+// userFolder returns agent-ci's folder below the folder in an environment variable. If that is empty,
+// it is below the folder belowHome in HOME. It returns "" without either.
+func userFolder(getenv func(variable string) string, variable, belowHome string) string {
+	folder := getenv(variable)
+	if home := getenv("HOME"); folder == "" && filepath.IsAbs(home) && home != os.DevNull {
 		folder = filepath.Join(home, belowHome)
 	}
 	if folder == "" {
@@ -119,11 +119,11 @@ func makePrivateFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
 	}
-	own, err := isPrivateFolder(path)
+	private, err := isPrivateFolder(path)
 	if err != nil {
 		return "", fmt.Errorf("find run directory: %w", err)
 	}
-	if !own {
+	if !private {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; give another with --out, or set HOME.", path)
 	}
 	return path, nil
@@ -173,8 +173,8 @@ func OpenDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// CheckWritable verifies that files can be written to the directory. The result and working files will
-// be.
+// CheckWritable returns an error if the directory is not writable. Call it before work whose result
+// must be written there.
 func (d *Directory) CheckWritable() error {
 	name := "writable-" + NewID(time.Now())
 	err := d.root.Mkdir(name, 0o700)
@@ -247,14 +247,14 @@ func (d *Directory) Join(elements ...string) string {
 
 // Create creates or truncates a file. It makes the file's folder.
 func (d *Directory) Create(name string) (*os.File, error) {
-	if err := d.makeFolder(name); err != nil {
+	if err := d.makeParentFolder(name); err != nil {
 		return nil, err
 	}
 	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// makeFolder makes the folder of a file. The folder must be directly in the run directory.
-func (d *Directory) makeFolder(name string) error {
+// makeParentFolder makes the folder of the file called name, which must be directly in the run directory.
+func (d *Directory) makeParentFolder(name string) error {
 	err := d.root.Mkdir(filepath.Dir(name), 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -278,11 +278,11 @@ func (d *Directory) Write(name string, content []byte) error {
 	return d.Replace(name, store.Text(content))
 }
 
-// Replace is like Write, for content that is produced while it is written.
-func (d *Directory) Replace(name string, content func(io.Writer) error) error {
-	err := d.makeFolder(name)
+// Replace is like Write, for content that write produces piece by piece.
+func (d *Directory) Replace(name string, write func(io.Writer) error) error {
+	err := d.makeParentFolder(name)
 	if err == nil {
-		err = store.Replace(d.root, name, "new", content)
+		err = store.Replace(d.root, name, "new", write)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -296,7 +296,7 @@ func (d *Directory) WriteJSON(name string, value any) error {
 	return err
 }
 
-// ReadJSON reads a file of WriteJSON into value. exists is false for a missing file.
+// ReadJSON reads a JSON file into value. exists is false for a missing file, which is no error.
 func (d *Directory) ReadJSON(name string, value any) (exists bool, err error) {
 	raw, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -378,8 +378,8 @@ func (d *Directory) LockWithRetry(ctx context.Context) error {
 	})
 }
 
-// AwaitLock repeats try until the lock is not held by others. If ctx ends first, it returns the
-// error of the last try.
+// AwaitLock repeats try until nobody else holds the lock, and returns the error of the last try. If ctx ends
+// first, that is the error of a failed try.
 func AwaitLock(ctx context.Context, try func() (held bool, err error)) error {
 	look := time.NewTicker(lockInterval)
 	defer look.Stop()

@@ -25,9 +25,9 @@ const (
 // elsewherePath returns the folder with notes about run directories outside the usual folder. A
 // note is a file named by the run's id that contains the path. The result is "" without an absolute
 // state folder, and in Actions, where the machine vanishes.
-func elsewherePath(get func(variable string) string) string {
-	state := StatePath(get)
-	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
+func elsewherePath(getenv func(variable string) string) string {
+	state := StatePath(getenv)
+	if getenv("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "elsewhere")
@@ -35,8 +35,8 @@ func elsewherePath(get func(variable string) string) string {
 
 // NoteElsewhere records the path of a run directory that the user chose. Errors are ignored:
 // without the note, the run is only missing in lists.
-func NoteElsewhere(get func(variable string) string, id, path string) {
-	folder := elsewherePath(get)
+func NoteElsewhere(getenv func(variable string) string, id, path string) {
+	folder := elsewherePath(getenv)
 	if folder == "" || os.MkdirAll(folder, 0o700) != nil {
 		return
 	}
@@ -54,9 +54,9 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 }
 
 // RunsElsewhere returns the noted run directories by run id. They may have been removed since.
-func RunsElsewhere(get func(variable string) string) map[string]string {
+func RunsElsewhere(getenv func(variable string) string) map[string]string {
 	all := map[string]string{}
-	folder := elsewherePath(get)
+	folder := elsewherePath(getenv)
 	if folder == "" {
 		return all
 	}
@@ -76,8 +76,8 @@ func RunsElsewhere(get func(variable string) string) map[string]string {
 }
 
 // ForgetElsewhere removes the note of a run.
-func ForgetElsewhere(get func(variable string) string, id string) {
-	if folder := elsewherePath(get); folder != "" && IsID(id) {
+func ForgetElsewhere(getenv func(variable string) string, id string) {
+	if folder := elsewherePath(getenv); folder != "" && IsID(id) {
 		_ = os.Remove(filepath.Join(folder, id))
 	}
 }

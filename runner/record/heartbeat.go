@@ -56,7 +56,7 @@ func (d *Directory) writeHeartbeats(living context.Context) {
 	}
 }
 
-// LastHeartbeat returns the time in heartbeatFile, or zero.
+// LastHeartbeat returns the time of the last sign of life, or the zero time if there is none.
 func (d *Directory) LastHeartbeat() time.Time {
 	raw, err := d.Read(heartbeatFile)
 	if err != nil {

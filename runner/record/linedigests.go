@@ -21,9 +21,9 @@ const maxDigestFiles = 5000
 // "". It is outside of run directories, because these may come from elsewhere. In GitHub Actions it
 // exists only below XDG_STATE_HOME: a job must leave nothing in the home folder, which the next job
 // or nobody gets.
-func DigestsPath(get func(variable string) string) string {
-	state := StatePath(get)
-	if get("RUNNER_TEMP") != "" && get("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
+func DigestsPath(getenv func(variable string) string) string {
+	state := StatePath(getenv)
+	if getenv("RUNNER_TEMP") != "" && getenv("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "recorded")
@@ -37,8 +37,8 @@ type digestFile struct {
 	size   int64    // bytes of the complete digests
 }
 
-// addLine records the digest of a line before the line is in the transcript. So every line there is
-// recorded.
+// addLine records the digest of a line. It is called before the line is written, so that no line of the
+// transcript lacks a digest. If the file cannot be made, it records nothing from then on.
 func (n *digestFile) addLine(digest string) {
 	if n == nil || n.folder == "" {
 		return
@@ -58,9 +58,9 @@ func (n *digestFile) addLine(digest string) {
 	n.size += int64(wrote)
 }
 
-// open opens the file for a transcript whose first line has the digest first. Without the file, the
-// transcript only counts as foreign. So after an error n has no file.
-func (n *digestFile) open(first string, flags int) {
+// open opens the file of the transcript whose first line has the digest firstLine. After an error, n.file
+// stays nil, and the transcript counts as foreign.
+func (n *digestFile) open(firstLine string, flags int) {
 	root, err := openPrivateFolder(n.folder)
 	if err != nil {
 		return
@@ -69,7 +69,7 @@ func (n *digestFile) open(first string, flags int) {
 	if flags&os.O_CREATE != 0 {
 		dropOldDigests(root)
 	}
-	f, err := root.OpenFile(first, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
+	f, err := root.OpenFile(firstLine, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
 	if err != nil {
 		return
 	}

@@ -28,7 +28,7 @@ type LogWriter struct {
 	redacted     secrets.Stream
 	headRoom     int    // bytes that still belong to the beginning
 	maxTail      int    // maximum bytes of the end
-	end          []byte // the last bytes after the beginning
+	tail          []byte // the last bytes after the beginning
 	droppedBytes int    // bytes dropped between beginning and end
 }
 
@@ -46,24 +46,25 @@ func (w *LogWriter) Write(p []byte) (int, error) {
 	return w.redacted.Write(p)
 }
 
-// Flush writes the end of the output, and says how much was dropped before it. Call it last.
+// Flush writes the buffered tail, and before it how many bytes were dropped. Call it last.
 func (w *LogWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.redacted.Flush()
-	w.drop(len(w.end) - w.maxTail)
-	end := string(w.end)
+	w.drop(len(w.tail) - w.maxTail)
+	end := string(w.tail)
 	if w.droppedBytes > 0 {
-		end = afterCut(end)
-		w.droppedBytes += len(w.end) - len(end)
+		end = dropPartialLine(end)
+		w.droppedBytes += len(w.tail) - len(end)
 		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.droppedBytes)
 	}
 	_, _ = io.WriteString(w.file, end)
-	w.end, w.droppedBytes = nil, 0
+	w.tail, w.droppedBytes = nil, 0
 }
 
-// afterCut removes the first line, which is incomplete, unless there is no other.
-func afterCut(text string) string {
+// dropPartialLine removes the first line of a text that was cut, because it is incomplete. If there is no
+// other line, it only removes the rest of an incomplete character.
+func dropPartialLine(text string) string {
 	if _, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(rest) != "" {
 		return rest
 	}
@@ -73,22 +74,22 @@ func afterCut(text string) string {
 	return text
 }
 
-// keep writes or keeps redacted text.
+// keep writes text to the file while the beginning has room, and buffers the rest as the tail.
 func (w *LogWriter) keep(text string) {
 	n := min(len(text), w.headRoom)
 	w.headRoom -= n
 	_, _ = io.WriteString(w.file, text[:n]) // an unwritable log does not affect the command
-	w.end = append(w.end, text[n:]...)
-	if len(w.end) > 2*w.maxTail { // not at each write, because dropping copies the rest
-		w.drop(len(w.end) - w.maxTail)
+	w.tail = append(w.tail, text[n:]...)
+	if len(w.tail) > 2*w.maxTail { // not at each write, because dropping copies the rest
+		w.drop(len(w.tail) - w.maxTail)
 	}
 }
 
-// drop removes bytes from the beginning of the kept end.
+// drop removes bytes from the beginning of the buffered tail.
 func (w *LogWriter) drop(bytes int) {
 	if bytes > 0 {
 		w.droppedBytes += bytes
-		w.end = append(w.end[:0], w.end[bytes:]...)
+		w.tail = append(w.tail[:0], w.tail[bytes:]...)
 	}
 }
 
@@ -110,13 +111,14 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	}
 	text := string(raw)
 	if offset > 0 && strings.Contains(text, "\n") {
-		text = "[…]\n" + afterCut(text)
+		text = "[…]\n" + dropPartialLine(text)
 	}
 	return strings.ToValidUTF8(text, "�"), nil
 }
 
-// HeadAndTail returns a log. It shortens a long log to head and tail, and shows the size of the gap. The
-// first error of a compiler is in the head, test results are in the tail.
+// HeadAndTail returns a log. Of a long log it returns about head bytes of the beginning and tail bytes of
+// the end, in whole lines, and the size of the gap. Compilers print the first error at the beginning,
+// test results are at the end.
 func (d *Directory) HeadAndTail(name string, head, tail int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {

@@ -1,22 +1,22 @@
 package record
 
-// MadeTree says where a private work tree is.
-type MadeTree struct {
+// PrivateTreeInfo is the place of a private work tree, a copy of the checkout for commands.
+type PrivateTreeInfo struct {
 	Folder      string `json:"folder,omitempty"` // empty for PrivateTree
 	SandboxPath string `json:"seen"`             // the path for commands, which may have stored it in files
 }
 
-// MadeTree returns where the run's complete private work tree is. exists is false without such a tree.
-func (d *Directory) MadeTree() (made MadeTree, exists bool) {
-	exists, err := d.ReadJSON(MadeTreeFile, &made)
+// FindPrivateTree returns the place of the run's private work tree. exists is false if the run has no
+// complete one.
+func (d *Directory) FindPrivateTree() (made PrivateTreeInfo, exists bool) {
+	exists, err := d.ReadJSON(PrivateTreeFile, &made)
 	return made, exists && err == nil
 }
 
-// RecordMadeTree records that a private work tree in folder is complete. seen is its path for
-// commands.
-func (d *Directory) RecordMadeTree(folder, seen string) error {
+// RecordPrivateTree records that the private work tree in folder is complete. seen is its path for commands.
+func (d *Directory) RecordPrivateTree(folder, seen string) error {
 	if folder == d.Join(PrivateTree) { // not recorded as a path, because the run directory may move
 		folder = ""
 	}
-	return d.WriteJSON(MadeTreeFile, MadeTree{folder, seen})
+	return d.WriteJSON(PrivateTreeFile, PrivateTreeInfo{folder, seen})
 }

@@ -30,7 +30,7 @@ type Record struct {
 	// recognises the record later. "" records none.
 	DigestsFolder string
 
-	folding   sync.Mutex           // guards folded and concluded
+	foldLock   sync.Mutex           // guards folded and concluded
 	follower  *transcript.Follower // the view that follows from the events
 	concluded bool                 // the view was returned, so later events must not change it
 
@@ -50,18 +50,18 @@ type Record struct {
 }
 
 // New returns a record that redacts the given values everywhere.
-func New(id string, hidden []secrets.Value) *Record {
+func New(id string, values []secrets.Value) *Record {
 	r := &Record{ID: id, follower: transcript.NewFollower(&transcript.View{})}
-	r.SetSecrets(hidden)
+	r.SetSecrets(values)
 	return r
 }
 
 // SetSecrets replaces the redacted values, except those of AddSecret. Nobody may write
 // concurrently.
-func (r *Record) SetSecrets(hidden []secrets.Value) {
+func (r *Record) SetSecrets(values []secrets.Value) {
 	r.redactorLock.Lock()
 	defer r.redactorLock.Unlock()
-	r.secrets, r.isExempt = hidden, nil
+	r.secrets, r.isExempt = values, nil
 	r.updateRedactor()
 }
 
@@ -83,12 +83,12 @@ func (r *Record) updateRedactor() {
 	r.redactor.Store(redactor)
 }
 
-// DescribeLogPlace returns where a command's output is, as the end of a sentence.
-func (r *Record) DescribeLogPlace(log string) string {
+// DescribeLogPlace says where the output of a command can be read, as the end of a sentence.
+func (r *Record) DescribeLogPlace(logName string) string {
 	if r.Ephemeral {
 		return "its last lines are in the report"
 	}
-	return "log " + r.Join(log)
+	return "log " + r.Join(logName)
 }
 
 // Redact returns text without the secrets of the run.
@@ -117,22 +117,23 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	return nil
 }
 
-// Reopen continues the transcript of a killed or stopped run. If the last line is incomplete, it
-// cuts that line and returns the number of its bytes.
-func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
+// Reopen continues the transcript of a killed or stopped run. It removes an incomplete last line; tornBytes
+// is the length of that line.
+func (r *Record) Reopen(sink func(transcript.Event)) (tornBytes int, err error) {
 	r.digests = r.reopenDigests(r.DigestsFolder)
-	if r.log, torn, err = eventlog.Reopen(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
-		return torn, err
+	if r.log, tornBytes, err = eventlog.Reopen(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
+		return tornBytes, err
 	}
 	f, err := r.Open(TranscriptFile)
 	if err != nil {
-		return torn, err
+		return tornBytes, err
 	}
 	defer f.Close()
 	r.follower, err = transcript.RestoreFollower(f)
-	return torn, err
+	return tornBytes, err
 }
 
+// logOptions returns the options of the transcript: each written event is folded and passed to sink.
 func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
 	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.addLine, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
 		r.fold(e)
@@ -143,8 +144,8 @@ func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
 }
 
 func (r *Record) fold(e transcript.Event) {
-	r.folding.Lock()
-	defer r.folding.Unlock()
+	r.foldLock.Lock()
+	defer r.foldLock.Unlock()
 	if !r.concluded {
 		_ = r.follower.Apply(e) // no error is possible, because this process wrote the data
 	}
@@ -153,8 +154,8 @@ func (r *Record) fold(e transcript.Event) {
 // Cost returns the cost of the run so far in US dollars. It is nil before the run began to work,
 // and if a price is unknown.
 func (r *Record) Cost() *float64 {
-	r.folding.Lock()
-	defer r.folding.Unlock()
+	r.foldLock.Lock()
+	defer r.foldLock.Unlock()
 	return r.follower.View().Cost()
 }
 
@@ -189,22 +190,22 @@ func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) err
 	return err
 }
 
-// Conclude writes the last event, with the usage of the run, and returns the view of the whole run.
-// If unwritable is an error, it only folds the event and returns that error.
-func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transcript.View, error) {
-	r.folding.Lock()
+// Conclude writes run.finished, with the usage of the run, and returns the view of the whole run. If writeErr
+// is an error, the transcript cannot be written: Conclude only folds the event and returns writeErr.
+func (r *Record) Conclude(end transcript.RunFinished, writeErr error) (*transcript.View, error) {
+	r.foldLock.Lock()
 	view := r.follower.View()
 	end.Turns, end.Usage, end.CostUSD = view.AllRequestedTurns(), view.Usage, view.Cost()
 	end.Calls, end.HostedCalls = view.Calls-view.UncountedCalls+view.HostedCalls, view.HostedCalls
-	r.folding.Unlock()
-	err := unwritable
+	r.foldLock.Unlock()
+	err := writeErr
 	if err == nil {
 		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
 	} else {
 		_ = r.foldUnwritten("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
 	}
-	r.folding.Lock()
-	defer r.folding.Unlock()
+	r.foldLock.Lock()
+	defer r.foldLock.Unlock()
 	r.concluded = true
 	view.Started.RunID = cmp.Or(view.Started.RunID, r.ID)
 	if r.log != nil {
@@ -233,8 +234,8 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 // Started reports whether run.started was written.
 func (r *Record) Started() bool { return r.started }
 
-// ResumeWarnings sets the warnings of a resumed run.
-func (r *Record) ResumeWarnings(warnings []transcript.Warning) {
+// ContinueWarnings sets the warnings of a resumed run, whose run.started has been written.
+func (r *Record) ContinueWarnings(warnings []transcript.Warning) {
 	r.started, r.warnings = true, warnings
 }
 

@@ -55,7 +55,7 @@ func TestWarnsOnceAfterRunStarts(t *testing.T) {
 func TestResumeRepeatsNoWarnings(t *testing.T) {
 	rec, events := begun(t)
 	old := transcript.Warning{Code: "old", Message: "It was so."}
-	rec.ResumeWarnings([]transcript.Warning{old})
+	rec.ContinueWarnings([]transcript.Warning{old})
 	rec.Warn("old", "It was so.")
 	rec.Warn("new", "It is so.")
 	must.Do(t, rec.Begin(transcript.RunStarted{}))
@@ -87,7 +87,7 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	}
 	view := must.Get(rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil))(t)
 	rec.Warn("late", "Nobody sees it.")
-	result := Project(view)
+	result := ResultFromView(view)
 	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
 		t.Errorf("%+v", result)
 	}

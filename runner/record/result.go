@@ -48,7 +48,7 @@ type Result struct {
 	LocalFiles       `json:"-"`
 }
 
-// LocalFiles has what a process leaves besides events.
+// LocalFiles lists the files that this process wrote for a run, and what it could not write.
 type LocalFiles struct {
 	Directory  string
 	File       string   // the file with the result, in Directory
@@ -58,7 +58,7 @@ type LocalFiles struct {
 	Problems   []string // problems of a job, one a line
 }
 
-// NewResult returns a result that has only the end of the run.
+// NewResult returns the result of a run of which only the end is known.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
@@ -67,8 +67,8 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	}
 }
 
-// Project returns the result that follows from a run's events. LocalFiles stays empty.
-func Project(v *transcript.View) Result {
+// ResultFromView returns the result that follows from a run's events. LocalFiles stays empty.
+func ResultFromView(v *transcript.View) Result {
 	end := v.Finished
 	if end == nil {
 		end = &transcript.RunFinished{}
@@ -107,8 +107,8 @@ func Project(v *transcript.View) Result {
 	return r
 }
 
-// WriteResult writes a result to a file of the run directory, and sets the file in it. If that
-// fails, the result has the error instead.
+// WriteResult writes the result to the file called name, and sets Directory and File in it. After an error,
+// File is empty and Errors has the error.
 func (r *Record) WriteResult(name string, result *Result) {
 	result.Directory, result.File = r.Path(), name
 	if err := cmp.Or(r.WriteJSON(name, *result), r.Sync(".")); err != nil {
@@ -116,7 +116,7 @@ func (r *Record) WriteResult(name string, result *Result) {
 	}
 }
 
-// addPublishing adds what a publishing step made on the forge.
+// addPublishing sets the pull request or post that a publishing step made on the forge.
 func (r *Result) addPublishing(step transcript.Publish) {
 	switch step.Step {
 	case "pull_request":

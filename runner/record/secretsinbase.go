@@ -13,15 +13,15 @@ const (
 )
 
 // ExemptBase stops the redaction of fragments of a secret that the base commit contains anyway.
-// holds reports whether the base contains a text.
-func (r *Record) ExemptBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
+// inBase reports whether the base contains a text.
+func (r *Record) ExemptBase(ctx context.Context, inBase func(ctx context.Context, text string) (bool, error)) {
 	r.redactorLock.Lock()
 	defer r.redactorLock.Unlock()
 	r.isExempt = memoizeLookups(func(fragment string) bool {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exemptTimeout)
 		defer cancel()
-		holds, err := holds(ctx, fragment)
-		return err == nil && holds // after an error the fragment is redacted
+		found, err := inBase(ctx, fragment)
+		return err == nil && found // after an error the fragment is redacted
 	})
 	r.redactor.Load().ExemptPublic(r.isExempt)
 }

@@ -16,8 +16,7 @@ const CommandFolderPrefix = "sandbox-"
 // moment after it made the folder.
 const minStaleAge = time.Minute
 
-// RemoveStale removes the working files of killed commands. The next call tries again after an
-// error.
+// RemoveStale removes the folders of killed sandboxed commands. It ignores errors; the next call tries again.
 func RemoveStale(folder string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -31,19 +30,20 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// startedBefore reports whether the time in an id is before a moment. False for other names.
+// startedBefore reports whether the id's time is before a moment. It is false for a name that is no id.
 func startedBefore(id string, moment time.Time) bool {
 	began := StartTime(id)
 	return !began.IsZero() && began.Before(moment)
 }
 
-// StartTime returns the time in a run's id, or zero.
+// StartTime returns the time in a run's id, or the zero time for a name that is no id.
 func StartTime(id string) time.Time {
 	stamp, _, _ := strings.Cut(id, "-")
 	began, _ := time.Parse(idTime, stamp)
 	return began
 }
 
+// removeUnlessLocked removes a folder in which no process works.
 func removeUnlessLocked(path string) {
 	d := &Directory{path: path}
 	if d.Lock() != nil {

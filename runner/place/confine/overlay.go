@@ -85,7 +85,7 @@ func HasWorkTree(d *record.Directory) bool {
 // hasPrivateTree reports whether a run still has its complete private tree. The tree's .git is no
 // sign of that, because commands can write it.
 func hasPrivateTree(d *record.Directory) bool {
-	made, isRecorded := d.MadeTree()
+	made, isRecorded := d.FindPrivateTree()
 	if !isRecorded {
 		return false
 	}
@@ -176,7 +176,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 // DropTree removes the private tree so that a new one can be made.
 func (s *Sandboxes) DropTree() error {
 	s.removeEarlierTree()
-	s.Record.Remove(record.MadeTreeFile)
+	s.Record.Remove(record.PrivateTreeFile)
 	if s.private.path != nil {
 		return s.private.path.removeTree()
 	}
@@ -186,7 +186,7 @@ func (s *Sandboxes) DropTree() error {
 // removeEarlierTree removes this run's tree at the path of another checkout, where the run began.
 // Errors are ignored: the tree is removed later, after the run directory.
 func (s *Sandboxes) removeEarlierTree() {
-	made, _ := s.Record.MadeTree()
+	made, _ := s.Record.FindPrivateTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
 	isCurrent := s.private.path != nil && s.private.path.dir == earlier.dir
 	if made.Folder == "" || isCurrent || !earlier.hasTree() {

@@ -226,7 +226,7 @@ func TestHasWorkTreeIgnoresGitFolder(t *testing.T) {
 		t.Error("a copy that is not whole is taken for the work")
 	}
 	must(os.Remove(s.Record.Join(record.PrivateTree, ".git")))
-	must(s.Record.RecordMadeTree(s.Record.Join(record.PrivateTree), s.Root))
+	must(s.Record.RecordPrivateTree(s.Record.Join(record.PrivateTree), s.Root))
 	if !HasWorkTree(s.Record.Directory) {
 		t.Error("a work tree without .git is not found")
 	}

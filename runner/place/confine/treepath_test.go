@@ -26,7 +26,7 @@ func makes(t *testing.T, s *Sandboxes, file string) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(s.treeFolder(), 0o700))
 	must.Do(t, os.WriteFile(filepath.Join(s.treeFolder(), file), nil, 0o600))
-	must.Do(t, s.Record.RecordMadeTree(s.treeFolder(), s.treeFolder()))
+	must.Do(t, s.Record.RecordPrivateTree(s.treeFolder(), s.treeFolder()))
 }
 
 func filesOf(t *testing.T, s *Sandboxes) (names []string) {

@@ -54,7 +54,7 @@ func (w *Workspace) excludeHidden() {
 
 // roots returns the paths of the checkout and of a private work tree.
 func (w *Workspace) roots() []string {
-	made, _ := w.rec.MadeTree()
+	made, _ := w.rec.FindPrivateTree()
 	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
 }
 

@@ -81,7 +81,7 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	case !t.Private() && !w.hasOtherBase():
 		return nil
 	}
-	if made, _ := w.rec.MadeTree(); t.Private() && made.SandboxPath != t.SandboxPath() {
+	if made, _ := w.rec.FindPrivateTree(); t.Private() && made.SandboxPath != t.SandboxPath() {
 		return CannotResume("its commands found their work tree at %s, where they may have installed from, and would find it at %s here; resume it where commands are confined as they were", made.SandboxPath, t.SandboxPath())
 	}
 	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
@@ -96,7 +96,7 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 
 // treeOutsideRun returns the private tree's place outside the run directory, or "".
 func (w *Workspace) treeOutsideRun() string {
-	made, _ := w.rec.MadeTree()
+	made, _ := w.rec.FindPrivateTree()
 	return made.Folder
 }
 
@@ -156,7 +156,7 @@ func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or use another checkout.", markdown.SomeFiles(unreadable.Paths)).Because(err)
 	}
 	if err == nil {
-		err = w.rec.RecordMadeTree(w.tree.ChangesFolder(), w.tree.SandboxPath())
+		err = w.rec.RecordPrivateTree(w.tree.ChangesFolder(), w.tree.SandboxPath())
 	}
 	if err != nil {
 		return err

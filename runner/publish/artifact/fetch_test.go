@@ -52,7 +52,7 @@ func honest(t *testing.T) map[string]string {
 	must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
 	view, err := rec.FoldEvents(nil)
 	must.Do(t, err)
-	result := record.Project(view)
+	result := record.ResultFromView(view)
 	result.TranscriptSHA256 = rec.Log().Head()
 	must.Do(t, rec.WriteJSON(record.ResultFile, result))
 	rec.Remove(record.StateFolder)
@@ -143,7 +143,7 @@ func TestFetchesRun(t *testing.T) {
 	if got.Report != filepath.Join(h.out, "report.html") || len(got.View.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
 		t.Errorf("%+v", got)
 	}
-	if checked, err := record.CheckRun(t.Context(), h.out); err != nil || len(checked.Wrong) > 0 {
+	if checked, err := record.VerifyDirectory(t.Context(), h.out); err != nil || len(checked.Differences) > 0 {
 		t.Errorf("%+v, %v", checked, err)
 	}
 }
@@ -187,8 +187,8 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		must.Same(t, test.note, strings.Join(got.Notes, "|"), name)
-		checked, err := record.CheckRun(t.Context(), got.Directory)
-		if missing := len(checked.Notes) == 1; err != nil || len(checked.Wrong) > 0 || missing != (len(test.want) < len(whole)) {
+		checked, err := record.VerifyDirectory(t.Context(), got.Directory)
+		if missing := len(checked.Notes) == 1; err != nil || len(checked.Differences) > 0 || missing != (len(test.want) < len(whole)) {
 			t.Errorf("%s: %+v, %v", name, checked, err)
 		}
 	}

@@ -163,7 +163,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	}
 	c.trace = end.Trace
 	view := cmp.Or(end.View, &transcript.View{})
-	pull := record.Project(view).PullRequest
+	pull := record.ResultFromView(view).PullRequest
 	sentence := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)

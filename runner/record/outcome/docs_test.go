@@ -33,7 +33,7 @@ func sections(t *testing.T) map[string]string {
 func TestDocsListEveryOutcome(t *testing.T) {
 	page := must.Get(os.ReadFile(docs))(t)
 	parts := sections(t)
-	for o, code := range outcome.All() {
+	for o, code := range outcome.ExitCodes() {
 		row := regexp.MustCompile(`\| \[` + "`" + string(o) + "`" + `\]\(#` + string(o) + `\) \| ` + strconv.Itoa(code) + `\b`)
 		if !row.Match(page) {
 			t.Errorf("the table lacks %s with exit status %d", o, code)
@@ -102,7 +102,7 @@ func outcomeOf(e ast.Expr) (string, bool) {
 		return "", false
 	}
 	name := snake(selector.Sel.Name)
-	_, known := outcome.All()[outcome.Outcome(name)]
+	_, known := outcome.ExitCodes()[outcome.Outcome(name)]
 	return name, known
 }
 

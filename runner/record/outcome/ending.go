@@ -14,37 +14,37 @@ import (
 	"unicode/utf8"
 )
 
-// ForError returns the outcome for an error that ended a run. If ctx has ended, its cause decides: a
-// signal or the deadline. A shortage of the machine, such as a full disk, decides over most others.
+// ForError returns the outcome for an error that ended a run. In this order: the Stop in err, the cause of
+// an ended ctx (a signal or the deadline), a resource shortage of the machine, an internal error. A
+// shortage of memory or open files comes before a Stop, because it is the cause of the Stop.
 func ForError(ctx context.Context, err error) *Stop {
 	shortage := shortageIn(err)
-	own, hasOwn := errors.AsType[*Stop](err)
-	hidesShortage := shortage != nil && shortage.reason != diskFull
-	if hasOwn && own.Outcome != InternalError && !hidesShortage {
-		return own
+	stop, isStop := errors.AsType[*Stop](err)
+	shortageFirst := shortage != nil && shortage.reason != diskFull
+	if isStop && stop.Outcome != InternalError && !shortageFirst {
+		return stop
 	}
 	if ctx.Err() != nil {
-		ofContext, isStop := errors.AsType[*Stop](context.Cause(ctx))
-		if isStop && (ofContext.Outcome != BudgetExceeded || isDeadline(err)) {
-			return ofContext
+		contextStop, isStop := errors.AsType[*Stop](context.Cause(ctx))
+		if isStop && (contextStop.Outcome != BudgetExceeded || isDeadline(err)) {
+			return contextStop
 		}
 	}
 	switch {
 	case shortage != nil:
 		return shortage.stop(err)
-	case hasOwn:
-		return own
+	case isStop:
+		return stop
 	}
 	return Stopf(InternalError, "unexpected", "%s; see transcript.jsonl.", Sentence(err.Error())).Because(err)
 }
 
-// isDeadline reports whether an error may come from the end of the time. Other errors have a cause
-// of their own.
+// isDeadline reports whether an error may be a consequence of a context's end.
 func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// shortage is something that the machine has run out of.
+// shortage is a resource of the machine that was used up.
 type shortage struct {
 	errnos  []error
 	reason  string
@@ -59,8 +59,7 @@ var shortages = []shortage{
 	{[]error{syscall.ENOMEM}, "memory", "The machine has no memory left: %s; give it more, or end other processes."},
 }
 
-// stop returns the outcome for a shortage. If the error has another outcome, the shortage replaces
-// it.
+// stop returns the outcome for the shortage that caused err. It replaces any other outcome in err.
 func (s *shortage) stop(err error) *Stop {
 	var stop *Stop
 	if errors.As(err, &stop) && stop.Reason == s.reason {
@@ -82,7 +81,7 @@ func shortageIn(err error) *shortage {
 	return nil
 }
 
-// WithoutPath returns the error without the path, because the sentence around it names the path.
+// WithoutPath returns the error without its path, for a message that names the path already.
 func WithoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

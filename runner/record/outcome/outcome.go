@@ -66,8 +66,8 @@ func (o Outcome) Text() string {
 	return cmp.Or(outcomeInfo[o].words, strings.ReplaceAll(string(o), "_", " "))
 }
 
-// All returns every outcome with its exit code.
-func All() map[Outcome]int {
+// ExitCodes returns the exit code of every outcome.
+func ExitCodes() map[Outcome]int {
 	all := make(map[Outcome]int, len(outcomeInfo))
 	for o, end := range outcomeInfo {
 		all[o] = end.code

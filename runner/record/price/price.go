@@ -126,26 +126,26 @@ func (l *List) Bound(service string) Bound {
 	return AtLeast
 }
 
-// WithCacheWrites returns the list with a price for cache writes where it has none: the input price
-// multiplied by times.
-func (l *List) WithCacheWrites(times float64) *List {
-	if l == nil || times == 0 {
+// WithCacheWrites returns the list with missing prices for cache writes filled in: factor times the price
+// of input.
+func (l *List) WithCacheWrites(factor float64) *List {
+	if l == nil || factor == 0 {
 		return l
 	}
-	filled := &List{Rates: l.Rates.withCacheWrites(times)}
+	filled := &List{Rates: l.Rates.withCacheWrites(factor)}
 	for _, tier := range l.Tiers {
-		filled.Tiers = append(filled.Tiers, Tier{tier.Above, tier.Rates.withCacheWrites(times)})
+		filled.Tiers = append(filled.Tiers, Tier{tier.Above, tier.Rates.withCacheWrites(factor)})
 	}
 	for name, rates := range l.Service {
 		if filled.Service == nil {
 			filled.Service = make(map[string]Rates, len(l.Service))
 		}
-		filled.Service[name] = rates.withCacheWrites(times)
+		filled.Service[name] = rates.withCacheWrites(factor)
 	}
 	return filled
 }
 
-func (r Rates) withCacheWrites(times float64) Rates {
-	r.CacheWrite = cmp.Or(r.CacheWrite, times*r.Input)
+func (r Rates) withCacheWrites(factor float64) Rates {
+	r.CacheWrite = cmp.Or(r.CacheWrite, factor*r.Input)
 	return r
 }

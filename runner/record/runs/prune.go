@@ -41,12 +41,12 @@ const (
 
 // Prune removes runs and returns the result for each run that o selects. It removes only
 // directories in the usual folder, while it holds their lock.
-func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
+func (m Store) Prune(o PruneOptions) ([]Pruned, error) {
 	all, err := m.List()
 	if err != nil {
 		return nil, err
 	}
-	m.forgetGone(o)
+	m.forgetMissing(o)
 	var results []Pruned
 	for i, run := range all {
 		if i < o.Keep || o.Now.Sub(run.LastEvent) < o.Age {
@@ -65,7 +65,7 @@ func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
 		default:
 			p.Bytes = directorySize(run.Directory)
 			if !o.DryRun {
-				p.remove(record.DigestsPath(m.Get))
+				p.remove(record.DigestsPath(m.Getenv))
 			}
 		}
 		results = append(results, p)
@@ -73,9 +73,9 @@ func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
 	return results, nil
 }
 
-// remove removes the directory and its transcript's digests, unless another process works in it.
-// digests is the folder of the digests.
-func (p *Pruned) remove(digests string) {
+// remove removes the run directory and its transcript's digests in digestsFolder. It keeps a run in which
+// another process works.
+func (p *Pruned) remove(digestsFolder string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
 		p.Err = err
@@ -86,20 +86,20 @@ func (p *Pruned) remove(digests string) {
 		p.KeptReason = keptGoingOn
 		return
 	}
-	dir.ForgetRecorded(digests)
+	dir.ForgetRecorded(digestsFolder)
 	if err := sandbox.RemoveScratch(p.Directory); err != nil {
 		p.Err = fmt.Errorf("remove %s: %w", p.Directory, err)
 	}
 }
 
-// forgetGone removes the notes about directories that no longer exist.
-func (m Machine) forgetGone(o PruneOptions) {
+// forgetMissing removes the notes about directories that no longer exist.
+func (m Store) forgetMissing(o PruneOptions) {
 	if m.Folder != "" || o.DryRun {
 		return
 	}
-	for id, path := range record.RunsElsewhere(m.Get) {
+	for id, path := range record.RunsElsewhere(m.Getenv) {
 		if _, err := os.Lstat(filepath.Join(path, record.TranscriptFile)); os.IsNotExist(err) {
-			record.ForgetElsewhere(m.Get, id)
+			record.ForgetElsewhere(m.Getenv, id)
 		}
 	}
 }

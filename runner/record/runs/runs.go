@@ -49,18 +49,18 @@ type Run struct {
 	hasOnlyCopy   bool // its change is only in its directory
 }
 
-// Machine says where to look for runs.
-type Machine struct {
-	Get func(variable string) string // reads an environment variable
-	// Folder contains run directories named by their ids. Empty means the usual folder, and also
-	// run directories elsewhere that were noted.
+// Store lists, finds and removes the runs on this machine.
+type Store struct {
+	Getenv func(variable string) string // reads an environment variable
+	// Folder contains run directories named by their ids. Empty means the usual folder, together with
+	// the noted run directories outside it.
 	Folder string
 	// Resumable returns why the run in a directory cannot resume, or nil if it can.
 	Resumable func(*record.Directory) error
 }
 
 // List returns the runs, the newest first. It skips other folders.
-func (m Machine) List() ([]Run, error) {
+func (m Store) List() ([]Run, error) {
 	var all []Run
 	folder, entries, err := m.entries()
 	if err != nil {
@@ -73,7 +73,7 @@ func (m Machine) List() ([]Run, error) {
 		}
 	}
 	if m.Folder == "" {
-		for id, path := range record.RunsElsewhere(m.Get) {
+		for id, path := range record.RunsElsewhere(m.Getenv) {
 			if run, found := m.summarize(id, path); found {
 				all = append(all, run)
 			}
@@ -83,17 +83,16 @@ func (m Machine) List() ([]Run, error) {
 	return all, nil
 }
 
-// Path returns the folder to look for runs in.
-func (m Machine) Path() (string, error) {
+// Path returns the folder of the run directories.
+func (m Store) Path() (string, error) {
 	if m.Folder != "" {
 		return filepath.Abs(m.Folder)
 	}
-	return record.RunsPath(m.Get)
+	return record.RunsPath(m.Getenv)
 }
 
-// entries returns the folders below Path with names of runs. A missing folder is an error only if a
-// person named it.
-func (m Machine) entries() (string, []os.DirEntry, error) {
+// entries returns the run directories in Path. A missing folder is an error only if Folder names it.
+func (m Store) entries() (folder string, directories []os.DirEntry, err error) {
 	folder, err := m.Path()
 	if err != nil {
 		return "", nil, err
@@ -105,9 +104,8 @@ func (m Machine) entries() (string, []os.DirEntry, error) {
 	return folder, slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() || !record.IsID(e.Name()) }), nil
 }
 
-// Find returns the directory of a run that a person names, by its path or id. It returns an unknown
-// name unchanged.
-func (m Machine) Find(name string) string {
+// Find returns the directory of the run with a path or id. It returns an unknown name unchanged.
+func (m Store) Find(name string) string {
 	if _, err := os.Stat(name); err == nil || !record.IsID(name) {
 		return name
 	}
@@ -116,12 +114,12 @@ func (m Machine) Find(name string) string {
 			return filepath.Join(folder, name)
 		}
 	}
-	return cmp.Or(record.RunsElsewhere(m.Get)[name], name)
+	return cmp.Or(record.RunsElsewhere(m.Getenv)[name], name)
 }
 
-// summarize returns the summary of the run in a directory. It returns false for a
-// missing run, and for a run with another id.
-func (m Machine) summarize(id, path string) (Run, bool) {
+// summarize returns the summary of the run in a directory. found is false if there is no run, or one with
+// another id.
+func (m Store) summarize(id, path string) (run Run, found bool) {
 	dir, err := record.OpenDirectory(path)
 	if err != nil {
 		return Run{}, false

@@ -33,8 +33,8 @@ func (w *world) get(variable string) string {
 	return ""
 }
 
-func (w *world) machine() Machine {
-	return Machine{Get: w.get, Resumable: func(d *record.Directory) error {
+func (w *world) machine() Store {
+	return Store{Getenv: w.get, Resumable: func(d *record.Directory) error {
 		var result record.Result
 		if there, err := d.ReadJSON(record.ResultFile, &result); err != nil || there && result.Outcome != outcome.ModelFailed {
 			return errors.New("it has ended")

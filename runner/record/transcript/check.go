@@ -8,9 +8,10 @@ const FlakyState = "flaky"
 // NotConcerned is the value of NotRun if the change touches no path of the check's verify[].when.
 const NotConcerned = "when"
 
-// CountsAsGreen reports whether a state counts as green under the job's setting for flaky.
-func CountsAsGreen(state, flaky string) bool {
-	return state == "green" || state == FlakyState && flaky == "accept"
+// CountsAsGreen reports whether a check in this state passes. flakySetting is the check's verify[].flaky:
+// "accept" lets a flaky check pass.
+func CountsAsGreen(state, flakySetting string) bool {
+	return state == "green" || state == FlakyState && flakySetting == "accept"
 }
 
 // CheckRun is one run of a check on a tree.

@@ -149,7 +149,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 			rec := newRecord(t)
 			must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"}))
 			view := must.Get(rec.FoldEvents(nil))(t)
-			result := record.Project(view)
+			result := record.ResultFromView(view)
 			result.TranscriptSHA256 = rec.Log().Head()
 			must.Do(t, rec.WriteJSON(record.ResultFile, result))
 			if c.from == "" {

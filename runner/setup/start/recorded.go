@@ -29,7 +29,7 @@ func (s *Start) AdoptTranscript(h *history.Run) Assignment {
 	a := *recordedAssignment(h, req)
 	s.Record.ID, s.Began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	s.Record.SetSecrets(settings.Secrets(s.Env, a.Job()))
-	s.Record.ResumeWarnings(h.Warnings)
+	s.Record.ContinueWarnings(h.Warnings)
 	s.Watch.InitStatus(h.View, a.Job().Limits.CostUSD, a.Job().Limits.Tokens)
 	s.Assignment = &a
 	return a

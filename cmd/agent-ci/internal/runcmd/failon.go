@@ -23,10 +23,10 @@ func parseFailOn(list string) (failingOutcomes, error) {
 		names = []string{"failures"}
 	}
 	for _, name := range names {
-		_, known := outcome.All()[outcome.Outcome(name)]
+		_, known := outcome.ExitCodes()[outcome.Outcome(name)]
 		switch {
 		case name == "failures":
-			for each, code := range outcome.All() {
+			for each, code := range outcome.ExitCodes() {
 				failing[each] = failing[each] || code != 0
 			}
 		case name == "none" && len(names) == 1: // nothing fails
@@ -44,7 +44,7 @@ func parseFailOn(list string) (failingOutcomes, error) {
 // failOnWords lists the words accepted by --fail-on.
 func failOnWords() []string {
 	words := []string{"failures", "none"}
-	for _, name := range slices.Sorted(maps.Keys(outcome.All())) {
+	for _, name := range slices.Sorted(maps.Keys(outcome.ExitCodes())) {
 		words = append(words, string(name))
 	}
 	return words

@@ -44,8 +44,8 @@ func newestRun(p cli.Process) (string, error) {
 }
 
 // machineOf returns what finds this user's runs on this machine.
-func machineOf(p cli.Process) runs.Machine {
-	return runs.Machine{Get: p.Variable, Resumable: history.Resumable}
+func machineOf(p cli.Process) runs.Store {
+	return runs.Store{Getenv: p.Variable, Resumable: history.Resumable}
 }
 
 // runDirectory returns the directory of a run, given its path or id.

@@ -140,15 +140,15 @@ func printFetched(p cli.Process, f *artifact.Fetched) {
 // verifyRun prints which files of a run directory were altered, removed or added since the run's end. It
 // returns the exit status.
 func verifyRun(ctx context.Context, p cli.Process, dir string) int {
-	checked, err := record.CheckRun(ctx, dir)
+	checked, err := record.VerifyDirectory(ctx, dir)
 	if err != nil {
 		return cli.Fail(p, "report", err)
 	}
 	fmt.Fprintf(p.Stderr, "the chain is whole and ends in %s\n", checked.Head)
-	for _, line := range slices.Concat(checked.Notes, checked.Wrong) {
+	for _, line := range slices.Concat(checked.Notes, checked.Differences) {
 		fmt.Fprintln(p.Stderr, progress.Printable(line))
 	}
-	if len(checked.Wrong) > 0 {
+	if len(checked.Differences) > 0 {
 		return cli.ExitFailed
 	}
 	return cli.ExitOK

@@ -112,7 +112,7 @@ type runsList struct {
 const maxListed = 20
 
 // showRuns lists runs: the newest ones as a table, or all as JSON.
-func showRuns(p cli.Process, machine runs.Machine, f runsFlags) int {
+func showRuns(p cli.Process, machine runs.Store, f runsFlags) int {
 	list, err := machine.List()
 	if err != nil {
 		return cli.Fail(p, "runs", err)
@@ -181,7 +181,7 @@ func cutText(text string, maxChars int) string {
 }
 
 // pruneRuns removes runs and prints a line for each. It returns the exit status.
-func pruneRuns(p cli.Process, machine runs.Machine, o runs.PruneOptions) int {
+func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) int {
 	list, err := machine.Prune(o)
 	if err != nil {
 		return cli.Fail(p, "runs", err)
