@@ -67,9 +67,9 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 
 // DirectoryVerification is the result of comparing a run directory with its transcript.
 type DirectoryVerification struct {
-	Head  string   // the head of the chain
+	Head        string   // the head of the chain
 	Differences []string // differences from the transcript, a sentence each
-	Notes []string // what could not be checked
+	Notes       []string // what could not be checked
 }
 
 // VerifyDirectory verifies the hash chain of a run's transcript and compares the other files with their

@@ -28,7 +28,7 @@ type LogWriter struct {
 	redacted     secrets.Stream
 	headRoom     int    // bytes that still belong to the beginning
 	maxTail      int    // maximum bytes of the end
-	tail          []byte // the last bytes after the beginning
+	tail         []byte // the last bytes after the beginning
 	droppedBytes int    // bytes dropped between beginning and end
 }
 

@@ -30,7 +30,7 @@ type Record struct {
 	// recognises the record later. "" records none.
 	DigestsFolder string
 
-	foldLock   sync.Mutex           // guards folded and concluded
+	foldLock  sync.Mutex           // guards folded and concluded
 	follower  *transcript.Follower // the view that follows from the events
 	concluded bool                 // the view was returned, so later events must not change it
 

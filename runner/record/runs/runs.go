@@ -93,7 +93,7 @@ func (m Store) Path() (string, error) {
 
 // entries returns the run directories in Path. A missing folder is an error only if Folder names it.
 func (m Store) entries() (folder string, directories []os.DirEntry, err error) {
-	folder, err := m.Path()
+	folder, err = m.Path()
 	if err != nil {
 		return "", nil, err
 	}
