@@ -327,7 +327,8 @@ const WrittenResultsPrefix = "What came of your last answer, from the runner."
 // LimitWords is the output of a call beyond limits.tool_calls.
 const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here."
 
-// Uncounted reports whether this is a script's call that was refused before it counted.
+// Uncounted reports whether a script made the call and it was refused before it counted for
+// limits.tool_calls.
 func (t ToolFinished) Uncounted() bool {
 	return t.Caller > 0 && t.NotRun && (t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript))
 }
@@ -359,8 +360,8 @@ type CallRef struct {
 	Agent  string `json:"agent,omitempty"` // that made the call; empty for the run's own
 }
 
-// String returns the number of a call. The name of its agent and the number of its script's call
-// come before, if there are any.
+// String returns the call's number: "7", "7.2" for call 2 of the script in call 7, or "AGENT 7" for
+// a call of another agent.
 func (r CallRef) String() string {
 	if agent := r.Agent; agent != "" {
 		r.Agent = ""
@@ -378,6 +379,7 @@ func (r CallRef) Compare(other CallRef) int {
 	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.sortKey(), other.sortKey()))
 }
 
+// sortKey returns the numbers to compare: the script's call, if there is one, then the call.
 func (r CallRef) sortKey() []int {
 	if r.Caller > 0 {
 		return []int{r.Caller, r.Number}
@@ -520,32 +522,32 @@ func (t FailingTest) Place() string {
 // DescribeTests describes the tests of a check, such as "2 new failures, 1 test fixed". It returns "" if
 // nothing is known.
 func (r VerifyRow) DescribeTests() string {
-	fresh := 0
+	newFailures := 0
 	for _, t := range r.Failing {
 		if t.New {
-			fresh++
+			newFailures++
 		}
 	}
 	var parts []string
-	if fresh > 0 {
-		parts = append(parts, CountNoun(fresh, "new failure"))
+	if newFailures > 0 {
+		parts = append(parts, CountNoun(newFailures, "new failure"))
 	}
-	if rest := len(r.Failing) + r.FailingMore - fresh; rest > 0 && fresh > 0 {
-		parts = append(parts, CountNoun(rest, "other failure"))
-	} else if rest > 0 {
-		parts = append(parts, CountNoun(rest, "failure"))
+	if others := len(r.Failing) + r.FailingMore - newFailures; others > 0 && newFailures > 0 {
+		parts = append(parts, CountNoun(others, "other failure"))
+	} else if others > 0 {
+		parts = append(parts, CountNoun(others, "failure"))
 	}
 	if len(r.Fixed) > 0 {
 		parts = append(parts, CountNoun(len(r.Fixed), "test")+" fixed")
 	}
-	if r.Worse != "" && fresh == 0 {
+	if r.Worse != "" && newFailures == 0 {
 		parts = append(parts, r.Worse)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// DescribeTestsAfter is Tests for a check that ran on the change. Otherwise it returns "", because the row
-// has the base's tests.
+// DescribeTestsAfter is like DescribeTests, but returns "" for a check that did not run on the change. The
+// row of such a check has the tests of the base.
 func (r VerifyRow) DescribeTestsAfter() string {
 	if r.After == "" {
 		return ""
@@ -553,11 +555,11 @@ func (r VerifyRow) DescribeTestsAfter() string {
 	return r.DescribeTests()
 }
 
-// CheckFailed is Result for a check that did not meet the job's demand.
+// CheckFailed is what DescribeResult returns for a check that did not meet the job's demand.
 const CheckFailed = "failed"
 
-// Result returns the result of a check on the change, in words.
-func (r VerifyRow) Result() string {
+// DescribeResult returns the result of a check on the change, in words.
+func (r VerifyRow) DescribeResult() string {
 	switch {
 	case r.NotRun == NotConcerned:
 		return "not concerned"
@@ -602,8 +604,8 @@ func (c *Change) DescribeSize() string {
 	return CountNoun(len(c.Files), "file") + ", " + c.DescribeLines()
 }
 
-// PublishBegun is the operation of a step that is about to be made. By it, a resumed run recognises
-// what it made itself.
+// PublishBegun is the operation of a step that is about to begin. It tells a resumed run which branches and
+// pull requests are its own.
 const PublishBegun = "begun"
 
 // Publish is a publishing step (commit, push or pull_request), or a post on an issue or pull

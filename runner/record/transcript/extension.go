@@ -58,7 +58,7 @@ type HookAnswer struct {
 	Continued bool    `json:"went_on,omitempty"` // it failed, and on_error allowed the run to continue
 }
 
-// Ref identifies the call that the hook judged. Zero if missing.
+// Ref returns the reference of the call that the hook judged. It is zero if the hook judged no call.
 func (d HookAnswer) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.

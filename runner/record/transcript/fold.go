@@ -13,14 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// FoldWithEntries folds a log into a view. Its Entries have excerpts, so a long run needs little memory. If
-// the last line is incomplete, the view's Torn is set.
+// FoldWithEntries folds a log into a view. Its Entries have excerpts within limits c, so a long run needs
+// little memory. If the last line is incomplete, the view's Torn is set.
 func FoldWithEntries(r io.Reader, c ExcerptLimits) (*View, error) {
 	return (&fold{keepEntries: true, limits: c}).foldLog(r)
 }
 
-// FoldEvents is like Project, without Entries. visit gets each folded event with the view so far;
-// it may be nil. An error of visit ends the folding.
+// FoldEvents folds a log into a view without Entries. It calls visit with each folded event and the view so
+// far, and returns its first error. visit may be nil.
 func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return (&fold{visit: visit}).foldLog(r)
 }
@@ -65,6 +65,7 @@ type fold struct {
 	mainTurns  int                 // turns of the run's own agent
 }
 
+// startView sets the view to fold into, and forgets the open calls.
 func (f *fold) startView(view *View) {
 	f.view, f.openCalls = view, map[callKey][]*Call{}
 	f.scripts = map[scriptKey]*Call{}
@@ -73,8 +74,8 @@ func (f *fold) startView(view *View) {
 // Follower folds events into a view while they are written. The view has no Entries.
 type Follower struct{ fold fold }
 
-// NewFollower returns a follower for a new or resumed run. Its view begins with what known has about
-// plan, models, usage and agents.
+// NewFollower returns a follower for a new or resumed run. Its view begins with the plan, models, usage and
+// agents of the view known.
 func NewFollower(known *View) *Follower {
 	view := &View{
 		Started: known.Started, Conversation: Conversation{Plan: known.Plan}, Counts: Counts{Turns: known.Turns},
@@ -111,15 +112,15 @@ type scriptKey struct {
 
 // foldLine folds a line and advances the view's head.
 func (f *fold) foldLine(l eventlog.Line) error {
-	err := f.foldByShortestPath(l)
+	err := f.foldEvent(l)
 	f.view.EventCount++
 	f.view.Head = l.Digest()
 	return err
 }
 
-// foldByShortestPath folds a line. If nobody visits events, it uses Envelope, which is fast.
-// Otherwise, and if Envelope's data is invalid JSON, it parses the whole line.
-func (f *fold) foldByShortestPath(l eventlog.Line) error {
+// foldEvent folds the event of a line. Without visit it uses Envelope, which is fast, but may return data
+// that is invalid JSON. Then, and with visit, it parses the whole line.
+func (f *fold) foldEvent(l eventlog.Line) error {
 	if e, ok := l.Envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
 		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
@@ -186,8 +187,8 @@ var foldFuncs = map[Type]func(*fold, Event) error{
 	TypeToolFinished:  Decoded((*fold).toolFinished),
 }
 
-// Decoded returns a function that decodes an event's data and applies it to a state. Each event gets a new
-// value, so nothing of an earlier event stays.
+// Decoded returns a function that decodes an event's data as T and calls apply with it. Each event gets
+// a new T, so it has no fields of earlier events.
 func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
 	return func(state S, e Event) error {
 		var data T
@@ -221,8 +222,8 @@ func (f *fold) runStarted(e Event, d RunStarted) {
 	f.view.Models = []ModelUse{{Price: d.Price}} // the first request has its name
 }
 
-// runResumed begins another lifetime of the run. The event has the run's lifetime until then,
-// including time without events.
+// runResumed begins another lifetime of the run. The event has the length of the lifetimes before, including
+// time without events.
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
@@ -234,7 +235,8 @@ func (f *fold) runResumed(e Event, d RunResumed) {
 	v.ResumedAt, v.LastEventAt = e.Time, e.Time
 }
 
-// verify sets the last verification table.
+// verify sets the last verification table. A table of attempt 0 is the baseline. A table for a moved base
+// does not belong to Work.
 func (f *fold) verify(_ Event, d Verify) {
 	v := f.view
 	v.Verify = &d
@@ -246,7 +248,7 @@ func (f *fold) verify(_ Event, d Verify) {
 	}
 }
 
-// change sets the last change.
+// change sets the last change. A change on a moved base does not belong to Work.
 func (f *fold) change(_ Event, d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.calledTool
@@ -303,7 +305,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	if f.view.Verify != nil {
 		f.view.Work.VerifyAttempts = f.view.Verify.Attempt
 	}
-	index := f.beforeCalls(e.Agent, d.Turn)
+	index := f.messageIndex(e.Agent, d.Turn)
 	for _, item := range d.Output {
 		text := messageText(item)
 		if strings.TrimSpace(text) == "" {
@@ -367,9 +369,9 @@ func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
-// beforeCalls returns the index for a response's message in Entries. It is before the calls of that
-// turn, which may have started earlier.
-func (f *fold) beforeCalls(agent string, turn int) int {
+// messageIndex returns the index in Entries for a response's message: before the calls of that turn, which
+// may have started earlier.
+func (f *fold) messageIndex(agent string, turn int) int {
 	index := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
 		if e.Agent != agent {
@@ -471,16 +473,16 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 }
 
 // setResult sets the result of a call.
-func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
+func (c *Call) setResult(finished ToolFinished, limits ExcerptLimits) {
 	c.Finished = true
-	c.Failed = f.Failed
-	c.Output = cut.excerptOutput(ReadableOutput(f.Output))
-	c.OutputFile = f.File
-	c.OutputBytes = f.Bytes
-	c.Seconds = f.Seconds
-	c.Changed = listsChangedFiles(f.Detail)
-	c.Topic = cmp.Or(c.Topic, f.Files())
-	if code, ok := f.Detail["exit_code"].(float64); ok {
+	c.Failed = finished.Failed
+	c.Output = limits.excerptOutput(ReadableOutput(finished.Output))
+	c.OutputFile = finished.File
+	c.OutputBytes = finished.Bytes
+	c.Seconds = finished.Seconds
+	c.Changed = listsChangedFiles(finished.Detail)
+	c.Topic = cmp.Or(c.Topic, finished.Files())
+	if code, ok := finished.Detail["exit_code"].(float64); ok {
 		exit := int(code)
 		c.ExitCode = &exit
 	}

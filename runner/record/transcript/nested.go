@@ -30,7 +30,7 @@ func (n *ScriptCalls) Add(started ToolStarted) {
 }
 
 // TakeEqual returns the first unused call of the same script that equals started, and marks it as used.
-// A missing call makes is false.
+// found is false if there is none.
 func (n *ScriptCalls) TakeEqual(started ToolStarted) (ref CallRef, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -34,7 +34,7 @@ type OldTest struct {
 	Line    int    `json:"line,omitempty"` // on the base
 	Deleted bool   `json:"gone,omitempty"`
 	Fails   bool   `json:"fails,omitempty"`
-	// Shared means that this entry or another shared one fails.
+	// Shared means that several entries were run together: this one or another shared one fails.
 	Shared bool `json:"shared,omitempty"`
 	// Script means that the file is run by the check, which passes only with the change's version
 	// of it.

@@ -62,7 +62,7 @@ func (v *View) markUsesIncomplete() {
 	}
 }
 
-// network adds a request that was refused for secrets to these secrets.
+// network adds a refused request to the secrets for which it was refused. It ignores other requests.
 func (f *fold) network(_ Event, d HostRequest) {
 	names, refusedForSecrets := strings.CutPrefix(d.Rule, SecretRule)
 	if !refusedForSecrets || d.Allowed {

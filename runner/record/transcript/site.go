@@ -1,9 +1,9 @@
 package transcript
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -87,10 +87,13 @@ func (s Site) Commit(sha string) string {
 // server. If the site has no server, any server with https is permitted.
 func (s Site) Page(address string) string {
 	m := sitePatternCache().page.FindStringSubmatch(address)
-	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {
+	switch {
+	case m == nil:
 		return ""
+	case s.Server == "" && strings.HasPrefix(address, "https:"), s.Server == m[1]:
+		return address
 	}
-	return address
+	return ""
 }
 
 // ShortSHA returns the first 12 characters of a commit's id.

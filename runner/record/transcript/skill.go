@@ -38,11 +38,11 @@ func (f *fold) skills(_ Event, d Skills) { f.view.Skills = d }
 // skillLoaded adds the skill that a call loaded, unless it is known.
 func (f *fold) skillLoaded(d ToolFinished) {
 	name := d.LoadedSkill()
-	known := func(s Skill) bool { return s.Name == name }
-	if name == "" || slices.ContainsFunc(f.view.LoadedSkills, known) {
+	sameName := func(s Skill) bool { return s.Name == name }
+	if name == "" || slices.ContainsFunc(f.view.LoadedSkills, sameName) {
 		return
 	}
-	if i := slices.IndexFunc(f.view.Skills.Skills, known); i >= 0 {
+	if i := slices.IndexFunc(f.view.Skills.Skills, sameName); i >= 0 {
 		f.view.LoadedSkills = append(f.view.LoadedSkills, f.view.Skills.Skills[i])
 	}
 }

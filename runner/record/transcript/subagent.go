@@ -96,8 +96,8 @@ func (v *View) AllModels() []ModelUse {
 	return all
 }
 
-// CallsOfAgents returns the calls of other agents that count for the run's limit. For a running
-// agent, that is its whole share.
+// CallsOfAgents returns how many calls of other agents count for the run's limit. A running agent counts
+// with its whole share, because it may still use that.
 func (v *View) CallsOfAgents() (calls int) {
 	for _, a := range v.Agents {
 		switch {

@@ -75,24 +75,24 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Head += o.firstLines(v)
 	calls := v.Calls - countPlanCalls(v)
 	longestEnding := ending{comments: o.Comments, hidden: calls}
-	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+longestEnding.body(v, o))}
+	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+longestEnding.lastLines(v, o))}
 	if first.remainingUnits < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.limit)
 	}
 	first.addSections(o.source(v).ForPages(sections.PullRequest))
 	first.addTemplate(o.Template)
-	pages := remainingSpace{units: first.remainingUnits, pageSize: o.limit - commentFrame(v), furtherPages: o.Comments}
-	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
+	space := remainingSpace{units: first.remainingUnits, pageSize: o.limit - commentFrameUnits(v), furtherPages: o.Comments}
+	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, space)
 	shown := 0
 	for _, b := range chosen {
 		shown += b.calls
 	}
-	pageTexts, _ := pages.paginate(chosen) // chooseBlocks made sure that they fit
+	pageTexts, _ := space.paginate(chosen) // chooseBlocks made sure that they fit
 	end := ending{comments: len(pageTexts) - 1}
 	if o.Mode != none {
 		end.hidden = calls - shown
 	}
-	return Posts{Body: o.Head + strings.TrimLeft(first.String()+pageTexts[0], "\n") + end.body(v, o), Comments: comments(v, pageTexts, end)}, nil
+	return Posts{Body: o.Head + strings.TrimLeft(first.String()+pageTexts[0], "\n") + end.lastLines(v, o), Comments: comments(v, pageTexts, end)}, nil
 }
 
 // firstLines returns the stored requests, the verdict and the closing line.
@@ -122,9 +122,9 @@ type ending struct {
 	hidden   int // calls that only the run directory has
 }
 
-// body returns the last lines of a body: how many comments follow, how many calls are left out, and
+// lastLines returns the last lines of a body: how many comments follow, how many calls are left out, and
 // where the whole transcript is.
-func (e ending) body(v *transcript.View, o Options) string {
+func (e ending) lastLines(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {
 	case e.comments == 1:

@@ -78,9 +78,9 @@ func entryText(e transcript.Entry, mode Mode) string {
 	case e.Call == nil:
 		return messageBlock(e)
 	case mode == digest && e.Call.Script != nil:
-		return "  " + item(document.Item{Text: callTitle(e.Call)})
+		return "  " + listItem(document.Item{Text: callTitle(e.Call)})
 	case mode == digest:
-		return item(document.Item{Text: callTitle(e.Call)})
+		return listItem(document.Item{Text: callTitle(e.Call)})
 	case e.Call.Script != nil:
 		return "\n<blockquote>\n" + callFold(e.Call) + "</blockquote>\n"
 	}
@@ -117,13 +117,13 @@ func callTitle(c *transcript.Call) document.Text {
 
 // callFold returns a call. Its title is visible; arguments and output are folded.
 func callFold(c *transcript.Call) string {
-	input := "Arguments"
+	inputTitle := "Arguments"
 	if transcript.IsScript(c.Tool) {
-		input = "Script"
+		inputTitle = "Script"
 	}
-	blocks := excerpt(input, c.Input)
+	blocks := excerptBlocks(inputTitle, c.Input)
 	if c.Finished {
-		blocks = append(blocks, excerpt("Output", c.Output)...)
+		blocks = append(blocks, excerptBlocks("Output", c.Output)...)
 	}
 	if c.OutputFile != "" {
 		blocks = append(blocks, document.Paragraph{Text: document.Join("",
@@ -132,15 +132,15 @@ func callFold(c *transcript.Call) string {
 	return new(page).foldText(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
 
-// excerpt returns an excerpt below a title, as blocks.
-func excerpt(title string, e transcript.Excerpt) []document.Block {
+// excerptBlocks returns an excerpt below a title.
+func excerptBlocks(title string, e transcript.Excerpt) []document.Block {
 	if e.Head == "" {
 		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
 	}
 	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(excerptText(e))}
 }
 
-// excerptText returns an excerpt, with a line for what is left out.
+// excerptText returns an excerpt as text, with a line that counts the omitted lines.
 func excerptText(e transcript.Excerpt) string {
 	if e.OmittedLines == 0 {
 		return e.Head

@@ -18,12 +18,14 @@ type block struct {
 	changed           bool // its call changed files
 }
 
-func newBlock(text string, before int) block {
-	return block{text: text, length: markdown.Units(text), topLength: markdown.Units(strings.TrimLeft(text, "\n")), callsBefore: before}
+// newBlock returns a block with a text that follows callsBefore calls.
+func newBlock(text string, callsBefore int) block {
+	return block{text: text, length: markdown.Units(text), topLength: markdown.Units(strings.TrimLeft(text, "\n")), callsBefore: callsBefore}
 }
 
-func entryBlock(e transcript.Entry, mode Mode, before int) block {
-	b := newBlock(entryText(e, mode), before)
+// entryBlock returns a message or call as a block that follows callsBefore calls.
+func entryBlock(e transcript.Entry, mode Mode, callsBefore int) block {
+	b := newBlock(entryText(e, mode), callsBefore)
 	b.calls, b.changed = callCount(e), e.Call != nil && e.Call.Changed
 	return b
 }
@@ -73,14 +75,14 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	return append(pages, page.String()), true
 }
 
-// chooseBlocks returns the blocks to show. If not all fit, calls that changed files come first.
-// Then it takes as many others as fit, from the beginning. The order stays, and gaps are marked.
+// chooseBlocks returns the blocks to show, in order, with marks for gaps. If not all fit, it prefers calls
+// that changed files. Then it adds others from the beginning, while they fit.
 func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []block {
 	first, laterChanges := fittingBlocks(all, mode, space)
 	if len(laterChanges) == 0 {
 		return first
 	}
-	without := func(dropped int) []block { // drops from the end of first, but no block that changed files
+	withoutLast := func(dropped int) []block { // keeps dropped blocks that changed files
 		kept := len(first) - dropped
 		return withGaps(slices.Concat(first[:kept], changedBlocks(first[kept:]), laterChanges), mode)
 	}
@@ -88,8 +90,9 @@ func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []blo
 		_, fits := space.paginate(all)
 		return fits
 	}
-	if dropped := sort.Search(len(first)+1, func(n int) bool { return fits(without(n)) }); dropped <= len(first) {
-		return without(dropped)
+	// Search for the smallest number of dropped blocks with which the others fit.
+	if dropped := sort.Search(len(first)+1, func(n int) bool { return fits(withoutLast(n)) }); dropped <= len(first) {
+		return withoutLast(dropped)
 	}
 	changes := append(changedBlocks(first), laterChanges...)
 	for !fits(withGaps(changes, mode)) {
@@ -98,23 +101,24 @@ func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []blo
 	return withGaps(changes, mode)
 }
 
+// changedBlocks returns the blocks of calls that changed files.
 func changedBlocks(all []block) []block {
 	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
 }
 
-// fittingBlocks returns the blocks that fit, from the beginning. laterChanges has later blocks of
-// calls that changed files.
+// fittingBlocks returns the blocks from the beginning that fit. laterChanges has the calls after them that
+// changed files.
 func fittingBlocks(all []transcript.Entry, mode Mode, space remainingSpace) (first, laterChanges []block) {
-	calls, full := 0, false
+	calls, noSpace := 0, false
 	for _, e := range all {
-		if changed := e.Call != nil && e.Call.Changed; !full || changed {
+		if changed := e.Call != nil && e.Call.Changed; !noSpace || changed {
 			next := entryBlock(e, mode, calls)
-			if !full {
+			if !noSpace {
 				_, _, fits := space.placeBlock(next)
-				full = !fits
+				noSpace = !fits
 			}
 			switch {
-			case !full:
+			case !noSpace:
 				first = append(first, next)
 			case changed:
 				laterChanges = append(laterChanges, next)

@@ -68,9 +68,9 @@ func (p *page) sectionOf(b document.Block) section {
 	case document.Code:
 		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.List:
-		return p.withLimits(section{rows: rowsOf(b.Items, item)}, b.Limit)
+		return p.withLimits(section{rows: rowsOf(b.Items, listItem)}, b.Limit)
 	case document.Facts:
-		return p.withLimits(section{rows: rowsOf(b, fact)}, document.Limit{Noun: "fact"})
+		return p.withLimits(section{rows: rowsOf(b, factItem)}, document.Limit{Noun: "fact"})
 	case document.Table:
 		head, rule := "|", "|"
 		for _, column := range b.Columns {
@@ -81,7 +81,7 @@ func (p *page) sectionOf(b document.Block) section {
 				rule += "---|"
 			}
 		}
-		return p.withLimits(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Rows, line)}, b.Limit)
+		return p.withLimits(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Rows, tableRow)}, b.Limit)
 	case document.Folds:
 		return p.withLimits(section{rows: rowsOf(b.Folds, p.foldText)}, b.Limit)
 	case document.Alert:
@@ -94,7 +94,8 @@ func (p *page) sectionOf(b document.Block) section {
 	return section{}
 }
 
-// withLimits sets the limits of a block, unless the page is unlimited.
+// withLimits sets the limits of a section. A zero limit means the default. On an unlimited page, it only sets
+// the noun.
 func (p *page) withLimits(s section, l document.Limit) section {
 	s.noun = l.Noun
 	if p.unlimited {
@@ -113,8 +114,8 @@ func (p *page) withLimits(s section, l document.Limit) section {
 	return s
 }
 
-// item returns a list item, with a box if it is a step.
-func item(i document.Item) string {
+// listItem returns an item as a line of Markdown, with a box if it is a step.
+func listItem(i document.Item) string {
 	mark, end := "- ", "\n"
 	switch i.Box {
 	case document.Done:
@@ -127,14 +128,16 @@ func item(i document.Item) string {
 	return mark + markdown.Line(i.Text) + end
 }
 
-func fact(f document.Fact) string {
+// factItem returns a fact as a line of Markdown.
+func factItem(f document.Fact) string {
 	if f.Name == "" {
 		return "- " + markdown.Line(f.Value) + "\n"
 	}
 	return "- " + markdown.Text(f.Name) + ": " + markdown.Line(f.Value) + "\n"
 }
 
-func line(cells document.Row) string {
+// tableRow returns the cells of a row as a line of Markdown.
+func tableRow(cells document.Row) string {
 	row := "|"
 	for _, cell := range cells {
 		row += " " + markdown.Line(cell) + " |"
@@ -142,6 +145,7 @@ func line(cells document.Row) string {
 	return row + "\n"
 }
 
+// foldText returns a fold as an HTML element whose title is always visible.
 func (p *page) foldText(f document.Fold) string {
 	inside := &page{remainingUnits: math.MaxInt, unlimited: p.unlimited}
 	if f.MaxUnits > 0 && !p.unlimited {
@@ -151,8 +155,8 @@ func (p *page) foldText(f document.Fold) string {
 	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
 }
 
-// Verdict returns the verdict on a change as a line of Markdown, or "" without a change. doubts is
-// as in sections.Verdict.
+// Verdict returns the verdict on a change as a line of Markdown, or "" without a change. doubts means
+// that there are other reasons against a merge than the checks.
 func Verdict(v *transcript.View, doubts bool) string {
 	tone, verdict := sections.Verdict(v, doubts)
 	if len(verdict) == 0 {
@@ -161,7 +165,7 @@ func Verdict(v *transcript.View, doubts bool) string {
 	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
 }
 
-// Ending returns how a run ended, in words. The sign may be "".
+// Ending returns how a run ended, in words, and a sign for its tone. The sign may be "".
 func Ending(outcome, reason string) (sign, words string) {
 	tone, words := sections.DescribeEnding(outcome, reason)
 	return markdown.Sign(tone), markdown.Text(words)
@@ -211,7 +215,7 @@ func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
 	return &sections.Source{View: v, Links: sections.LinksOf(v, site), EndKnown: v.Finished != nil}
 }
 
-// Lessons returns the body of a pull request that has only lessons.
+// Lessons returns the body of a pull request that has only the lessons l.
 func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone := *v
 	alone.Lessons = &l
@@ -223,7 +227,7 @@ func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 
 // Checklist returns a plan as Markdown, a step a line, in up to limit UTF-16 code units.
 func Checklist(p transcript.Plan, limit int) string {
-	return List("", rowsOf(sections.Steps(p).Items, item), "step", limit)
+	return List("", rowsOf(sections.Steps(p).Items, listItem), "step", limit)
 }
 
 // List returns rows below a head, in up to limit UTF-16 units, and how many rows are left out. Each

@@ -71,6 +71,7 @@ func rowsOf[T any](all []T, row func(T) string) []string {
 	return rows
 }
 
+// moreLine returns a line with the number of omitted rows.
 func (s section) moreLine(omitted int) string {
 	return "\n… and " + transcript.CountNoun(omitted, "more "+s.noun) + ".\n"
 }
@@ -83,8 +84,9 @@ const CommentMark = "<!-- agent-ci: transcript -->"
 func comments(v *transcript.View, pages []string, end ending) []string {
 	var all []string
 	for i, p := range pages[1:] {
-		text := commentHead(v, i+2, len(pages)) + p
-		if i+2 == len(pages) && end.hidden > 0 {
+		part := i + 2 // the body is part 1
+		text := commentHead(v, part, len(pages)) + p
+		if part == len(pages) && end.hidden > 0 {
 			text += "\n" + sections.DescribeOmitted(end.hidden) + "\n"
 		}
 		all = append(all, text)
@@ -92,12 +94,13 @@ func comments(v *transcript.View, pages []string, end ending) []string {
 	return all
 }
 
+// commentHead returns the first lines of a comment that continues a transcript.
 func commentHead(v *transcript.View, part, parts int) string {
 	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
 }
 
-// commentFrame returns the length of a comment's text besides its page.
-func commentFrame(v *transcript.View) int {
+// commentFrameUnits returns the length of a comment's text besides its page, in UTF-16 units.
+func commentFrameUnits(v *transcript.View) int {
 	parts := 1 + MaxComments
 	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.DescribeOmitted(v.Calls) + "\n")
 }

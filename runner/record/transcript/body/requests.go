@@ -29,6 +29,7 @@ func requestOf(v *transcript.View) sections.Request {
 	}
 }
 
+// requestText returns the person's words, or else the task's title or first line.
 func requestText(v *transcript.View) string {
 	return cmp.Or(v.Task.RequestText, v.Task.Title, markdown.Headline(v.Task.Text))
 }
@@ -62,8 +63,8 @@ func requestComment(v *transcript.View, earlier []sections.Request) string {
 }
 
 // shortenRequests makes the list shorter by one step. It drops a summary, or else cuts a request's
-// text, or else drops the oldest request. The oldest requests are shortened first. Before counts
-// dropped requests.
+// text, or else drops the oldest request. It begins with the oldest request. OmittedRequests counts
+// the dropped ones.
 func shortenRequests(all []sections.Request) []sections.Request {
 	last := len(all) - 1
 	for i := last; i >= 0 && len(all) <= maxRequests; i-- {

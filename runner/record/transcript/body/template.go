@@ -62,8 +62,8 @@ func isItem(s string) bool {
 	return mark == "-" || mark == "."
 }
 
-// templateIn returns the bounds of the template between its marks. Other text never contains these
-// marks.
+// templateIn returns the bounds of the template between its marks, or 0, 0 if the marks are missing. Other
+// text never contains these marks.
 func templateIn(body string) (from, to int) {
 	mark := "\n" + templateMark + "\n"
 	begin := strings.Index(body, mark)

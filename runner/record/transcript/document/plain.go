@@ -4,6 +4,7 @@ import "strings"
 
 // signs and boxes are the signs before results and steps in plain text.
 var (
+	// signs has the sign before a result in plain text, boxes the sign before a step.
 	signs = map[Tone]string{Good: "✓ ", Doubtful: "! ", Bad: "✗ "}
 	boxes = map[Box]string{Open: "○ ", InProgress: "◐ ", Done: "✓ "}
 )

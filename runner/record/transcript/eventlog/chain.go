@@ -39,7 +39,8 @@ func VerifyChain(r io.Reader) (head string, err error) {
 	return c.head, err
 }
 
-// followChain is like VerifyChain and returns the whole state.
+// followChain is like VerifyChain, but returns the state of the chain. After a *TornError or *ChainError, that
+// is the state before the faulty line.
 func followChain(r io.Reader) (*chain, error) {
 	c := &chain{head: Genesis}
 	for line, err := range Lines(r) {
@@ -69,15 +70,15 @@ type doubt struct{ before, line position }
 func (c *chain) checkNext(l Line) error {
 	e, err := l.Event()
 	current := position{l.number, e.Seq, e.Type}
-	switch want := c.last.Seq + 1; {
+	switch wantSeq := c.last.Seq + 1; {
 	case err != nil:
 		return cmp.Or(c.unresolvedError(), current.alteredError(err))
 	case c.doubt != nil && e.Prev == c.head: // the digest of the doubtful line is right, so the line before it was altered
 		return c.unresolvedError()
 	case c.doubt != nil:
 		return c.doubt.line.alteredError(errors.New("the digest that it states is not that of the line before"))
-	case e.Seq != want:
-		return current.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
+	case e.Seq != wantSeq:
+		return current.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, wantSeq))
 	}
 	if e.Prev != c.head {
 		c.doubt = &doubt{before: c.last, line: current}
@@ -98,4 +99,5 @@ func (c *chain) unresolvedError() error {
 	return c.doubt.before.alteredError(errors.New("its digest is not the one that the next line states"))
 }
 
+// alteredError returns the error for an altered line at this position.
 func (p position) alteredError(err error) error { return &ChainError{p, err} }

@@ -43,7 +43,8 @@ type fieldReader struct {
 	failed bool // a field was missing, or needs escapes
 }
 
-// until returns the text before separator, and continues behind it.
+// until returns the text before separator, and moves behind separator. If separator is missing or the text
+// has characters that JSON escapes, it sets failed.
 func (r *fieldReader) until(separator string) string {
 	value, rest, found := bytes.Cut(r.rest, []byte(separator))
 	r.rest = rest

@@ -22,10 +22,10 @@ const MainAgent = "main"
 // MaxLine is the maximum length of a line in bytes, without its newline.
 const MaxLine = 64 << 20
 
-// ErrTooLarge reports an event longer than MaxLine. Further events can be appended.
+// ErrTooLarge reports an event longer than MaxLine. The log still accepts other events.
 var ErrTooLarge = errors.New("event is longer than a line of a transcript may be (64 MiB)")
 
-// errClosed is the error of Append after Close.
+// errClosed is returned by Append after Close.
 var errClosed = errors.New("transcript is closed")
 
 // Genesis is Prev of the first event.
@@ -164,13 +164,13 @@ func (l *Log) Sync() error {
 	l.mu.Lock()
 	lastSeq, err := l.seq, l.err
 	synced := lastSeq == l.synced
-	first := l.synced == 0
+	firstSync := l.synced == 0
 	l.mu.Unlock()
 	if err != nil || synced {
 		return err
 	}
 	err = l.file.Sync()
-	if err == nil && first {
+	if err == nil && firstSync {
 		err = syncDir(l.dir)
 	}
 	l.mu.Lock()
@@ -195,8 +195,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Abandon returns the log's head and closes the log. If somebody is writing, it does not close it:
-// their sink may block forever.
+// Abandon returns the log's head and closes the log. If another goroutine is writing, it does not close the
+// log: the other's sink may block forever.
 func (l *Log) Abandon() (head string, err error) {
 	if l.mu.TryLock() {
 		l.mu.Unlock()
@@ -238,7 +238,7 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// encodeData returns data as compact JSON with redacted strings.
+// encodeData returns data as compact JSON with redacted strings. A nil redact redacts nothing.
 func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
 	raw, err := encodeJSON(data)
 	if err != nil {

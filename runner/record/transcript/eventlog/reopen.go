@@ -11,24 +11,24 @@ import (
 
 // Reopen verifies the chain of a killed run's log and continues it. It truncates an incomplete last
 // line and returns the length of that line.
-func Reopen(path string, o Options) (*Log, int, error) {
+func Reopen(path string, o Options) (log *Log, tornBytes int, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
 	}
 	l := newLog(f, o)
 	l.dir = filepath.Dir(path)
-	torn, err := l.resume(f)
+	tornBytes, err = l.resume(f)
 	if err != nil {
 		f.Close()
 		return nil, 0, fmt.Errorf("reopen transcript: %w", err)
 	}
-	return l, torn, nil
+	return l, tornBytes, nil
 }
 
 // resume verifies the chain of f, truncates an incomplete last line, and sets l to the end of the
 // chain. It returns the number of bytes truncated.
-func (l *Log) resume(f *os.File) (int, error) {
+func (l *Log) resume(f *os.File) (tornBytes int, err error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() { // reading a pipe could block forever
 		err = fmt.Errorf("%s is not a regular file", f.Name())
@@ -37,13 +37,12 @@ func (l *Log) resume(f *os.File) (int, error) {
 		return 0, err
 	}
 	chain, err := followChain(f)
-	cut := 0
 	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
-		cut, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
+		tornBytes, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
 	} else if err == nil {
 		l.size, err = f.Seek(0, io.SeekEnd)
 	}
 	l.seq = chain.last.Seq
 	l.head.Store(&chain.head)
-	return cut, err
+	return tornBytes, err
 }

@@ -7,27 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// clean returns a text with only visible characters. It removes terminal sequences, format
+// visibleText returns a text with only visible characters. It removes terminal sequences, format
 // characters (bidirectional controls, zero width, tags) and variation selectors. It replaces other
 // control characters by their pictures, and unassigned ones by U+FFFD. Newlines and tabs stay;
 // "\r\n" becomes "\n".
-func clean(s string) string {
-	return cleanReporting(s, func(*strings.Builder, rune, rune) {})
+func visibleText(s string) string {
+	return replaceHidden(s, func(*strings.Builder, rune, rune) {})
 }
 
-// Show is like clean, but shows the number of a removed character, as in ‹U+202E›. It removes
-// without a trace only characters that choose between two pictures of the character before, or that
-// join emoji.
+// Show is like visibleText, but shows the number of a removed character, as in ‹U+202E›. Only characters that
+// style or join emoji vanish without a trace.
 func Show(s string) string {
-	return cleanReporting(s, func(b *strings.Builder, before, r rune) {
+	return replaceHidden(s, func(b *strings.Builder, before, r rune) {
 		if !isEmojiStyle(before, r) {
 			fmt.Fprintf(b, "‹U+%04X›", r)
 		}
 	})
 }
 
-// cleanReporting is clean; it also calls hidden for each removed character, with the character before.
-func cleanReporting(s string, hidden func(b *strings.Builder, before, r rune)) string {
+// replaceHidden is visibleText, and calls onHidden for each removed character r. onHidden may write a
+// replacement. before is the character before r, or -1 at the start.
+func replaceHidden(s string, onHidden func(b *strings.Builder, before, r rune)) string {
 	if plainPrefix(s) == len(s) {
 		return s
 	}
@@ -50,10 +50,10 @@ func cleanReporting(s string, hidden func(b *strings.Builder, before, r rune)) s
 		if r == '\r' && strings.HasPrefix(s[i:], "\n") {
 			continue
 		}
-		if shown := shownAs(r); shown >= 0 {
+		if shown := visibleForm(r); shown >= 0 {
 			b.WriteRune(shown)
 		} else {
-			hidden(&b, before, r)
+			onHidden(&b, before, r)
 		}
 		before = r
 	}
@@ -67,7 +67,7 @@ const (
 	joiner     = 0x200d
 )
 
-// isEmojiStyle reports whether r styles the emoji or symbol before it, or joins emoji.
+// isEmojiStyle reports whether r styles or joins the emoji or symbol before it.
 func isEmojiStyle(before, r rune) bool {
 	switch r {
 	case textStyle, emojiStyle:
@@ -78,7 +78,8 @@ func isEmojiStyle(before, r rune) bool {
 	return false
 }
 
-// plainPrefix returns the length of the visible ASCII text at the beginning of s.
+// plainPrefix returns the length of the visible ASCII text at the beginning of s. Newlines and tabs belong
+// to it.
 func plainPrefix(s string) int {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
@@ -105,8 +106,8 @@ func terminalSequence(s string) int {
 	return 0
 }
 
-// shownAs returns the character to show for r, or a negative number if r is removed.
-func shownAs(r rune) rune {
+// visibleForm returns the character to show for r, or a negative number to remove r.
+func visibleForm(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
 		return r
@@ -142,5 +143,5 @@ func Hidden(r rune) bool {
 
 // oneLine returns s cleaned. Newlines and runs of blanks become one blank each.
 func oneLine(s string) string {
-	return strings.Join(strings.Fields(clean(s)), " ")
+	return strings.Join(strings.Fields(visibleText(s)), " ")
 }

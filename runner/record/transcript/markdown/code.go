@@ -26,7 +26,7 @@ func Code(s string) string {
 
 // Fence returns s as a block of code, with a newline after it.
 func Fence(s string) string {
-	s = inertCode(clean(s))
+	s = inertCode(visibleText(s))
 	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
@@ -114,7 +114,8 @@ func containsFold(s, part string) bool {
 // fullWidth replaces characters that references and commands need by full-width ones.
 var fullWidth = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
-// makeFullWidth applies fullWidth to the last group of each match.
+// makeFullWidth replaces the characters of each match that have an effect by full-width ones. If the pattern
+// has groups, it replaces only in the last group that matched.
 func makeFullWidth(s string, pattern *regexp.Regexp) string {
 	var b strings.Builder
 	done := 0

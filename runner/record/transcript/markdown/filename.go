@@ -7,9 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// FileName returns a path for people. A path that has invisible characters, terminal controls or
-// invalid UTF-8, or that looks quoted, is returned as a Go string. Different paths have different
-// results.
+// FileName returns a path for people. It returns a Go string literal if the path has invisible characters,
+// terminal controls or invalid UTF-8, or looks quoted. Different paths have different results.
 func FileName(path string) string {
 	quoted := strconv.Quote(path)
 	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, Hidden) {

@@ -27,7 +27,7 @@ func Line(t document.Text) string {
 		if span.PageOnly {
 			continue
 		}
-		piece := inLine(span, b.Len() == 0)
+		piece := spanMarkdown(span, b.Len() == 0)
 		if span.Link != "" {
 			piece = (Link{piece, span.Link}).String()
 			if strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
@@ -41,9 +41,8 @@ func Line(t document.Text) string {
 
 var amountPattern = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
-// inLine returns the Markdown of a span. first means that the line begins with it; there more
-// characters need escapes.
-func inLine(span document.Span, first bool) string {
+// spanMarkdown returns the Markdown of a span. At the start of a line, more characters need escapes.
+func spanMarkdown(span document.Span, atLineStart bool) string {
 	s := shortenSpan(span)
 	switch {
 	case s == "":
@@ -60,14 +59,14 @@ func inLine(span document.Span, first bool) string {
 			return trailingBlank(s)
 		}
 		text = Sign(span.Tone) + "**" + text + "**" + trailingBlank(s)
-		if startsBlank(s) && !first {
+		if startsWithBlank(s) && !atLineStart {
 			text = " " + text
 		}
 		return text
 	case span.Link != "":
 		return escapedName(s)
 	}
-	return plainSpan(s, first)
+	return plainSpan(s, atLineStart)
 }
 
 // escapedName returns the name of a link. GitHub makes no reference of "#1" in a link's name, so
@@ -76,6 +75,7 @@ func escapedName(s string) string {
 	return strings.ReplaceAll(escaped(oneLine(s)), "#"+zeroWidthSpace, "#")
 }
 
+// shortenSpan returns the text of a span, shortened to the limit for sentences or names.
 func shortenSpan(span document.Span) string {
 	if span.IsSentence {
 		return Cut(span.Text, sentenceUnits)
@@ -99,7 +99,7 @@ func HTMLLine(t document.Text) string {
 		case document.Monospace:
 			s = "<code>" + s + "</code>"
 		}
-		if startsBlank(raw) {
+		if startsWithBlank(raw) {
 			s = " " + s
 		}
 		b.WriteString(s + trailingBlank(raw))
@@ -107,21 +107,22 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// plainSpan returns the text between marked spans, with the blanks around it. Only the first text of
-// a line can begin a block.
-func plainSpan(s string, first bool) string {
-	if first {
+// plainSpan returns plain text as Markdown, and keeps one blank at each end. Only text at the start of a line
+// can begin a block, so only there it is escaped for that.
+func plainSpan(s string, atLineStart bool) string {
+	if atLineStart {
 		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
 	}
 	text := escaped(oneLine(s))
-	if text != "" && startsBlank(s) {
+	if text != "" && startsWithBlank(s) {
 		text = " " + text
 	}
 	return text + trailingBlank(s)
 }
 
-func startsBlank(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\t") }
+func startsWithBlank(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\t") }
 
+// trailingBlank returns a blank if s ends in one, or "".
 func trailingBlank(s string) string {
 	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, "\t") {
 		return " "
@@ -129,7 +130,7 @@ func trailingBlank(s string) string {
 	return ""
 }
 
-// writeSeparated writes s. If b ends and s begins with the same mark, it separates the two.
+// writeSeparated writes s to b. It separates two equal marks that would otherwise join.
 func writeSeparated(b *strings.Builder, s string) {
 	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
 		b.WriteString(zeroWidthSpace)

@@ -47,8 +47,8 @@ const maxDepth = 3
 // plain text.
 func Parse(s string) []Block { return parse(s, false) }
 
-// parse is Parse. With form, it also finds the boxes of list items.
-func parse(s string, form bool) (all []Block) {
+// parse is Parse. In a template, it also finds the boxes of list items.
+func parse(s string, isTemplate bool) (all []Block) {
 	rest := strings.Split(strings.Trim(s, "\n"), "\n")
 	gap := false
 	for len(rest) > 0 {
@@ -72,7 +72,7 @@ func parse(s string, form bool) (all []Block) {
 		} else if m := headingLine().FindStringSubmatch(text); m != nil {
 			b.Kind, b.Level, b.Text = Heading, len(m[1]), Inline(m[2])
 		} else if m := itemLine().FindStringSubmatch(text); m != nil {
-			b = parseItem(m, all, form)
+			b = parseItem(m, all, isTemplate)
 			b.Gap = gap
 		} else {
 			b.Text = Inline(text)
@@ -85,13 +85,14 @@ func parse(s string, form bool) (all []Block) {
 	return all
 }
 
+// closesFence reports whether a line ends the code block that mark began.
 func closesFence(line, mark string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
 // parseItem parses a list item. It is at most one level deeper than the item before.
-func parseItem(m []string, before []Block, form bool) Block {
+func parseItem(m []string, before []Block, isTemplate bool) Block {
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
 		indentation := len(m[1]) + 3*strings.Count(m[1], "\t")
@@ -101,7 +102,7 @@ func parseItem(m []string, before []Block, form bool) Block {
 		b.Mark = strings.TrimRight(m[2], ".)") + "."
 	}
 	text := m[3]
-	if box := boxLine().FindStringSubmatch(text); box != nil && form {
+	if box := boxLine().FindStringSubmatch(text); box != nil && isTemplate {
 		b.box, text = true, box[1]
 	}
 	b.Text = Inline(text)
@@ -133,8 +134,8 @@ func spans(s string, style document.Style) (text document.Text) {
 	return text
 }
 
-// nextSpan returns the first marked part of s: where it begins and ends, its mark, and the text inside. Without
-// a marked part, all are empty at the end of s.
+// nextSpan returns the first marked part of s, such as "**bold**": where it begins and ends, its mark, and the
+// text inside. Without one, mark and inside are empty, and start and end are the length of s.
 func nextSpan(s string) (start int, mark, inside string, end int) {
 	for start < len(s) {
 		mark := spanMark(s[start:])
@@ -147,6 +148,7 @@ func nextSpan(s string) (start int, mark, inside string, end int) {
 	return start, "", "", start
 }
 
+// spanMark returns the mark at the beginning of s: two asterisks, a run of backticks, or "".
 func spanMark(s string) string {
 	if strings.HasPrefix(s, "**") {
 		return "**"
@@ -154,7 +156,8 @@ func spanMark(s string) string {
 	return s[:len(s)-len(strings.TrimLeft(s, "`"))]
 }
 
-// spanLen returns the length of the text before the closing mark, or 0 if s has none.
+// spanLen returns the length of the text before the closing mark, or 0 if s has no closing mark or no text
+// before it.
 func spanLen(s, mark string) int {
 	switch n := strings.Index(s, mark); {
 	case mark == "":

@@ -26,7 +26,7 @@ func Title(s string) string {
 	return Cut(breakUp(oneLine(s), liveText()), maxTitle)
 }
 
-// breakUp inserts a zero width space after the first character of each match's last group.
+// breakUp inserts a zero width space after the first character of the last group in each match.
 func breakUp(s string, pattern *regexp.Regexp) string {
 	const zeroWidth = "\u200b"
 	var b strings.Builder
@@ -45,7 +45,7 @@ var trailerLine = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 // Commit returns s as a part of a commit message: several lines of plain text without effects. A
 // line that looks like a trailer is indented by one blank.
 func Commit(s string) string {
-	s = makeFullWidth(clean(s), liveText())
+	s = makeFullWidth(visibleText(s), liveText())
 	return trailerLine().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 
@@ -84,6 +84,7 @@ func withoutMarks(line string) string {
 	return line
 }
 
+// firstSentence returns a line without its full stop. It returns only the first sentence of a long line.
 func firstSentence(line string) string {
 	if end := strings.Index(line, ". "); end > 0 && Units(line) > longHeadline {
 		return line[:end]

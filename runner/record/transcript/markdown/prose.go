@@ -17,7 +17,7 @@ const (
 // Prose returns a message as rows of Markdown. Each row has whole lines, so any number of rows can
 // be shown. It cuts long lines and long code blocks.
 func Prose(s string) []string {
-	lines := strings.Split(clean(s), "\n")
+	lines := strings.Split(visibleText(s), "\n")
 	for i := range lines {
 		lines[i] = Cut(lines[i], lineUnits)
 	}
@@ -32,23 +32,23 @@ func Prose(s string) []string {
 
 // Whole is like Prose, but cuts nothing. A long line or code block continues in another one.
 func Whole(s string) []string {
-	return rows(Parse(strings.Join(wrapLines(strings.Split(clean(s), "\n")), "\n")), false)
+	return rows(Parse(strings.Join(wrapLines(strings.Split(visibleText(s), "\n")), "\n")), false)
 }
 
 // htmlComment matches a template's comments to authors.
 var htmlComment = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
-// Template returns a template of a pull request as rows of Markdown. Headings stay headings. Boxes
-// stay boxes, and none is ticked. HTML comments are left out.
+// Template returns a template of a pull request as rows of Markdown. Headings and boxes stay, but no box is
+// ticked. HTML comments are left out.
 func Template(s string) []string {
-	return rows(parse(htmlComment().ReplaceAllString(clean(s), ""), true), true)
+	return rows(parse(htmlComment().ReplaceAllString(visibleText(s), ""), true), true)
 }
 
 // rows returns the rows of blocks, with an empty line where Markdown needs one.
-func rows(all []Block, form bool) (rows []string) {
+func rows(all []Block, isTemplate bool) (rows []string) {
 	last := CodeBlock
 	for _, b := range all {
-		for _, row := range b.rows(form) {
+		for _, row := range b.rows(isTemplate) {
 			if len(rows) > 0 && b.needsGapAfter(last) {
 				row = "\n" + row
 			}
@@ -70,8 +70,8 @@ func (b Block) needsGapAfter(last Kind) bool {
 }
 
 // rows returns the Markdown of a block, one row for each line of text. Long code becomes several
-// fences. Headings stay headings in a form; otherwise they become bold text.
-func (b Block) rows(form bool) (rows []string) {
+// fences. A heading becomes bold text, except in a template.
+func (b Block) rows(isTemplate bool) (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {
 	case CodeBlock:
@@ -84,7 +84,7 @@ func (b Block) rows(form bool) (rows []string) {
 		switch {
 		case text == "":
 			return nil
-		case form:
+		case isTemplate:
 			text = strings.Repeat("#", b.Level) + " " + text
 		default:
 			text = Line(makeBold(b.Text))

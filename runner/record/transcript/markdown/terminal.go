@@ -2,8 +2,8 @@ package markdown
 
 import "strings"
 
-// Screen returns a line as a terminal finally shows it. Control sequences and text overwritten
-// after a carriage return are gone.
+// Screen returns a line as a terminal finally shows it, without control sequences and text that was
+// overwritten after a carriage return.
 func Screen(line string) string {
 	var b strings.Builder
 	for rest := strings.TrimRight(line, "\r\n"); rest != ""; {
@@ -17,7 +17,7 @@ func Screen(line string) string {
 		rest = rest[max(1, escapeSequence(rest)):]
 	}
 	shown := b.String()
-	return clean(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
+	return visibleText(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
 }
 
 // escapeSequence returns the length of the escape sequence at the beginning of s, or 0. It may be a

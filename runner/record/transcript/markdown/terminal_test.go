@@ -33,7 +33,7 @@ func FuzzScreen(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := Screen(s); strings.ContainsAny(got, "\x1b\r\a\x00") || clean(got) != got {
+		if got := Screen(s); strings.ContainsAny(got, "\x1b\r\a\x00") || visibleText(got) != got {
 			t.Errorf("Screen(%q) is %q", s, got)
 		}
 	})

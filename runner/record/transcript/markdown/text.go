@@ -21,8 +21,7 @@ func Text(s string) string {
 // escaped returns a clean line without markup and effects, for use after the start of a line.
 func escaped(s string) string { return makeInert(s, isMarkup) }
 
-// makeInert returns a clean line without effects. escape reports whether to escape the character at an
-// index.
+// makeInert returns a clean line without effects. It escapes the characters for which escape returns true.
 func makeInert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
@@ -41,7 +40,7 @@ func makeInert(s string, escape func(s string, i int) bool) string {
 	return b.String()
 }
 
-// inHTML returns s as one line of text, for an element in an HTML block.
+// inHTML returns s as one line of text for an HTML element in Markdown.
 func inHTML(s string) string {
 	return makeInert(oneLine(s), func(string, int) bool { return false })
 }
@@ -69,7 +68,7 @@ func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// inertForm returns a harmless form of the text at s[i], and the length of that text in s. n is 0 if
+// inertForm returns a harmless form of the text at s[i], and how many bytes of s it replaces. n is 0 if
 // the text is harmless already. The rules are those of HTML and of GitHub for plain text.
 func inertForm(s string, i int) (text string, n int) {
 	rest := s[i+1:]

@@ -14,7 +14,7 @@ import (
 // assembler makes entries of events. It passes an entry to emit once the entry is complete and all
 // earlier entries were passed.
 type assembler struct {
-	cut   textLimit
+	limit textLimit
 	emit  func(*entry)
 	start time.Time
 	// scripted means that a scripted session replaces the model.
@@ -45,8 +45,10 @@ type turnKey struct {
 	turn  int
 }
 
-func newAssembler(c textLimit, endless map[int64]bool, out func(*entry)) *assembler {
-	return &assembler{cut: c, emit: out, unfinished: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, openEvents: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
+// newAssembler returns an assembler that passes complete entries to emit. unfinished has the events that
+// begin something without an end; it is nil in the first pass.
+func newAssembler(limit textLimit, unfinished map[int64]bool, emit func(*entry)) *assembler {
+	return &assembler{limit: limit, emit: emit, unfinished: unfinished, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, openEvents: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
 }
 
 // add adds an event and passes on complete entries.
@@ -83,6 +85,7 @@ func (a *assembler) addEvent(e transcript.Event) error {
 	return a.addNote(e)
 }
 
+// handleData decodes an event's data as T and calls handle with it.
 func handleData[T any](e transcript.Event, handle func(transcript.Event, T)) error {
 	var data T
 	if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -130,8 +133,8 @@ func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
 	return n
 }
 
-// holdBack keeps back later entries until n is complete, unless it is known that n will not be
-// completed.
+// holdBack marks n as incomplete, so that later entries wait for it. An entry that will never be complete
+// does not make them wait.
 func (a *assembler) holdBack(n *entry) {
 	n.open = !a.unfinished[n.Seq]
 	a.openEvents[n.Seq] = true
@@ -146,19 +149,22 @@ func (a *assembler) complete(n *entry, seq int64) {
 	delete(a.openEvents, n.Seq)
 }
 
+// addPart adds a titled text to an entry, unless the text is empty.
 func (a *assembler) addPart(n *entry, title, text string) {
 	if text != "" {
-		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.cut, text)})
+		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.limit, text)})
 	}
 }
 
+// addMessage adds an agent's message to an entry, unless the message is empty.
 func (a *assembler) addMessage(n *entry, text string) {
 	if text != "" {
-		n.Message = append(n.Message, cutProse(a.cut, text))
+		n.Message = append(n.Message, cutProse(a.limit, text))
 	}
 }
 
-func indented(raw json.RawMessage) string {
+// indentJSON returns indented JSON, or raw itself if it is invalid.
+func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
@@ -198,7 +204,7 @@ func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry
 func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
-		n.Diff = newDiff(a.cut, patch)
+		n.Diff = newDiff(a.limit, patch)
 		n.paths = n.Diff.paths
 		n.Open = true
 	}
@@ -215,7 +221,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 	}
 	n := a.calls[key][0]
 	a.complete(n, e.Seq)
-	n.addResult(a.cut, finished)
+	n.addResult(a.limit, finished)
 	n.Topic = cmp.Or(n.Topic, finished.Files())
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
 		delete(a.calls, key)
@@ -233,7 +239,7 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	a.addSettings(n, request.Settings)
 	for _, item := range request.Input {
 		a.addPart(n, "Tools offered", offeredInInput(item))
-		role, text := sent(item)
+		role, text := sentText(item)
 		a.addPart(n, "Sent as "+role, text)
 	}
 	a.turns[turnKey{e.Agent, request.Turn}] = n
@@ -250,7 +256,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	delete(a.turns, key)
 	a.complete(n, e.Seq)
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
-	n.End = transcript.FormatSeconds(response.Seconds) + " · " + tokens(response.Usage)
+	n.End = transcript.FormatSeconds(response.Seconds) + " · " + describeTokens(response.Usage)
 	if n.Bad {
 		n.End = response.Status + " · " + n.End
 	}
@@ -259,6 +265,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	}
 }
 
-func tokens(u transcript.Usage) string {
+// describeTokens returns the tokens of input and output in words.
+func describeTokens(u transcript.Usage) string {
 	return fmt.Sprintf("%s in, %s out", transcript.GroupThousands(u.Input), transcript.GroupThousands(u.Output))
 }

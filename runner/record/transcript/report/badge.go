@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// ending returns how a run ended: words for people, the message, and the outcome with its reason.
+// ending draws how a run ended: words for people, the message, and the outcome with its reason.
 func ending(v *transcript.View, links sections.Links) g.Node {
 	words, tone, message := "Not finished", document.Neutral, document.Sentence("The run has not ended, or it was killed.")
 	if f := v.Finished; f != nil {

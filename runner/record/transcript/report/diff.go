@@ -39,7 +39,7 @@ type change struct {
 	Old, New []line
 }
 
-// line is a line of a file, in pieces. Pieces that changed are marked.
+// line is a line of a file, in pieces. Marked pieces are the words that changed.
 type line []piece
 
 type piece struct {
@@ -99,7 +99,7 @@ func (p piece) node() g.Node {
 }
 
 // patchOf returns the patch in a call's arguments, in any of its forms, or nil. alone means that
-// the arguments have nothing else.
+// the arguments contain nothing else.
 func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if patch = editPatch(tool, input); patch != nil {
 		return patch, true
@@ -207,10 +207,10 @@ func editPatch(tool, input string) *v4a.Patch {
 	return &v4a.Patch{Sections: []v4a.Section{section}}
 }
 
-// newDiff lays out as much of a patch as c permits.
-func newDiff(c textLimit, p *v4a.Patch) *diff {
+// newDiff lays out a patch, up to the limit for its size.
+func newDiff(limit textLimit, p *v4a.Patch) *diff {
 	weight, all := patchSize(p)
-	b := diffBuilder{remaining: c(weight)}
+	b := diffBuilder{remaining: limit(weight)}
 	d := &diff{paths: v4a.Paths(p)}
 	for _, s := range p.Sections {
 		d.Files = append(d.Files, b.layOutFile(s))
@@ -310,16 +310,18 @@ func (r blockLines) endsBefore(kind v4a.Kind) bool {
 	return len(r[v4a.Keep]) > 0
 }
 
+// change returns the lines as unchanged ones, or as removed lines with their replacement.
 func (r blockLines) change() change {
 	if unchanged := r[v4a.Keep]; len(unchanged) > 0 {
 		return change{Keep: strings.Join(unchanged, "\n")}
 	}
-	return compare(r[v4a.Remove], r[v4a.Insert])
+	return compareLines(r[v4a.Remove], r[v4a.Insert])
 }
 
 // longLine limits a line of a diff, in UTF-16 units.
 const longLine = 2000
 
+// takeLine returns a line as the page shows it, and takes its size from the remaining space.
 func (b *diffBuilder) takeLine(s string) string {
 	s = markdown.Show(markdown.Cut(s, longLine))
 	b.remaining -= plainWeights.weigh(s) + lineBytes

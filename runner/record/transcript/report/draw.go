@@ -57,7 +57,7 @@ func Blocks(blocks ...document.Block) g.Node { return g.Map(blocks, drawBlock) }
 func Figures(all document.Facts) g.Node { return facts("figures", all) }
 
 // Line draws a text on one line.
-func Line(t document.Text) g.Node { return g.Map(t, inline) }
+func Line(t document.Text) g.Node { return g.Map(t, drawSpan) }
 
 // drawBlock draws a block. It returns nil for an unknown kind.
 func drawBlock(b document.Block) g.Node {
@@ -120,23 +120,25 @@ func table(t document.Table) g.Node {
 	})))
 }
 
+// facts draws facts as a definition list with a CSS class.
 func facts(class string, all document.Facts) g.Node {
 	return h.Dl(h.Class(class), g.Map(all, func(f document.Fact) g.Node {
 		return h.Div(h.Dt(g.Text(Field(f.Name))), h.Dd(Line(f.Value)))
 	}))
 }
 
+// fold draws a fold, which may be unfolded at first.
 func fold(f document.Fold) g.Node {
 	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), Blocks(f.Blocks...))
 }
 
-// inline draws a span, with its link.
-func inline(s document.Span) g.Node {
-	most := fieldUnits
+// drawSpan draws a span, with its link.
+func drawSpan(s document.Span) g.Node {
+	maxUnits := fieldUnits
 	if s.IsSentence {
-		most = sentenceUnits
+		maxUnits = sentenceUnits
 	}
-	node := styled(s, markdown.Show(markdown.Cut(s.Text, most)))
+	node := styled(s, markdown.Show(markdown.Cut(s.Text, maxUnits)))
 	switch {
 	case s.Link != "":
 		return h.A(h.Href(s.Link), h.Rel("noopener noreferrer"), node)
@@ -171,12 +173,13 @@ func cutNote(text string) g.Node {
 	return h.P(h.Class("cut"), g.Text(shownText(text, sentenceUnits)))
 }
 
-// moreRows draws how many rows are left out, or returns nil if all are shown.
-func moreRows(noun string, all, most int) g.Node {
-	if most = max(most, maxRows); all <= most {
+// moreRows draws how many of total rows are left out, or returns nil if all are shown. A table shows shown
+// rows, but at least maxRows.
+func moreRows(noun string, total, shown int) g.Node {
+	if shown = max(shown, maxRows); total <= shown {
 		return nil
 	}
-	return h.P(g.Text("… and " + transcript.CountNoun(all-most, "more "+noun) + "."))
+	return h.P(g.Text("… and " + transcript.CountNoun(total-shown, "more "+noun) + "."))
 }
 
 // eventLink draws a link to an event.

@@ -47,7 +47,7 @@ type part struct {
 
 // addResult adds the result of a call: how it ended, its output, and the file with the whole
 // output.
-func (e *entry) addResult(c textLimit, f transcript.ToolFinished) {
+func (e *entry) addResult(limit textLimit, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)
 	result := "ok"
@@ -61,7 +61,7 @@ func (e *entry) addResult(c textLimit, f transcript.ToolFinished) {
 	}
 	e.Bad = result != "ok"
 	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
-	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, transcript.ReadableOutput(f.Output))})
+	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(limit, transcript.ReadableOutput(f.Output))})
 	if f.File != "" {
 		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)
 	}
@@ -91,8 +91,8 @@ type item struct {
 	Summary json.RawMessage `json:"summary"`
 }
 
-// contents returns the text of a message or summary, which is a string or a list of parts.
-func contents(raw json.RawMessage) string {
+// itemText returns the text of a message or summary, which is a string or a list of parts.
+func itemText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -100,14 +100,14 @@ func contents(raw json.RawMessage) string {
 	return transcript.PartsText(raw)
 }
 
-// sent returns what an item of a request newly tells the model. It returns "" for items that the
-// timeline shows elsewhere, such as outputs of calls.
-func sent(raw json.RawMessage) (role, text string) {
+// sentText returns the role and text of an input item that the timeline shows with the request. It returns ""
+// for items that have entries of their own, such as outputs of calls.
+func sentText(raw json.RawMessage) (role, text string) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
 		return "", ""
 	}
-	if text = contents(i.Content); strings.HasPrefix(text, transcript.WrittenResultsPrefix) {
+	if text = itemText(i.Content); strings.HasPrefix(text, transcript.WrittenResultsPrefix) {
 		return "", ""
 	}
 	return i.Role, text
@@ -129,11 +129,11 @@ func (a *assembler) addOutput(n *entry, raw json.RawMessage) {
 	}
 	switch {
 	case i.Type == "message":
-		a.addMessage(n, contents(i.Content))
+		a.addMessage(n, itemText(i.Content))
 	case i.Type == "reasoning":
-		a.addPart(n, "Reasoning, summarised by the model", contents(i.Summary))
+		a.addPart(n, "Reasoning, summarised by the model", itemText(i.Summary))
 	case !slices.Contains(shownElsewhere, i.Type):
-		a.addPart(n, "Item "+i.Type, indented(raw))
+		a.addPart(n, "Item "+i.Type, indentJSON(raw))
 	}
 }
 
@@ -153,7 +153,7 @@ func (a *assembler) addSettings(n *entry, raw json.RawMessage) {
 	instructions, tools := settings.Instructions, settings.Tools
 	for _, item := range settings.Input {
 		tools = append(tools, item.Tools...)
-		instructions += contents(item.Content)
+		instructions += itemText(item.Content)
 	}
 	a.addPart(n, "Instructions", instructions)
 	a.addPart(n, "Tools offered", strings.Join(toolNames(tools), ", "))

@@ -40,14 +40,15 @@ func (x excerpt) node() g.Node {
 	return h.Pre(text, g.Text(x.Tail))
 }
 
-// textLimit returns how many bytes of the page a text may take. bytes is the size of the whole text.
+// textLimit returns how many bytes of the page a text may take. bytes is the size of the whole text on the
+// page.
 type textLimit func(bytes int) int
 
 // fixedLimit returns a textLimit that is the same for all texts.
 func fixedLimit(bytes int) textLimit { return func(int) int { return bytes } }
 
-// textSizes finds the limit with which all texts fit on a page. Short texts stay whole, and long ones
-// are all cut to the same size.
+// textSizes collects the sizes of all texts, to find a limit with which they fit on a page. Short texts stay
+// whole, and long ones are all cut to the same size.
 type textSizes struct{ lengths []int }
 
 // record is the textLimit of the first pass. It records the size of a text and permits nothing.
@@ -56,10 +57,9 @@ func (s *textSizes) record(bytes int) int {
 	return 0
 }
 
-// limit returns the maximum size of a text in bytes, for a page of page bytes with a number of
-// entries.
-func (s *textSizes) limit(page, entries int) int {
-	remaining := max(0, page-fixedBytes-entries*entryBytes)
+// limit returns the maximum size of a text, so that a page with a number of entries has about pageSize bytes.
+func (s *textSizes) limit(pageSize, entries int) int {
+	remaining := max(0, pageSize-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
 	for i, length := range s.lengths {
 		share := remaining / (len(s.lengths) - i)
@@ -71,13 +71,13 @@ func (s *textSizes) limit(page, entries int) int {
 	return textBytes
 }
 
-// cut shortens a text to c's limit. It keeps more of the start than of the end.
-func cut(c textLimit, s string) excerpt { return plainWeights.cut(c, s) }
+// cut shortens a text to its limit. It keeps more of the start than of the end.
+func cut(limit textLimit, s string) excerpt { return plainWeights.cut(limit, s) }
 
 // cutProse is like cut, for Markdown.
-func cutProse(c textLimit, s string) excerpt { return proseWeights.cut(c, s) }
+func cutProse(limit textLimit, s string) excerpt { return proseWeights.cut(limit, s) }
 
-// weights has the size of each byte of a text on the page.
+// weights has, for each byte value, how many bytes it takes on the page.
 type weights [256]int
 
 var plainWeights, proseWeights = escapedSizes(), proseSizes()
@@ -101,9 +101,8 @@ func proseSizes() *weights {
 	return &w
 }
 
-// cut shortens s to the size on the page that c permits: two thirds from its start, one third from
-// its end.
-func (w *weights) cut(c textLimit, s string) excerpt {
+// cut shortens s to its limit: two thirds from its start, one third from its end.
+func (w *weights) cut(limit textLimit, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
 	start, middle, end := s, "", ""
 	if len(s) > 2*textBytes { // the middle will not be shown
@@ -111,26 +110,28 @@ func (w *weights) cut(c textLimit, s string) excerpt {
 	}
 	start, end = markdown.Show(start), markdown.Show(end)
 	size := w.weigh(start) + w.weigh(end)
-	most := c(size)
-	if middle == "" && size <= most {
+	maxBytes := limit(size)
+	if middle == "" && size <= maxBytes {
 		return excerpt{Head: start}
 	}
-	head := w.startWithin(start, most*2/3)
+	head := w.startWithin(start, maxBytes*2/3)
 	afterHead := start[len(head):]
 	if middle == "" {
 		afterHead, end = "", afterHead // the tail is the end of what follows the head
 	}
-	tail := w.endWithin(end, most/3)
+	tail := w.endWithin(end, maxBytes/3)
 	beforeTail := end[:len(end)-len(tail)]
 	return excerpt{Head: head, Hidden: describeOmitted(afterHead, middle, beforeTail), Tail: strings.TrimPrefix(tail, "\n")}
 }
 
-// startWithin returns the start of s that takes up to most bytes of the page. It ends at a line end if possible.
-func (w *weights) startWithin(s string, most int) string { return lineEnd(s[:w.prefixLen(s, most)]) }
+// startWithin returns the start of s that takes up to maxBytes of the page, in whole lines if possible.
+func (w *weights) startWithin(s string, maxBytes int) string {
+	return lineEnd(s[:w.prefixLen(s, maxBytes)])
+}
 
-// endWithin returns the end of s that takes up to most bytes of the page. It begins at a line start if possible.
-func (w *weights) endWithin(s string, most int) string {
-	return lineStart(s, w.suffixStart(s, most))
+// endWithin returns the end of s that takes up to maxBytes of the page, in whole lines if possible.
+func (w *weights) endWithin(s string, maxBytes int) string {
+	return lineStart(s, w.suffixStart(s, maxBytes))
 }
 
 // describeOmitted returns how many bytes and lines are left out.
@@ -147,6 +148,7 @@ func describeOmitted(parts ...string) string {
 	return size
 }
 
+// weigh returns the size of s on the page in bytes.
 func (w *weights) weigh(s string) int {
 	bytes := 0
 	for i := range len(s) {
@@ -155,11 +157,11 @@ func (w *weights) weigh(s string) int {
 	return bytes
 }
 
-// prefixLen returns how many bytes at the start of s take at most most bytes of the page.
-func (w *weights) prefixLen(s string, most int) int {
+// prefixLen returns how many bytes at the start of s take up to maxBytes of the page.
+func (w *weights) prefixLen(s string, maxBytes int) int {
 	at := 0
-	for at < len(s) && most >= w[s[at]] {
-		most -= w[s[at]]
+	for at < len(s) && maxBytes >= w[s[at]] {
+		maxBytes -= w[s[at]]
 		at++
 	}
 	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
@@ -168,12 +170,12 @@ func (w *weights) prefixLen(s string, most int) int {
 	return at
 }
 
-// suffixStart returns where the longest end of s begins that takes at most most bytes of the page.
-func (w *weights) suffixStart(s string, most int) int {
+// suffixStart returns where the longest end of s begins that takes up to maxBytes of the page.
+func (w *weights) suffixStart(s string, maxBytes int) int {
 	at := len(s)
-	for at > 0 && most >= w[s[at-1]] {
+	for at > 0 && maxBytes >= w[s[at-1]] {
 		at--
-		most -= w[s[at]]
+		maxBytes -= w[s[at]]
 	}
 	for at < len(s) && !utf8.RuneStart(s[at]) {
 		at++
@@ -215,6 +217,6 @@ func fileField(path string) string {
 }
 
 // shownText returns a text of a few sentences, cut to a number of UTF-16 units.
-func shownText(s string, most int) string {
-	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
+func shownText(s string, maxUnits int) string {
+	return strings.TrimSpace(markdown.Show(markdown.Cut(s, maxUnits)))
 }

@@ -20,15 +20,15 @@ type overview struct {
 // maxPatches limits the calls that are listed for a file.
 const maxPatches = 5
 
-// addEntry adds an entry's facts.
-func (o *overview) addEntry(e *entry) {
+// countEntry adds an entry to the counts, times, refusals and patches.
+func (o *overview) countEntry(e *entry) {
 	o.entries++
 	if e.Bad {
 		o.Problems++
 	}
 	o.lastEvent = e.At
 	if e.refused != "" {
-		o.addRefusal(e)
+		o.countRefusal(e)
 	}
 	switch {
 	case e.Kind == "turn":
@@ -43,8 +43,8 @@ func (o *overview) addEntry(e *entry) {
 	}
 }
 
-// addRefusal adds a refused call or host.
-func (o *overview) addRefusal(e *entry) {
+// countRefusal counts a refused call or host, and lists the first ones.
+func (o *overview) countRefusal(e *entry) {
 	refused := sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused}
 	if e.Kind == "call" {
 		o.RefusedCalls++
@@ -57,7 +57,7 @@ func (o *overview) addRefusal(e *entry) {
 	}
 }
 
-// addPatches adds the paths that a successful call patched.
+// addPatches records which files a successful call patched.
 func (o *overview) addPatches(e *entry) {
 	if e.Bad {
 		return

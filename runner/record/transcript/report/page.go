@@ -24,21 +24,21 @@ var (
 
 // page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
-	diffed := o.fileDiffs()
+	diffs := o.fileDiffs()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
-	before, behind := source.ForPages(sections.Report), source.ForPages(sections.Details)
+	beforeTimeline, afterTimeline := source.ForPages(sections.Report), source.ForPages(sections.Details)
 	var alerts []document.Section
-	if len(before) > 0 && before[0].ID == "alerts" {
-		alerts, before = before[:1], before[1:]
+	if len(beforeTimeline) > 0 && beforeTimeline[0].ID == "alerts" {
+		alerts, beforeTimeline = beforeTimeline[:1], beforeTimeline[1:]
 	}
-	places := slices.Concat(before, []document.Section{{ID: "timeline", Title: "Timeline"}}, behind)
+	places := slices.Concat(beforeTimeline, []document.Section{{ID: "timeline", Title: "Timeline"}}, afterTimeline)
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
 		Head(o.title()+" · agent-ci", style, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#timeline"), g.Text("Skip to the timeline")),
 			o.header(source.Links, alerts, places),
-			h.Main(draw(before, diffed), o.timelineSection(entries), draw(behind, nil)),
+			h.Main(draw(beforeTimeline, diffs), o.timelineSection(entries), draw(afterTimeline, nil)),
 			h.Footer(h.P(g.Text("Rendered from the transcript alone. This page loads nothing and sends nothing."))),
 			h.Script(g.Raw(script)),
 		),
@@ -48,7 +48,7 @@ func (o *overview) page(entries g.Node) g.Node {
 // Head returns the head of a page. Its Content-Security-Policy (CSP Level 3) permits no network,
 // and only the given style and script.
 func Head(title, style, script string) g.Node {
-	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
+	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", cspHash(style), cspHash(script))
 	return h.Head(
 		h.Meta(h.Charset("utf-8")),
 		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
@@ -63,8 +63,8 @@ func Head(title, style, script string) g.Node {
 // Style returns the style sheet of agent-ci's pages.
 func Style() string { return style }
 
-// digest returns a CSP source for a text.
-func digest(s string) string {
+// cspHash returns the hash of a style or script as a source for the Content-Security-Policy.
+func cspHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -31,7 +31,7 @@ func TestMarksChangedWords(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := compare([]string{test.old}, []string{test.fresh})
+			c := compareLines([]string{test.old}, []string{test.fresh})
 			must.Same(t, test.wantOld, show(c.Old[0]), "old")
 			must.Same(t, test.wantNew, show(c.New[0]), "new")
 		})

@@ -32,12 +32,13 @@ func messageNodes(all []markdown.Block) (nodes g.Group) {
 	return nodes
 }
 
-// paragraphNode draws the lines of a paragraph, item, heading or code block. Code begins with a newline, which HTML ignores.
+// paragraphNode draws the lines of a paragraph, item, heading or code block. HTML ignores the newline at the
+// start of code.
 func paragraphNode(lines []markdown.Block) g.Node {
 	first := lines[0]
-	text := g.Group{spans(first.Text)}
+	text := g.Group{drawSpans(first.Text)}
 	for _, line := range lines[1:] {
-		text = append(text, g.Text("\n"), spans(line.Text))
+		text = append(text, g.Text("\n"), drawSpans(line.Text))
 	}
 	switch first.Kind {
 	case markdown.CodeBlock:
@@ -59,6 +60,7 @@ func continues(b, next markdown.Block) bool {
 	return next.Kind == markdown.ItemLine || b.Kind == markdown.ParagraphLine && next.Kind == b.Kind && !next.Gap
 }
 
-func spans(t document.Text) g.Node {
+// drawSpans draws the spans of a message, without their links.
+func drawSpans(t document.Text) g.Node {
 	return g.Map(t, func(s document.Span) g.Node { return styled(s, s.Text) })
 }

@@ -33,14 +33,14 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	return nil
 }
 
-// survey is the first pass. It returns everything before the timeline, and the limit of texts.
+// survey is the first pass. It returns everything but the timeline, and the limit of texts.
 func survey(log io.ReadSeeker) (*overview, error) {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	sizes := &textSizes{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
-	entries := newAssembler(sizes.record, nil, first.addEntry)
+	entries := newAssembler(sizes.record, nil, first.countEntry)
 	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err

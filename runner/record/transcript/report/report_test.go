@@ -180,7 +180,7 @@ func TestPolicyBlocksOutsideContent(t *testing.T) {
 			t.Errorf("<%s>, element %d, comes before the policy", n.Data, i)
 		}
 	}
-	want := "default-src 'none'; style-src " + digest(style) + "; script-src " + digest(script) + "; base-uri 'none'; form-action 'none'"
+	want := "default-src 'none'; style-src " + cspHash(style) + "; script-src " + cspHash(script) + "; base-uri 'none'; form-action 'none'"
 	if len(policies) != 1 || policies[0] != want {
 		t.Errorf("policies %q, want one: %s", policies, want)
 	}

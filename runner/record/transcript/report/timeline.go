@@ -79,7 +79,7 @@ func (e *entry) node() g.Node {
 	}
 }
 
-// turn draws a turn. Its input and reasoning are folded.
+// turn draws a turn of the model. Its input and reasoning are folded.
 func (e *entry) turn() g.Node {
 	var until, parts g.Node
 	if e.Until != 0 {
@@ -129,7 +129,7 @@ func (e *entry) folded() g.Node {
 	}
 }
 
-// node draws a part. Its id equals its event's.
+// node draws a part. Its id is that of its event.
 func (p part) node() g.Node {
 	return g.Group{
 		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
@@ -137,6 +137,7 @@ func (p part) node() g.Node {
 	}
 }
 
+// line draws an entry that has one line and perhaps a message.
 func (e *entry) line() g.Node {
 	return g.Group{h.P(h.Class("line"), e.summary()), e.message()}
 }

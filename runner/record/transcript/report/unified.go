@@ -14,7 +14,7 @@ var hunkHead = lazyregexp.New(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 // kinds maps the first byte of a line in a hunk to the line's kind.
 var kinds = map[byte]v4a.Kind{' ': v4a.Keep, '-': v4a.Remove, '+': v4a.Insert}
 
-// parseUnified parses a git patch into the hunks of each file, by path. Binary files have none. Every
+// parseUnified parses a git patch into the hunks of each file, by path. Binary files have no hunks. Every
 // line of a hunk begins with a sign, so any other line ends the hunk.
 func parseUnified(patch string) map[string][]v4a.Hunk {
 	all := map[string][]v4a.Hunk{}

@@ -7,12 +7,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// compare returns removed lines next to their replacements. In similar lines it marks the words
-// that differ.
-func compare(old, fresh []string) change {
-	c := change{Old: unmarkedLines(old), New: unmarkedLines(fresh)}
-	for i := range min(len(old), len(fresh)) {
-		if a, b, alike := markDifferences(words(old[i]), words(fresh[i])); alike {
+// compareLines returns removed lines next to the added lines that replace them. In similar lines it marks
+// the words that differ.
+func compareLines(removed, added []string) change {
+	c := change{Old: unmarkedLines(removed), New: unmarkedLines(added)}
+	for i := range min(len(removed), len(added)) {
+		if a, b, alike := markDifferences(words(removed[i]), words(added[i])); alike {
 			c.Old[i], c.New[i] = a, b
 		}
 	}
@@ -28,9 +28,9 @@ func unmarkedLines(texts []string) []line {
 	return lines
 }
 
-// markDifferences marks the words between the common beginning and the common end of two lines. alike is false
-// if these make less than a third of the longer line, ignoring blanks.
-func markDifferences(a, b []string) (old, fresh line, alike bool) {
+// markDifferences marks the words between the common beginning and the common end of two lines. alike is
+// false if less than a third of the longer line is common, ignoring blanks.
+func markDifferences(a, b []string) (old, replacement line, alike bool) {
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -47,6 +47,7 @@ func markDifferences(a, b []string) (old, fresh line, alike bool) {
 // wordPattern matches a run of letters and digits, a run of blanks, or one other character.
 var wordPattern = lazyregexp.New(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
 
+// words splits a line into words, runs of blanks and other characters.
 func words(s string) []string { return wordPattern().FindAllString(s, -1) }
 
 // letters returns the length of words in bytes, ignoring blanks.

@@ -22,7 +22,7 @@ func checksSection(s *Source) document.Section {
 	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
 		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Row {
 			n++
-			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: wordTones[row.Result()]}}
+			result := document.Text{{Text: row.DescribeResult(), Style: document.Result, Tone: wordTones[row.DescribeResult()]}}
 			if tests := row.DescribeTestsAfter(); tests != "" {
 				result = append(result, document.Span{Text: ": " + tests})
 			}
@@ -88,10 +88,10 @@ func failingTestsSection(s *Source) document.Section {
 	return all
 }
 
-// outputFold returns the end of a failed command's output as a fold.
-func outputFold(id, name, end, tail string) document.Fold {
+// outputFold returns the end of a failed command's output as a fold. result is the command's result in words.
+func outputFold(id, name, result, tail string) document.Fold {
 	return document.Fold{
-		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + end + ")"}},
+		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + result + ")"}},
 		Blocks: []document.Block{document.Code(tail)},
 	}
 }

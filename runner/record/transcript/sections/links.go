@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Links has the objects on a forge that the run knows. In agent-ci's sentences, their names become
-// links.
+// Links has the issue, pull requests and commits of a run that get links in agent-ci's sentences.
 type Links struct {
 	Site    transcript.Site
 	Issue   string // OWNER/REPO#N
@@ -44,8 +43,8 @@ func LinksOf(v *transcript.View, site transcript.Site) Links {
 // aboutPull matches the beginning of a sentence about an existing pull request.
 var aboutPull = lazyregexp.New(`^Pull request #([1-9]\d{0,8})\b`)
 
-// Sentence returns a sentence of agent-ci with links. If the name of a pull request is a link, its
-// address is left out.
+// Sentence returns a sentence of agent-ci in which the names of known objects are links. It removes the
+// address of a linked pull request.
 func (l Links) Sentence(s string) document.Text {
 	pulls := l.Pulls
 	if m := aboutPull().FindStringSubmatch(s); m != nil {
@@ -53,7 +52,7 @@ func (l Links) Sentence(s string) document.Text {
 		pulls = append(pulls[:len(pulls):len(pulls)], number)
 	}
 	known := map[string]document.Span{}
-	know := func(text string, style document.Style, address string) {
+	addName := func(text string, style document.Style, address string) {
 		if address != "" {
 			known[text] = document.Span{Text: text, Style: style, Link: address}
 		}
@@ -63,12 +62,12 @@ func (l Links) Sentence(s string) document.Text {
 		if page != "" {
 			s = regexp.MustCompile(`: `+regexp.QuoteMeta(page)+`\b`).ReplaceAllString(s, "")
 		}
-		know("P"+name, document.Plain, page)
-		know("p"+name, document.Plain, page)
+		addName("P"+name, document.Plain, page)
+		addName("p"+name, document.Plain, page)
 	}
-	know(l.Issue, document.Plain, l.Site.Issue(l.Issue))
+	addName(l.Issue, document.Plain, l.Site.Issue(l.Issue))
 	for _, sha := range l.Commits {
-		know(transcript.ShortSHA(sha), document.Monospace, l.Site.Commit(sha))
+		addName(transcript.ShortSHA(sha), document.Monospace, l.Site.Commit(sha))
 	}
 	return linkNames(strings.Join(strings.Fields(s), " "), known)
 }
@@ -94,7 +93,7 @@ func linkNames(s string, links map[string]document.Span) (text document.Text) {
 	return text
 }
 
-// linkOrCode returns a name as a link. Without an address, it returns text as code.
+// linkOrCode returns name as a link to address. Without an address, it returns text as code.
 func linkOrCode(name document.Span, address, text string) document.Text {
 	if address == "" {
 		return document.Mono(text)
@@ -107,6 +106,7 @@ func (l Links) issueLink(reference string) document.Text {
 	return linkOrCode(document.Span{Text: reference}, l.Site.Issue(reference), reference)
 }
 
+// commitLink returns the short id of a commit, as a link if the forge has the commit.
 func (l Links) commitLink(sha string) document.Text {
 	name, page := transcript.ShortSHA(sha), ""
 	if slices.Contains(l.Commits, sha) {
@@ -123,6 +123,7 @@ func (l Links) pullLink(number int, page string) document.Text {
 	return linkOrCode(document.Span{Text: "#" + strconv.Itoa(number)}, cmp.Or(l.Site.Page(page), l.Site.Pull(number)), page)
 }
 
+// remoteLink returns the address of a git remote, as a link if it is the site's repository.
 func (l Links) remoteLink(address string) document.Text {
 	page := l.Site.Home()
 	if page != strings.TrimSuffix(address, ".git") {

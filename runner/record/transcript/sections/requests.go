@@ -35,6 +35,7 @@ func earlierRequestsSection(s *Source) document.Section {
 	return section("earlier-requests", "Earlier requests", folds, omitted)
 }
 
+// earlierRequestFold returns an earlier request as a fold with its run and summary.
 func (l Links) earlierRequestFold(r Request) document.Fold {
 	byActor := ""
 	if r.Actor != "" {

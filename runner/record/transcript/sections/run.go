@@ -12,9 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// facts collects facts that have a value.
+// facts collects names with values.
 type facts struct{ all document.Facts }
 
+// add adds a fact, unless its value is empty.
 func (f *facts) add(name string, value document.Text) {
 	if len(value) > 0 && value.String() != "" {
 		f.all = append(f.all, document.Fact{Name: name, Value: value})

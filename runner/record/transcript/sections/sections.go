@@ -38,7 +38,7 @@ type Refusal struct {
 	Tool, Topic, Rule string
 }
 
-// pages is a set of pages or parts of a page.
+// pages is a set of places that show sections: pages and parts of a page.
 type pages int
 
 // The pages, and parts of pages, that have sections.
@@ -96,7 +96,7 @@ var sectionTable = []struct {
 	{earlierRequestsSection, PullRequest},
 }
 
-// ForPages returns the sections of a place that are not empty.
+// ForPages returns the sections that a place shows, without empty ones.
 func (s *Source) ForPages(place pages) (all []document.Section) {
 	for _, row := range sectionTable {
 		if row.on&place == 0 {
@@ -133,10 +133,10 @@ func sectionWithIntro(id, title, sentence string, b document.Block) document.Sec
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
 // tableOf returns a table with a row for each element, or nil if there are none.
-func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Row) document.Block {
+func tableOf[T any](limit document.Limit, columns []document.Column, all []T, row func(T) document.Row) document.Block {
 	t := document.Table{Limit: limit, Columns: columns}
 	for _, element := range all {
-		t.Rows = append(t.Rows, line(element))
+		t.Rows = append(t.Rows, row(element))
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -169,8 +169,8 @@ func columns(names ...string) (all []document.Column) {
 	return all
 }
 
-// AgentBegan reports whether the agent began to work, or may still. Otherwise sections do not mention
-// missing plans, changes and so on.
+// AgentBegan reports whether the agent began to work or may still do so. If it did not, sections do not
+// mention that there is no plan or change.
 func AgentBegan(v *transcript.View) bool {
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
 }

@@ -52,7 +52,7 @@ func serversSection(s *Source) document.Section {
 		}
 		program := document.Join(", ", parts...)
 		for _, tool := range server.Tools {
-			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.ServerName), digest(tool.SHA256)})
+			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.ServerName), shortDigest(tool.SHA256)})
 			name, program = nil, nil
 		}
 		if len(server.Tools) == 0 {
@@ -65,7 +65,7 @@ func serversSection(s *Source) document.Section {
 	return section("mcp-servers", "MCP servers", table)
 }
 
-func digest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
+func shortDigest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
 
 // jobTool is a tool that the job defines.
 type jobTool struct {
@@ -104,7 +104,8 @@ func jobToolsSection(s *Source) document.Section {
 	}))
 }
 
-// program returns a tool's command, or the length of a longer script.
+// program returns a tool's command, or the length of a script of several lines. It returns nil without a
+// command.
 func (t jobTool) program() document.Text {
 	var script string
 	var argv []string
@@ -124,7 +125,7 @@ func (t jobTool) program() document.Text {
 // skillsSection returns the skills that the model loaded.
 func skillsSection(s *Source) document.Section {
 	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Row {
-		return document.Row{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
+		return document.Row{document.Mono(s.Name), document.Mono(s.Path), shortDigest(s.SHA256)}
 	}))
 }
 
@@ -136,7 +137,7 @@ func hooksSection(s *Source) document.Section {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})
 		}
 		count := func(n int) document.Text { return document.Words(transcript.GroupThousands(int64(n))) }
-		return document.Row{name, document.Words(use.Event), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
+		return document.Row{name, document.Words(use.Event), count(use.Calls), count(use.Denials), count(use.Errors), shortDigest(use.SHA256)}
 	}))
 }
 

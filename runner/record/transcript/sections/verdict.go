@@ -10,7 +10,7 @@ import (
 )
 
 // Verdict returns the verdict on a change in one line: checks, tests, cost and time. It is empty
-// without a change. doubts means that there are other reasons against a merge.
+// without a change. doubts means that there are other reasons against a merge than the checks.
 func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
 	if !hasChange(v) {
 		return document.Neutral, nil
@@ -51,7 +51,7 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 		}
 	}
 	if len(red) > 0 {
-		return document.Bad, namesWithResult(red, verbForm(len(red), "fail"))
+		return document.Bad, namesWithResult(red, verbFor(len(red), "fail"))
 	}
 	return verdictWithoutFailures(table, passed, failedBefore)
 }
@@ -66,12 +66,12 @@ func verdictWithoutFailures(table *transcript.Verify, passed int, failedBefore [
 			parts, tone = append(parts, part), max(tone, partTone)
 		}
 	}
-	add(passed > 0, document.Good, document.Words(transcript.CountNoun(passed, "check")+" "+verbForm(passed, "pass")))
-	add(len(failedBefore) > 0, document.Doubtful, namesWithResult(failedBefore, verbForm(len(failedBefore), "fail")+" as before"))
+	add(passed > 0, document.Good, document.Words(transcript.CountNoun(passed, "check")+" "+verbFor(passed, "pass")))
+	add(len(failedBefore) > 0, document.Doubtful, namesWithResult(failedBefore, verbFor(len(failedBefore), "fail")+" as before"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
-	proven, doubtful := proofCounts(table)
+	proven, unproven := proofCounts(table)
 	add(proven > 0, document.Good, document.Words(transcript.CountNoun(proven, "test")+" proven"))
-	add(doubtful > 0, document.Doubtful, document.Words(transcript.CountNoun(doubtful, "test file")+" not proven"))
+	add(unproven > 0, document.Doubtful, document.Words(transcript.CountNoun(unproven, "test file")+" not proven"))
 	old, scripts := table.CountBrokenOldTests()
 	add(old > 0, document.Doubtful, document.Words(transcript.CountNoun(old, "existing test")+" deleted or failing"))
 	add(scripts > 0, document.Doubtful, document.Words(transcript.CountNoun(scripts, "file")+" of the checks changed to pass"))
@@ -80,19 +80,19 @@ func verdictWithoutFailures(table *transcript.Verify, passed int, failedBefore [
 
 // proofCounts returns how many tests of the change are proven, and how many of its test files are
 // not proven.
-func proofCounts(table *transcript.Verify) (proven, doubtful int) {
+func proofCounts(table *transcript.Verify) (proven, unproven int) {
 	for _, p := range table.BestProofs() {
 		if p.Class == transcript.Proven {
 			proven += max(1, len(p.Tests))
 		} else {
-			doubtful++
+			unproven++
 		}
 	}
-	return proven, doubtful + table.UnlistedProofs()
+	return proven, unproven + table.UnlistedProofs()
 }
 
-// namesWithResult returns the names of the first few checks, with their result.
-func namesWithResult(checks []string, became string) document.Text {
+// namesWithResult returns the names of the first few checks, followed by their common result.
+func namesWithResult(checks []string, result string) document.Text {
 	const maxNames, width = 5, 60
 	var names []document.Text
 	for _, name := range checks[:min(len(checks), maxNames)] {
@@ -106,11 +106,11 @@ func namesWithResult(checks []string, became string) document.Text {
 	if n := len(checks) - maxNames; n > 0 {
 		rest = fmt.Sprintf(" and %d more", n)
 	}
-	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))
+	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+result))
 }
 
-// verbForm returns a verb for a number of subjects.
-func verbForm(subjects int, verb string) string {
+// verbFor returns a verb in the form for a number of subjects.
+func verbFor(subjects int, verb string) string {
 	switch {
 	case subjects != 1:
 		return verb
@@ -136,7 +136,7 @@ func wholeSeconds(seconds float64) string {
 	return transcript.FormatSeconds(seconds)
 }
 
-// runSeconds returns how long the run has lived, in seconds.
+// runSeconds returns how long the run lived, or has lived so far.
 func runSeconds(v *transcript.View) float64 {
 	if v.Finished != nil {
 		return v.Finished.Seconds

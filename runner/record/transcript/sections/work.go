@@ -192,6 +192,7 @@ func separateLessonsSection(s *Source) document.Section {
 	return lessonTableSection("", s.View.Lessons)
 }
 
+// lessonTableSection returns lessons as a table with their evidence.
 func lessonTableSection(title string, l *transcript.Lessons) document.Section {
 	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", MaxUnits: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Row {
 		var evidence []document.Text

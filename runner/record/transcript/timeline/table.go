@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Describe returns the description of an event. For an unknown type, that is only the type's name. The event
-// model.response is shown with its request.
+// Describe returns an event in words. For an unknown type, that is only the type's name. model.response has
+// no words, because it is shown with its request.
 func Describe(event transcript.Event) (e Entry, err error) {
 	switch event.Type {
 	case transcript.TypeRunStarted:
@@ -191,6 +191,7 @@ func scriptIndent(call transcript.CallRef) string {
 	return ""
 }
 
+// listLessons returns lessons with their evidence, two lines each.
 func listLessons(all []transcript.Lesson) string {
 	var s strings.Builder
 	for _, l := range all {
@@ -222,13 +223,13 @@ func describeVerify(d transcript.Verify) Entry {
 	checks := ""
 	for _, row := range d.Rows {
 		before := cmp.Or(row.Before, "not run")
-		words, now, end := row.Name+" is "+before+row.DescribeOrigin(), row.Before+row.DescribeOrigin(), row.Before+" before the change"
+		summary, state, result := row.Name+" is "+before+row.DescribeOrigin(), row.Before+row.DescribeOrigin(), row.Before+" before the change"
 		if d.Attempt > 0 {
-			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
+			summary, state, result = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
 		}
-		rows = append(rows, words+inBrackets(row.DescribeTests()))
-		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.FormatSeconds(row.Seconds), withPrefix(": ", row.DescribeTests()))
-		e.Outputs = append(e.Outputs, outputsOf(row.Name, end, row.Tail)...)
+		rows = append(rows, summary+inBrackets(row.DescribeTests()))
+		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(state, row.Runs), transcript.FormatSeconds(row.Seconds), withPrefix(": ", row.DescribeTests()))
+		e.Outputs = append(e.Outputs, outputsOf(row.Name, result, row.Tail)...)
 		e.Seconds += row.TotalSeconds()
 	}
 	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})

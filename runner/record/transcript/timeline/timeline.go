@@ -43,15 +43,15 @@ func decode[T any](e transcript.Event, err *error) (data T) {
 	return data
 }
 
-// outputsOf returns the output of a command, or nil if tail is empty.
-func outputsOf(name, end, tail string) []Output {
+// outputsOf returns the last lines of a command's output as a list. It is nil if tail is empty.
+func outputsOf(name, result, tail string) []Output {
 	if tail == "" {
 		return nil
 	}
-	return []Output{{name, end, tail}}
+	return []Output{{name, result, tail}}
 }
 
-// sentence returns a sentence whose beginning is bold.
+// sentence returns a text whose first part is bold. It leaves out empty parts.
 func sentence(begin string, rest ...string) document.Text {
 	text := document.Text{{Text: begin, Style: document.Strong}}
 	for _, part := range rest {
@@ -62,16 +62,17 @@ func sentence(begin string, rest ...string) document.Text {
 	return text
 }
 
+// detailEntry returns an entry that is only shown with all events. The first part of its line is bold.
 func detailEntry(begin string, rest ...string) Entry {
 	return Entry{Line: sentence(begin, rest...), Detail: true}
 }
 
 // withPrefix returns text with a prefix, or "" if text is empty.
-func withPrefix(before, text string) string {
+func withPrefix(prefix, text string) string {
 	if text == "" {
 		return ""
 	}
-	return before + text
+	return prefix + text
 }
 
 // inBrackets returns text in brackets after a blank, or "" if text is empty.
