@@ -47,7 +47,8 @@ func (rd *ready) repairedChange() *gitops.ChangeSet {
 	return rd.startingChange.change
 }
 
-// judgeCase returns what judges change: the job's rules on changes, with the repaired pull request's content.
+// judgeCase returns the input for judging change: the job's rules and, for a repair, the content of the
+// repaired pull request.
 func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
 	return rd.Lessons.Case(rd.Job(), change, rd.repairedChange())
 }

@@ -41,18 +41,17 @@ func (e *ending) close() {
 	}
 }
 
-// outcome returns the outcome of an error or, without one, of the results.
+// outcome returns the outcome of the run: that of err, else that of the published, posted or stopped work.
 func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
 	if err != nil {
 		stop := *outcome.ForError(ctx, err) // finish changes its message
 		return &stop
 	}
 	p := e.publication()
-	switch {
-	case e.work.stopped != nil:
-	case e.posted != nil:
+	switch isStopped := e.work.stopped != nil; {
+	case !isStopped && e.posted != nil:
 		return e.posted.End()
-	case p.Change.Empty():
+	case !isStopped && p.Change.Empty():
 		return p.WithoutChange(&e.Assignment.Task, e.Assignment.Job(), e.work.droppedPaths, e.work.outputFile)
 	}
 	return p.Outcome(rec, e.work.stopped, e.Assignment.Task.Branch, e.Workspace.NameOrPath())

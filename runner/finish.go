@@ -108,8 +108,8 @@ func (r *runner) endContext(ctx context.Context) (context.Context, context.Cance
 	if r.forceStop == nil {
 		return endCtx, cancel
 	}
-	forget := context.AfterFunc(r.forceStop, cancel)
-	return endCtx, func() { forget(); cancel() }
+	stopWatching := context.AfterFunc(r.forceStop, cancel)
+	return endCtx, func() { stopWatching(); cancel() }
 }
 
 // salvage saves a stopped run's work and returns a sentence on where it is, or "".

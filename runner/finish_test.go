@@ -225,15 +225,15 @@ func TestConvertsPanicToOutcome(t *testing.T) {
 func TestGivesGraceOnlyAfterTimeLimit(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
-	if err := inGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
+	if err := runWithGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
 		t.Errorf("no time is left: %v", err)
 	}
 	over, end := context.WithCancel(t.Context())
 	end()
-	if err := inGrace(late, over, func(ctx context.Context) error { return ctx.Err() }); err == nil {
+	if err := runWithGrace(late, over, func(ctx context.Context) error { return ctx.Err() }); err == nil {
 		t.Error("a signal leaves time")
 	}
-	if err := inGrace(t.Context(), t.Context(), func(ctx context.Context) error {
+	if err := runWithGrace(t.Context(), t.Context(), func(ctx context.Context) error {
 		if _, limited := ctx.Deadline(); limited {
 			t.Error("a run without a limit gets one")
 		}

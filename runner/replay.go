@@ -124,7 +124,7 @@ func (r *runner) replayResult(stop *outcome.Stop, tree *workspace.Workspace, cal
 
 // runReplay runs a replay up to its verdict.
 func (r *runner) runReplay(ctx context.Context, recorded start.Place, h *history.Run) error {
-	return r.inTime(ctx, recorded.Job().Limits, func(limited context.Context) error {
+	return r.runWithTimeLimit(ctx, recorded.Job().Limits, func(limited context.Context) error {
 		p, err := r.RecallReplay(limited, recorded, h)
 		if err != nil {
 			return err

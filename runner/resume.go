@@ -69,7 +69,7 @@ func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	if err != nil {
 		return outcome.ForError(ctx, err)
 	}
-	return r.inTime(ctx, a.Job().Limits, func(limited context.Context) error {
+	return r.runWithTimeLimit(ctx, a.Job().Limits, func(limited context.Context) error {
 		rd, err := r.setUp(limited, rd)
 		if err != nil {
 			return err
@@ -78,14 +78,14 @@ func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	})
 }
 
-// restore restores the agent's conversation and the work tree. If the work is not in the checkout, it
-// repeats the setup commands and then writes the work to the tree.
-func (r *runner) restore(ctx context.Context, rd *ready) error {
+// restoreWork restores the agent's conversation and the work tree of a resumed run. If the work was saved
+// outside the checkout, it repeats the setup commands and then writes the work to the tree.
+func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 	h := rd.ResumedRun
 	if err := rd.Agent.Resume(h.ForAgent()); err != nil || !h.AgentBegan() {
 		return err
 	}
-	checks := r.checks(ctx, work{ready: rd})
+	checks := r.newChecks(ctx, work{ready: rd})
 	untracked := checks.NeedUntracked()
 	if h.FoundWork.Place == "" {
 		// WithoutCancel: a run whose time is over still publishes its work.

@@ -44,9 +44,9 @@ func Run(ctx context.Context, o Options) record.Result {
 	return result
 }
 
-// run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
-// publication. Without an error, finish derives the outcome from the registered results. repairs is the
-// pull request of agent-ci repair, or "".
+// run performs a run in stages: event, settings, checkout, sandboxes, agent, verdict, publication. repairs
+// is the pull request of agent-ci repair, or "". Each stage registers its results in r.end; finish derives
+// the outcome from them, or from the error.
 func (r *runner) run(ctx context.Context, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env))
 	if repairs != "" {
@@ -55,8 +55,8 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 			return err
 		}
 	}
-	checkout, noCheckout := r.OpenHere(ctx, event, repairs != "")
-	if noCheckout != nil && ctx.Err() != nil {
+	checkout, checkoutErr := r.OpenHere(ctx, event, repairs != "")
+	if checkoutErr != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	set, err := workspace.Configure(ctx, r.Record, r.Source, checkout)
@@ -65,14 +65,14 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 		return err
 	}
 	var a *start.Assignment
-	if err := r.inTime(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
-		a, err = r.EnsureCheckout(ctx, event, checkout, noCheckout)
+	if err := r.runWithTimeLimit(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
+		a, err = r.EnsureCheckout(ctx, event, checkout, checkoutErr)
 		return err
 	}); err != nil {
 		return err
 	}
 	// A clone may have brought another limits.time, so start again with its limit.
-	return r.inTime(ctx, a.Job().Limits, func(limited context.Context) error {
+	return r.runWithTimeLimit(ctx, a.Job().Limits, func(limited context.Context) error {
 		p, err := r.Enter(limited, a, r.end.Workspace)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) 
 func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	next := *rd
 	if !rd.AlreadyWorked() {
-		checks := r.checks(ctx, work{ready: rd})
+		checks := r.newChecks(ctx, work{ready: rd})
 		if err := checks.Applies(ctx); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	if rd.AlreadyWorked() {
 		next.baseline, err = rd.ResumedRun.BaselineTable()
 	} else {
-		next.baseline, err = r.checks(ctx, work{ready: &next}).Baseline(ctx)
+		next.baseline, err = r.newChecks(ctx, work{ready: &next}).Baseline(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 		return nil, err
 	}
 	if rd.ResumedRun != nil {
-		return &next, r.restore(ctx, &next)
+		return &next, r.restoreWork(ctx, &next)
 	}
 	next.startingChange, err = r.applyEarlierChange(ctx, &next)
 	return &next, err
@@ -147,7 +147,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	if err := rd.Hooks.RequireAnswered(); err != nil {
 		return err
 	}
-	return inGrace(ctx, untimed, func(ctx context.Context) error {
+	return runWithGrace(ctx, untimed, func(ctx context.Context) error {
 		v, err := r.judge(ctx, w)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 			return w, err
 		}
 	}
-	return w, w.stoppedUnlessDraft()
+	return w, w.stopUnlessDraft()
 }
 
 // workUntilVerified lets the agent work, takes its change and verifies it. It returns some problems to the
@@ -195,7 +195,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 			return w, nil
 		}
 		again := false
-		if w, again, err = r.question(ctx, untimed, w); err != nil {
+		if w, again, err = r.askToReconsider(ctx, untimed, w); err != nil {
 			return w, err
 		}
 		if again {
@@ -218,7 +218,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 // takeFinalChange takes the change after the agent's turns, even after limits.time. It returns an error if
 // the agent waits for answers to its questions.
 func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, error) {
-	if err := inGrace(ctx, untimed, func(ctx context.Context) (err error) {
+	if err := runWithGrace(ctx, untimed, func(ctx context.Context) (err error) {
 		w, err = r.takeChange(ctx, w.Place, w)
 		return err
 	}); err != nil {
@@ -234,8 +234,8 @@ func (r *runner) publish(ctx context.Context, v *verdict) (err error) {
 	if v.Project.Mode == publish.Nowhere {
 		return nil
 	}
-	done := r.end.publication()
-	r.end.published = &done
+	publication := r.end.publication()
+	r.end.published = &publication
 	if v.Task.Subject != nil {
 		base := v.Workspace.Base()
 		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.Project.Mode, Title: v.Task.Title}
@@ -243,8 +243,8 @@ func (r *runner) publish(ctx context.Context, v *verdict) (err error) {
 		return err
 	}
 	to := r.Publisher(v.Project, v.Workspace).Destination()
-	if err = publish.Publish(ctx, to, v.proposal, &done); err == nil {
-		v.Lessons.Publish(ctx, to, v.proposal, done)
+	if err = publish.Publish(ctx, to, v.proposal, &publication); err == nil {
+		v.Lessons.Publish(ctx, to, v.proposal, publication)
 	}
 	return err
 }

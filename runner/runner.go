@@ -41,9 +41,9 @@ func newRunner(id string, req start.Request, given settings.Inputs, s Surroundin
 	return r
 }
 
-// inTime runs work until limits.time is over, counted from the run's start. untimed is the context
-// without that limit. An error is returned as an outcome.
-func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx context.Context) error) error {
+// runWithTimeLimit runs work with a context that ends at limits.time, counted from the run's start. untimed
+// is the context without that limit. Every error becomes an *outcome.Stop.
+func (r *runner) runWithTimeLimit(untimed context.Context, l job.Limits, work func(ctx context.Context) error) error {
 	ctx, cancel := untimed, func() {}
 	if limit := time.Duration(l.Time); limit > 0 {
 		stop := outcome.Stopf(outcome.BudgetExceeded, settings.TimeReason,
@@ -60,10 +60,10 @@ func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx con
 // graceTime is the least time for a stage that saves results after limits.time: taking the change, judging, publishing.
 const graceTime = time.Minute
 
-// inGrace runs work, which saves results, with at least graceTime: until the deadline of ctx or graceTime
-// from now, whichever is later. Only the end of untimed stops it earlier. A ctx without a deadline is
-// used unchanged.
-func inGrace(ctx, untimed context.Context, work func(context.Context) error) error {
+// runWithGrace runs work, which saves results, with at least graceTime even if limits.time is over: the
+// deadline is that of ctx or graceTime from now, whichever is later. Only the end of untimed stops it
+// earlier. A ctx without a deadline is used unchanged.
+func runWithGrace(ctx, untimed context.Context, work func(context.Context) error) error {
 	end, limited := ctx.Deadline()
 	if !limited {
 		return work(ctx)

@@ -24,7 +24,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open opens a place, and registers it as the start of the work.
+// open opens the sandboxes and makes the agent (start.Opened), and registers them for the run's end. ready
+// is nil if there is nothing to close.
 func (r *runner) open(ctx context.Context, p *start.Place) (*ready, error) {
 	opened, err := r.Open(ctx, p)
 	if opened == nil {
@@ -42,9 +43,9 @@ func (r *runner) registerWork(w work) work {
 	return w
 }
 
-// checks returns what runs the job's checks on the base and on changes. The deadline of ctx limits
-// proofs of tests.
-func (r *runner) checks(ctx context.Context, w work) verify.Checks {
+// newChecks returns the runner of the job's checks for the state w of the work. The deadline of ctx limits
+// the checks that prove tests.
+func (r *runner) newChecks(ctx context.Context, w work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
 		Record: r.Record, Sandboxes: w.Sandboxes, Workspace: w.Workspace, Job: w.Job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.Task.Branch,
@@ -66,7 +67,7 @@ func (r *runner) brief(ctx context.Context, rd *ready) (err error) {
 		}
 	}
 	if rd.Source != nil {
-		briefing.Task.Images, briefing.Task.MissingImages = rd.Source.Images(ctx, rd.Task)
+		briefing.Task.Images, briefing.Task.MissingImages = rd.Source.FetchImages(ctx, rd.Task)
 	}
 	return rd.Agent.Brief(briefing, rd.baseline.Rows)
 }
@@ -96,13 +97,13 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 	return found, rd.Agent.Tell(earlier.DescribeUnmerged())
 }
 
-// followRecipe runs the job's recipe before the agent's first turn. It tells the agent the recipe's change
-// and its red checks. done means that all checks are green and the agent need not work.
+// followRecipe runs the job's recipe before the agent's first turn, and tells the agent its change and the
+// failed checks. done means that every check passes, so the agent need not work.
 func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
 	if w.Job().Recipe.Run == "" || attempts > 0 || w.AlreadyWorked() || w.Task.Subject != nil {
 		return w, false, nil
 	}
-	if err := r.checks(ctx, w).Recipe(ctx); err != nil {
+	if err := r.newChecks(ctx, w).Recipe(ctx); err != nil {
 		return w, false, err
 	}
 	if w, err = r.takeChange(ctx, w.Place, w); err != nil {
@@ -125,38 +126,38 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 		w.summary = "The recipe made this change. Every check is green on it, and no model was asked."
 		return r.registerWork(w), true, nil
 	}
-	words, err := r.checks(ctx, w).DescribeRed(w.verification, "")
+	failures, err := r.newChecks(ctx, w).DescribeRed(w.verification, "")
 	if err != nil {
 		return w, false, err
 	}
-	return w, false, r.reportRecipe(ctx, w, words)
+	return w, false, r.reportRecipe(ctx, w, failures)
 }
 
-// reportRecipe saves the recipe's change for a resume on another machine. It tells the agent about the
-// change, and about red checks, which words describes.
-func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
+// reportRecipe tells the agent about the recipe's change, and about failed checks if failures describes
+// some. It also saves the change, so that a run resumed on another machine has it.
+func (r *runner) reportRecipe(ctx context.Context, w work, failures string) error {
 	if w.change.Empty() {
 		return nil
 	}
 	if err := w.Agent.SaveUncalledChange(ctx, w.change); err != nil {
 		return err
 	}
-	message := r.checks(ctx, w).RecipeWords()
-	if words != "" {
-		message += "\n\n" + words
+	message := r.newChecks(ctx, w).RecipeWords()
+	if failures != "" {
+		message += "\n\n" + failures
 	}
 	return w.Agent.Tell(message)
 }
 
 // takeTurns lets the agent work until it finishes or a budget stops it.
 func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
-	did, err := w.Agent.Run(ctx)
-	w.stopped = did.BudgetStop
+	turns, err := w.Agent.Run(ctx)
+	w.stopped = turns.BudgetStop
 	return r.registerWork(w), err
 }
 
-// takeChange reads the agent's change from the work tree and saves it. It reverts changes to protected
-// paths if the job says so.
+// takeChange reads the agent's change from the work tree and saves it. If the job says so, it leaves
+// changes to protected files out; droppedPaths lists those.
 func (r *runner) takeChange(ctx context.Context, p *start.Place, w work) (work, error) {
 	change, dropped, err := p.Lessons.TakeChange(ctx)
 	w.droppedPaths = dropped
@@ -166,8 +167,8 @@ func (r *runner) takeChange(ctx context.Context, p *start.Place, w work) (work, 
 	return r.registerWork(w), err
 }
 
-// markTimedOut marks work as stopped if limits.time has ended ctx. A run that was cancelled has ended
-// untimed too, and is not marked.
+// markTimedOut marks work as stopped if limits.time has ended ctx. It does not mark a cancelled run, whose
+// untimed has ended too.
 func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	if w.stopped == nil && ctx.Err() != nil && untimed.Err() == nil {
 		w.stopped = outcome.ForError(ctx, ctx.Err())
@@ -175,9 +176,10 @@ func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	return r.registerWork(w)
 }
 
-// question asks the agent to look again, once for each reason: its end looks too early, its change may not
-// be published, or the change does not support its claims. again means that the agent has to work again.
-func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
+// askToReconsider asks the agent to look again, once for each reason: its end looks too early, its change
+// may not be published, or the change does not support its claims. again means that the agent has to work
+// again.
+func (r *runner) askToReconsider(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
 	if w.stopped == nil {
 		again, err = w.Agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
 	}
@@ -192,18 +194,18 @@ func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again b
 
 // verify runs the checks on the change, even after limits.time has ended ctx.
 func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work, error) {
-	table, err := r.checks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
+	table, err := r.newChecks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
 		w.verification = table
 	}
 	return r.registerWork(w), err
 }
 
-// reportRefusal tells the agent once why its change may not be published, and reports whether it did.
-// If it cannot tell the agent, it returns the refusal as the error. For work stopped by a budget, it
-// only enforces the limit on the change's size.
-func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, error) {
-	err := inGrace(ctx, untimed, func(ctx context.Context) error { return r.refusal(ctx, w) })
+// reportRefusal tells the agent once why its change may not be published. told is false if the change may
+// be published, or if a budget already stopped the agent. The error is the refusal if the agent was told
+// before, or if a stopped agent's change is too large.
+func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (told bool, err error) {
+	err = runWithGrace(ctx, untimed, func(ctx context.Context) error { return r.reasonToRefuse(ctx, w) })
 	refusal := (*outcome.Stop)(nil)
 	if !errors.As(err, &refusal) {
 		return false, err
@@ -215,47 +217,47 @@ func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, erro
 		return false, nil
 	}
 	if w.Job().VerifyAttempts > 0 {
-		if again, err := w.Agent.ReportRefused(refusal.Message); err != nil || again {
-			return again, err
+		if told, err = w.Agent.ReportRefused(refusal.Message); err != nil || told {
+			return told, err
 		}
 	}
 	return false, refusal
 }
 
-// refusal returns why the change may not be published, as far as the agent can correct it. It looks for signs
-// only if the job refuses them.
-func (r *runner) refusal(ctx context.Context, w work) error {
+// reasonToRefuse returns an *outcome.Stop if the change may not be published as it is, but the agent could
+// correct it. It searches for suspicious signs only if the job refuses them.
+func (r *runner) reasonToRefuse(ctx context.Context, w work) error {
 	if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
 		return err
 	}
 	if p := w.Job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
 		return nil
 	}
-	found, err := r.inspection(w, w.change).Signs(ctx)
+	found, err := r.inspectionCase(w, w.change).Signs(ctx)
 	return cmp.Or(err, inspect.Refusal(w.Job().Policy, found))
 }
 
-// reportClaims tells the agent once which claims of its summary the change does not support. It reports
-// whether it did.
-func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
+// reportClaims tells the agent once which claims of its summary the change does not support. again reports
+// whether it did. A change without such claims is stored as supportedChange.
+func (r *runner) reportClaims(ctx context.Context, w work) (_ work, again bool, err error) {
 	if w.stopped != nil || w.Job().VerifyAttempts == 0 {
 		return w, false, nil
 	}
-	names, err := r.inspection(w, w.change).Claims(ctx)
+	names, err := r.inspectionCase(w, w.change).Claims(ctx)
 	if err != nil {
 		return w, false, err
 	}
 	if len(names) > 0 {
-		again, err := w.Agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+		again, err = w.Agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 		return w, again, err
 	}
 	w.supportedChange = w.change
 	return r.registerWork(w), false, nil
 }
 
-// reportChecks tells the agent about red checks or, once, about tests that prove nothing. It reports
+// reportChecks tells the agent about failed checks or, once, about tests that prove nothing. again reports
 // whether the agent has to work again.
-func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, bool, error) {
+func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (_ work, again bool, err error) {
 	agent := w.Agent
 	if w.stopped != nil || attempt > w.Job().VerifyAttempts {
 		return w, false, nil
@@ -265,42 +267,42 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, b
 		if words == "" {
 			return w, false, nil
 		}
-		again, err := agent.ReportUnproven(words)
+		again, err = agent.ReportUnproven(words)
 		return w, again, err
 	}
 	if w.stopped = agent.StopWithoutTurn(); w.stopped != nil {
 		return r.registerWork(w), false, nil
 	}
-	words, err := r.checks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
+	words, err := r.newChecks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
 	if err != nil {
 		return w, false, err
 	}
 	return w, true, agent.Tell(words)
 }
 
-// stoppedUnlessDraft returns the outcome of work that a budget stopped. It returns nil if the work
-// becomes a draft, or was not stopped.
-func (w work) stoppedUnlessDraft() error {
+// stopUnlessDraft returns the outcome of work that a budget stopped. It returns nil if the work was not
+// stopped, or if limits.on_budget publishes it as a draft.
+func (w work) stopUnlessDraft() error {
 	if w.stopped == nil || w.Job().Limits.OnBudget == "draft" && !w.change.Empty() {
 		return nil
 	}
 	return w.stopped
 }
 
-// askOutput asks the agent for the object that the job's output schema describes. It does nothing without
-// a schema, or if a budget stopped the work.
+// askOutput asks the agent for the JSON object required by task.output_schema. It does nothing without a
+// schema, or if a budget stopped the work.
 func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	if w.OutputSchema.Source == nil || w.stopped != nil {
 		return w, nil
 	}
-	did, err := w.Agent.Output(ctx, w.OutputSchema)
+	asked, err := w.Agent.Output(ctx, w.OutputSchema)
 	if err != nil {
 		return w, err
 	}
-	if w.stopped = did.BudgetStop; w.stopped == nil {
+	if w.stopped = asked.BudgetStop; w.stopped == nil {
 		w.outputFile = worker.OutputFile
 	}
-	return r.registerWork(w), w.stoppedUnlessDraft()
+	return r.registerWork(w), w.stopUnlessDraft()
 }
 
 // judge returns an error for a change that may not be published. Otherwise it returns the verdict with
@@ -322,13 +324,13 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 		}
 	}
 	if w.Task.Repair != nil && !w.change.Empty() {
-		if err := w.Source.CheckNotStopped(ctx, w.Task.Pull.Number); err != nil {
+		if err := w.Source.RecheckNotStopped(ctx, w.Task.Pull.Number); err != nil {
 			return nil, err
 		}
 	}
 	p := r.proposal(w)
 	if w.stopped == nil {
-		p.Callbacks.Verify = r.checks(ctx, w).VerifyOnNewBase
+		p.Callbacks.Verify = r.newChecks(ctx, w).VerifyOnNewBase
 	}
 	return &verdict{w, p}, nil
 }
@@ -354,7 +356,7 @@ func (r *runner) proposal(w work) publish.Proposal {
 // error if the job refuses such signs. It skips the search for unsupported claims if the same change
 // already passed it.
 func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
-	c := r.inspection(w, change)
+	c := r.inspectionCase(w, change)
 	found, err := c.Signs(ctx)
 	if err == nil && w.supportedChange != change {
 		found.Claims, err = c.Claims(ctx)
@@ -372,22 +374,23 @@ func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops
 	return inspect.Refusal(j.Policy, found)
 }
 
-// inspection returns what inspects change, with the checks and the summary of w.
-func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
+// inspectionCase returns the input for inspecting change: the job, the results of the checks, and the
+// summary.
+func (r *runner) inspectionCase(w work, change *gitops.ChangeSet) inspect.Case {
 	return inspect.Case{
 		Record: r.Record, Checkout: w.Workspace.Checkout(), Job: w.Job(), Branch: w.Task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
 		Summary: r.end.summary(), Change: change,
 	}
 }
 
-// withInspection returns f with a Judge that also inspects the change.
-func (r *runner) withInspection(rd *ready, f publish.Callbacks) publish.Callbacks {
-	judge := f.Judge
-	f.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+// withInspection returns the callbacks with a Judge that also inspects the change.
+func (r *runner) withInspection(rd *ready, callbacks publish.Callbacks) publish.Callbacks {
+	judge := callbacks.Judge
+	callbacks.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		if err := judge(ctx, j, change); err != nil {
 			return err
 		}
 		return r.inspect(ctx, work{ready: rd, verification: r.end.work.verification}, j, change)
 	}
-	return f
+	return callbacks
 }

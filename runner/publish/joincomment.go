@@ -35,7 +35,7 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Amended() || tip.Ours() {
 		return
 	}
-	if _, _, own, err := intake.Pusher(ctx, f.Forge, f.Repo, pull.Head, tip.SHA); err != nil || !own {
+	if _, _, own, err := intake.FindPusher(ctx, f.Forge, f.Repo, pull.Head, tip.SHA); err != nil || !own {
 		return // an error is ignored: the next run tries again
 	}
 	if existing, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(existing) > 0 {

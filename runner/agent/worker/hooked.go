@@ -22,7 +22,7 @@ func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
 	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
 	}
-	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.MayBeVariable)
+	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
 	return err
 }
 

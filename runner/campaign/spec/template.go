@@ -77,7 +77,7 @@ func (t Template) check() config.Problems {
 		}
 		return "x"
 	})
-	return append(problems, job.Mistakes(t.file, node, placeholderPaths(t.node), len(problems) == 0)...)
+	return append(problems, job.FileProblems(t.file, node, placeholderPaths(t.node), len(problems) == 0)...)
 }
 
 func (t Template) problem(at *yaml.Node, path, message, suggestion string) config.Problem {

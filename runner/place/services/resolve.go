@@ -65,7 +65,7 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
 			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
 	}
-	where, err := form.SplitAddress(at)
+	where, err := form.ParseAddress(at)
 	if err != nil {
 		return refuse("it is no address")
 	}

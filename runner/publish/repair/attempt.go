@@ -31,7 +31,7 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 		return known, nil
 	}
 	if known == nil {
-		found, err := readCase(ctx, source.Forge.Repository(source.Event.Repository), pull, source.Head())
+		found, err := readCase(ctx, source.Forge.Repository(source.Event.Repository), pull, source.RepairedCommit())
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string
 		Run: source.Record.ID, Link: link, Redact: source.Record.Redact,
 	}}
 	var err error
-	next.Plan, err = next.thread.decide(ctx, a.Case, source.Head(), bounds)
+	next.Plan, err = next.thread.decide(ctx, a.Case, source.RepairedCommit(), bounds)
 	return next, err
 }
 

@@ -34,7 +34,7 @@ func (s *Start) adoptSource(source *intake.Source, set *settings.Settings, ws *w
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return s.Source.ReadPrompt(ctx, ws.Commit(), set) }
 	source.ReadBesideJob = func(ctx context.Context, name string, limit int64) ([]byte, error) {
-		return s.Source.ReadBeside(ctx, ws.Commit(), set, name, limit)
+		return s.Source.ReadBesideJobFile(ctx, ws.Commit(), set, name, limit)
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *Start) admit(ctx context.Context, a *Assignment, ws *workspace.Workspac
 			return nil, err
 		}
 	}
-	pull, err := a.Source.Admit(ctx)
+	pull, err := a.Source.RequireTrustedRequester(ctx)
 	if err == nil && fromEvent {
 		err = s.checkReady(ctx, a, checkout)
 	}

@@ -111,7 +111,7 @@ func (s *Start) preparePublishing(ctx context.Context, p *Place) (*sshsig.Key, e
 func (s *Start) Poster(a *Assignment) feedback.Poster {
 	return feedback.Poster{
 		Record: s.Record, Server: a.Project.Forge, Publish: a.Job().Publish, Subject: *a.Task.Subject, Key: a.Task.Key, RunID: s.Record.ID,
-		Snapshot: a.Task.InputDigest, Commanded: a.Source == nil || a.Source.IsForced(), Link: s.Env.RunLink(), // a resumed run (source is nil) was admitted at its start
+		Snapshot: a.Task.InputDigest, Commanded: a.Source == nil || a.Source.IsExplicitRequest(), Link: s.Env.RunLink(), // a resumed run (source is nil) was admitted at its start
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *Start) Enter(ctx context.Context, a *Assignment, ws *workspace.Workspac
 	if err := s.readRules(ctx, &newPlace, a, ws); err != nil {
 		return nil, err
 	}
-	if err := a.Task.RequireBase(base.Branch, workspace.BaseName(base)); err != nil {
+	if err := a.Task.RequireBaseBranch(base.Branch, workspace.BaseName(base)); err != nil {
 		return nil, err
 	}
 	if a.Repair != nil {

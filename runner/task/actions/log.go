@@ -18,9 +18,9 @@ import (
 type Log struct {
 	mu           sync.Mutex
 	w            io.Writer
-	lineHasText  bool // the line contains a visible character
+	sawText      bool // the line contains a visible character
 	hashesBefore int  // right before, at most 2
-	inLine       bool // a line that has not ended
+	lineOpen     bool // a line that has not ended
 }
 
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
@@ -44,25 +44,26 @@ const (
 	wideBracket = "［"
 )
 
-// appendHarmless adds one byte. The runner also ends lines at "\r", and skips all kinds of blanks before a
-// command: only a visible ASCII character counts as the start of a line's text.
+// appendHarmless appends one byte to "to", replaced if it would complete a workflow command. The runner
+// also ends lines at "\r", and ignores all kinds of blanks before a command, so only a visible ASCII
+// character counts as the start of a line's text.
 func (l *Log) appendHarmless(to []byte, c byte) []byte {
 	hashes := l.hashesBefore
 	l.hashesBefore = 0
-	l.inLine = c != '\n' && c != '\r'
+	l.lineOpen = c != '\n' && c != '\r'
 	switch {
-	case !l.inLine:
-		l.lineHasText = false
-	case c == ':' && !l.lineHasText:
-		l.lineHasText = true
+	case !l.lineOpen:
+		l.sawText = false
+	case c == ':' && !l.sawText:
+		l.sawText = true
 		return append(to, wideColon...)
 	case c == '[' && hashes == 2:
 		return append(to, wideBracket...)
 	case c == '#':
 		l.hashesBefore = min(hashes+1, 2)
-		l.lineHasText = true
+		l.sawText = true
 	case c > ' ' && c < 0x7f:
-		l.lineHasText = true
+		l.sawText = true
 	}
 	return append(to, c)
 }
@@ -109,10 +110,10 @@ func (l *Log) writeCommand(name string, properties githubactions.CommandProperti
 	defer l.mu.Unlock()
 	command := githubactions.Command{Name: name, Message: message, Properties: properties}
 	line := command.String() + "\n"
-	if l.inLine {
+	if l.lineOpen {
 		line = "\n" + line
 	}
-	l.inLine, l.lineHasText, l.hashesBefore = false, false, 0
+	l.lineOpen, l.sawText, l.hashesBefore = false, false, 0
 	_, err := io.WriteString(l.w, line)
 	return err
 }

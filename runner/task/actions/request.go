@@ -51,7 +51,7 @@ func (e *Event) Request(t Triggers) (*Request, string) {
 		"issues":                      (*Event).issueRequest,
 		"issue_comment":               (*Event).commentRequest,
 		"pull_request_review":         (*Event).reviewRequest,
-		"pull_request_review_comment": (*Event).lineRequest,
+		"pull_request_review_comment": (*Event).lineCommentRequest,
 		"workflow_dispatch":           (*Event).dispatchRequest,
 		"repository_dispatch":         (*Event).dispatchRequest,
 		"schedule":                    (*Event).scheduleRequest,
@@ -91,7 +91,7 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Issue == nil || e.Comment == nil {
 		return nil, fmt.Sprintf("a comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := wordsAfterCommand(e.Comment.Body, t.Command)
+	words, asked := cutCommand(e.Comment.Body, t.Command)
 	if !asked {
 		return nil, fmt.Sprintf("the comment does not begin with %s", t.Command)
 	}
@@ -108,7 +108,7 @@ func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
 	}
-	words, asked := wordsAfterCommand(e.Review.Body, t.Command)
+	words, asked := cutCommand(e.Review.Body, t.Command)
 	if !asked && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix) {
 		words, asked = e.Review.Body, true
 	}
@@ -121,11 +121,11 @@ func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-func (e *Event) lineRequest(t Triggers) (*Request, string) {
+func (e *Event) lineCommentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Comment == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := wordsAfterCommand(e.Comment.Body, t.Command)
+	words, asked := cutCommand(e.Comment.Body, t.Command)
 	if !asked {
 		return nil, fmt.Sprintf("the review comment does not begin with %s", t.Command)
 	}
@@ -135,7 +135,7 @@ func (e *Event) lineRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-// dispatchInputs returns the inputs of a workflow started by a dispatch event.
+// dispatchInputs returns the inputs typed for workflow_dispatch, or the payload of repository_dispatch.
 func (e *Event) dispatchInputs() map[string]any {
 	if e.Name == "repository_dispatch" {
 		return e.ClientPayload
@@ -201,8 +201,9 @@ func inputText(value any) string {
 	return ""
 }
 
-// wordsAfterCommand reports whether body starts with the command called name, and returns the words after it.
-func wordsAfterCommand(body, name string) (words string, asked bool) {
+// cutCommand returns the words after command at the start of body. asked is false if body does not start
+// with command, or if command is empty.
+func cutCommand(body, name string) (words string, asked bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
 	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {
 		return "", false

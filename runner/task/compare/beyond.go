@@ -10,15 +10,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Excess is one key with a more permissive value than allowed.
+// Excess is a job key whose recorded value permits more than the allowed job does.
 type Excess struct{ Key, Value string }
 
-// FirstExcess returns the first key of recorded that is more permissive than in allowed, or nil. resumes
-// means that the run resumes: it publishes and uses an API key, so more keys are checked than for a
-// replay.
+// FirstExcess returns the first key of recorded that permits more than in allowed, or nil. A run that
+// resumes (resumes: true) also publishes and uses an API key, so more keys are compared than for a replay.
 func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {
-	for _, value := range setupNetworkExcess(recorded, allowed) { // before setup itself, which is held to be the same
-		return &Excess{"setup[].network", value}
+	// Checked before the key setup, which must be equal: this message is more exact.
+	if network := excessiveSetupNetwork(recorded, allowed); network != nil {
+		return &Excess{"setup[].network", network.String()}
 	}
 	for _, bound := range bounds {
 		if bound.onResume && !resumes {
@@ -32,34 +32,37 @@ func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {
 	return nil
 }
 
-// bound compares one key of a recorded job with the allowed job. over returns the values in excess.
+// bound compares one key of a recorded job with that of the allowed job. excess returns the recorded values
+// that exceed the allowed one, or nil.
 type bound struct {
 	key      string
 	onResume bool // only for a resumed run
-	excess   func(made, allowed any) []string
+	excess   func(recorded, allowed any) []string
 }
 
 var bounds = []bound{
 	{"policy.sandbox", false, atMostWord("read-only", "workspace-write", "danger-full-access")},
-	{"policy.require", false, func(made, allowed any) []string {
-		if allowed == "" || made == allowed || made == "full" {
+	{"policy.require", false, func(recorded, allowed any) []string {
+		if allowed == "" || recorded == allowed || recorded == "full" {
 			return nil
 		}
-		return []string{made.(string)}
+		return []string{recorded.(string)}
 	}},
-	{"policy.network", false, func(made, allowed any) []string { return networkExcess(made.(job.Network), allowed.(job.Network)) }},
-	{"policy.writable", false, missingFromAllowed},
-	{"policy.deny_read", false, allowedMissingFrom},
-	{"policy.rules", false, allowedMissingFrom},
-	{"policy.env.pass", false, missingFromAllowed},
-	{"policy.secrets", false, missingFromAllowed},
-	{"git.filters", false, missingFromAllowed},
-	{"hooks", false, func(made, allowed any) []string {
-		return append(missingFromAllowed(made, allowed), allowedMissingFrom(made, allowed)...)
+	{"policy.network", false, func(recorded, allowed any) []string {
+		return networkExcess(recorded.(job.Network), allowed.(job.Network))
 	}},
-	{"services", false, missingFromAllowed},
-	{"mcp_servers", false, missingFromAllowed},
-	{"tools.dynamic", false, missingFromAllowed},
+	{"policy.writable", false, addedEntries},
+	{"policy.deny_read", false, droppedEntries},
+	{"policy.rules", false, droppedEntries},
+	{"policy.env.pass", false, addedEntries},
+	{"policy.secrets", false, addedEntries},
+	{"git.filters", false, addedEntries},
+	{"hooks", false, func(recorded, allowed any) []string {
+		return append(addedEntries(recorded, allowed), droppedEntries(recorded, allowed)...)
+	}},
+	{"services", false, addedEntries},
+	{"mcp_servers", false, addedEntries},
+	{"tools.dynamic", false, addedEntries},
 
 	{"tools.hosted", true, requireEqual},
 	{"model.base_url", true, requireEqual},
@@ -69,7 +72,7 @@ var bounds = []bound{
 	{"model.headers", true, requireEqual},
 	{"policy.env.set", true, requireEqual},
 	{"policy.change", true, requireEqual},
-	{"policy.protect", true, allowedMissingFrom},
+	{"policy.protect", true, droppedEntries},
 	{"policy.silenced", true, atMostWord("refuse", "draft", "show")},
 	{"policy.workflow_risk", true, atMostWord("refuse", "draft", "show")},
 	{"setup", true, requireEqual},
@@ -82,33 +85,36 @@ var bounds = []bound{
 	{"pull_request.commit", true, requireEqual},
 }
 
-// atMostWord allows the words up to the allowed one, in the order given.
-func atMostWord(words ...string) func(made, allowed any) []string {
-	return func(made, allowed any) []string {
-		if index := slices.Index(words, made.(string)); index >= 0 && index <= slices.Index(words, allowed.(string)) {
+// atMostWord returns a comparison for words ordered from strict to permissive: no word after the allowed
+// one is permitted.
+func atMostWord(words ...string) func(recorded, allowed any) []string {
+	return func(recorded, allowed any) []string {
+		if index := slices.Index(words, recorded.(string)); index >= 0 && index <= slices.Index(words, allowed.(string)) {
 			return nil
 		}
-		return []string{made.(string)}
+		return []string{recorded.(string)}
 	}
 }
 
-// requireEqual requires equal JSON.
-func requireEqual(made, allowed any) []string {
-	if recordedJSON(made) == recordedJSON(allowed) {
+// requireEqual permits only a value with the same JSON as the allowed one.
+func requireEqual(recorded, allowed any) []string {
+	if comparableJSON(recorded) == comparableJSON(allowed) {
 		return nil
 	}
-	return []string{shownValue(made)}
+	return []string{shownValue(recorded)}
 }
 
-// allowedMissingFrom requires every entry of the allowed value.
-func allowedMissingFrom(made, allowed any) []string { return missingFromAllowed(allowed, made) }
+// droppedEntries returns the entries of the allowed list or mapping that the recorded one lacks or changes.
+// It compares keys whose entries restrict the run.
+func droppedEntries(recorded, allowed any) []string { return addedEntries(allowed, recorded) }
 
-// missingFromAllowed returns the entries of a list or mapping missing from the allowed one.
-func missingFromAllowed(made, allowed any) (excess []string) {
-	recorded, permitted := reflect.ValueOf(made), reflect.ValueOf(allowed)
-	if recorded.Kind() == reflect.Map {
-		for _, name := range slices.SortedFunc(slices.Values(recorded.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-			if other := permitted.MapIndex(name); !other.IsValid() || recordedJSON(recorded.MapIndex(name).Interface()) != recordedJSON(other.Interface()) {
+// addedEntries returns the entries of the recorded list or mapping that the allowed one lacks or has with
+// another value.
+func addedEntries(recorded, allowed any) (excess []string) {
+	values, permitted := reflect.ValueOf(recorded), reflect.ValueOf(allowed)
+	if values.Kind() == reflect.Map {
+		for _, name := range slices.SortedFunc(slices.Values(values.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			if other := permitted.MapIndex(name); !other.IsValid() || comparableJSON(values.MapIndex(name).Interface()) != comparableJSON(other.Interface()) {
 				excess = append(excess, name.String())
 			}
 		}
@@ -116,32 +122,34 @@ func missingFromAllowed(made, allowed any) (excess []string) {
 	}
 	known := map[string]bool{}
 	for i := range permitted.Len() {
-		known[recordedJSON(permitted.Index(i).Interface())] = true
+		known[comparableJSON(permitted.Index(i).Interface())] = true
 	}
-	for i := range recorded.Len() {
-		if value := recorded.Index(i).Interface(); !known[recordedJSON(value)] {
+	for i := range values.Len() {
+		if value := values.Index(i).Interface(); !known[comparableJSON(value)] {
 			excess = append(excess, shownValue(value))
 		}
 	}
 	return excess
 }
 
-// setupNetworkExcess returns the first network of a setup command in excess. It must be within the policy's
-// network or, for the same command, the network in the allowed job.
-func setupNetworkExcess(made, allowed *job.Job) []string {
-	for _, step := range made.Setup {
-		within := networkExcess(step.Network, allowed.Policy.Network) == nil
+// excessiveSetupNetwork returns the first network of a recorded setup command that allowed does not
+// permit, or nil. allowed permits its policy's network and, for a command in its own setup, that
+// command's network.
+func excessiveSetupNetwork(recorded, allowed *job.Job) *job.Network {
+	for _, step := range recorded.Setup {
+		permitted := networkExcess(step.Network, allowed.Policy.Network) == nil
 		for _, other := range allowed.Setup {
-			within = within || other.Run == step.Run && networkExcess(step.Network, other.Network) == nil
+			permitted = permitted || other.Run == step.Run && networkExcess(step.Network, other.Network) == nil
 		}
-		if !within {
-			return []string{step.Network.String()}
+		if !permitted {
+			return &step.Network
 		}
 	}
 	return nil
 }
 
-// networkExcess returns the excess of network n over the allowed one, or nil.
+// networkExcess returns the part of network n that allowed does not permit: its mode or its additional
+// hosts. It returns nil if allowed permits all of n.
 func networkExcess(n, allowed job.Network) []string {
 	modes := []string{"", "none", "loopback", "list", "full"}
 	rank := func(n job.Network) int {
@@ -155,13 +163,13 @@ func networkExcess(n, allowed job.Network) []string {
 	case rankOfNetwork < 0 || rankOfNetwork > maxRank, n.UsesMachineProxy() && !allowed.UsesMachineProxy() && allowed.Mode != "full":
 		return []string{n.String()}
 	case n.HasList() && allowed.HasList():
-		return missingFromAllowed(n.Allow, allowed.Allow)
+		return addedEntries(n.Allow, allowed.Allow)
 	}
 	return nil
 }
 
-// recordedJSON returns the value's JSON, as in a record.
-func recordedJSON(value any) string {
+// comparableJSON returns the value's JSON. A value that cannot be encoded equals no other.
+func comparableJSON(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprintf("%p", &value) // equal to nothing
@@ -169,4 +177,4 @@ func recordedJSON(value any) string {
 	return string(raw)
 }
 
-func shownValue(value any) string { return strings.Trim(recordedJSON(value), `"`) }
+func shownValue(value any) string { return strings.Trim(comparableJSON(value), `"`) }

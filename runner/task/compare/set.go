@@ -15,11 +15,11 @@ func nonDefaultKeys(j *job.Job) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compare job: %w", err)
 	}
-	fallback, err := asObject(builtIn)
+	fallback, err := jobAsObject(builtIn)
 	if err != nil {
 		return nil, err
 	}
-	all, err := asObject(j)
+	all, err := jobAsObject(j)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func RecordJob(j *job.Job) (job, nonDefault json.RawMessage, err error) {
 	return job, nonDefault, err
 }
 
-func asObject(j *job.Job) (map[string]any, error) {
+func jobAsObject(j *job.Job) (map[string]any, error) {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("encode job: %w", err)

@@ -130,7 +130,7 @@ func (d *Decoder) HasLayer(kind LayerKind) bool {
 
 // mergeValue merges node, the value of k at path, into the Go value into. It reports whether node fits
 // k, and has reported the mistake otherwise.
-func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	if complaint := forbiddenSyntax(node); complaint != "" {
 		return d.ReportAtNode(path, node, complaint)
 	}
@@ -146,7 +146,7 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	case TextMap, GroupMap:
 		return d.mergeNamed(k, path, node, into)
 	case OpenMap:
-		return d.mergeOpenMap(k, path, node, into)
+		return d.mergeForeignMap(k, path, node, into)
 	case Integer:
 		return d.mergeInteger(k, path, node, into)
 	case Decimal:
@@ -167,8 +167,9 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	return d.mergeText(k, path, node, into)
 }
 
-// replaceMultiNotation replaces a MultiNotation by node, in the notation that the kind of node has.
-func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// replaceMultiNotation decodes node in the notation of its kind (text, list or mapping), and replaces the
+// value of earlier layers.
+func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	notation := k.notations[node.Kind]
 	if notation == nil {
 		return d.reportWrongType(k, path, node)
@@ -215,9 +216,10 @@ func forbiddenName(name *yaml.Node) string {
 	return forbiddenSyntax(name)
 }
 
-// mergeGroup decodes a mapping with fixed keys. It reports false only for a value that is no mapping. Missing keys are
-// reported where a layer first gives the group.
-func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// mergeGroup decodes a mapping with fixed keys. It reports missing keys in the first layer that contains
+// the group. fits is false only for a value other than a mapping; mistakes in keys are reported without
+// that.
+func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	if node.Kind != yaml.MappingNode {
 		return d.reportWrongType(k, path, node)
 	}
@@ -228,10 +230,10 @@ func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.
 		}
 		d.mergeEntry(k, path, name, value, into)
 	}
-	if path == "" && d.layerKind() == ValuesLayer || path != "" && d.inEarlierLayer[path] {
-		return true
+	isAssignment := path == "" && d.layerKind() == ValuesLayer
+	if !isAssignment && !d.inEarlierLayer[path] {
+		d.reportMissingKeys(k, path, node, present)
 	}
-	d.reportMissingKeys(k, path, node, present)
 	return true
 }
 
@@ -304,7 +306,7 @@ func (d *Decoder) namedValues(path string, node *yaml.Node) iter.Seq2[*yaml.Node
 }
 
 // replaceList decodes a list in place of that of an earlier layer. It returns false if it reported a problem.
-func (d *Decoder) replaceList(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) replaceList(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	switch {
 	case node.Kind != yaml.SequenceNode:
 		return d.reportWrongType(k, path, node)
@@ -330,8 +332,9 @@ func (d *Decoder) replaceList(k *Key, path string, node *yaml.Node, into reflect
 	return fits
 }
 
-// mergeNamed merges a mapping from any names to values, name by name, and in groups key by key.
-func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// mergeNamed merges a mapping with arbitrary names into that of earlier layers. A name in both merges key
+// by key if its value is a group, and is replaced otherwise.
+func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	if node.Kind != yaml.MappingNode {
 		return d.reportWrongType(k, path, node)
 	}
@@ -356,8 +359,8 @@ func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.
 	return k.maxEntries == 0 || into.Len() <= k.maxEntries || d.ReportAtNode(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
 }
 
-// mergeOpenMap merges a mapping with foreign keys.
-func (d *Decoder) mergeOpenMap(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// mergeForeignMap replaces a mapping whose keys this package does not know. k.Foreign checks it.
+func (d *Decoder) mergeForeignMap(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	before := len(d.problems)
 	value := d.toJSON(path, node)
 	if len(d.problems) > before {
@@ -368,7 +371,7 @@ func (d *Decoder) mergeOpenMap(k *Key, path string, node *yaml.Node, into reflec
 	return err == nil || d.ReportAtNode(path, node, err.Error())
 }
 
-// toJSON returns node as JSON has it. It reports what JSON does not have.
+// toJSON converts node to the types of encoding/json. It reports values that JSON cannot express.
 func (d *Decoder) toJSON(path string, node *yaml.Node) (value any) {
 	complaint := forbiddenSyntax(node)
 	switch {

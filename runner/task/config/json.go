@@ -17,8 +17,8 @@ var (
 	jsonEscape = lazyregexp.New(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
 
-// jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but the YAML package rejects: \/ and surrogate pairs. Spaces after a
-// shortened text keep the positions of later values. It returns data other than JSON unchanged.
+// jsonAsYAML rewrites JSON escapes that the YAML package rejects: \/ and surrogate pairs. It pads shortened
+// strings with spaces, so that later values keep their columns. It returns other data unchanged.
 func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil
@@ -34,7 +34,7 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	}), nil
 }
 
-// yamlEscape returns an escape of JSON as YAML has it. It contains U+FFFD for half of a surrogate pair.
+// yamlEscape translates one JSON escape to YAML. The result contains U+FFFD for half of a surrogate pair.
 func yamlEscape(escape []byte) []byte {
 	const half = len(`\uXXXX`)
 	var text string
@@ -50,9 +50,9 @@ func yamlEscape(escape []byte) []byte {
 	return fmt.Appendf(nil, `\U%08X`, []rune(text)[0])
 }
 
-// brokenJSON locates the mistake in a file that starts like JSON. Other files give nil. YAML's
-// parser would report the line of the outermost mapping.
-func brokenJSON(data []byte) *Problem {
+// locateJSONError returns the syntax error of a file that starts like a JSON object, or nil for other
+// files. YAML's parser would report the line of the outermost mapping instead.
+func locateJSONError(data []byte) *Problem {
 	inside, begins := bytes.CutPrefix(bytes.TrimSpace(data), []byte("{"))
 	if !begins || !bytes.HasPrefix(bytes.TrimSpace(inside), []byte(`"`)) {
 		return nil
@@ -64,7 +64,7 @@ func brokenJSON(data []byte) *Problem {
 	return problemAt(data, max(int(syntax.Offset)-1, 0), "is neither JSON nor YAML: "+syntax.Error())
 }
 
-// problemAt is a problem at an offset.
+// problemAt returns a problem with the line and column of a byte offset in data.
 func problemAt(data []byte, offset int, message string) *Problem {
 	before := data[:min(offset, len(data))]
 	line := before[bytes.LastIndexByte(before, '\n')+1:]

@@ -105,7 +105,8 @@ type Key struct {
 // for a wrong default.
 func NewKey(typ reflect.Type, terms Terms) *Key { return (&Key{goType: typ}).deriveFromType(terms) }
 
-// deriveFromType adds to a rule what its Go type says, with all keys below. An entry of a list has the rule of its list.
+// deriveFromType completes k from its Go type: name, shape, and the keys below it. The elements of a list
+// inherit the list's rule.
 func (k *Key) deriveFromType(terms Terms) *Key {
 	k.Name, k.Shape = k.Path[strings.LastIndexByte(k.Path, '.')+1:], shapeOf(k.goType)
 	switch k.Shape {
@@ -133,8 +134,8 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	return k
 }
 
-// readTag reads the rule of k, and returns its default. It visits each word of the tag once: StructTag.Get would
-// search the whole tag for each.
+// readTag reads the rule of k from a struct tag. initial is the text of its default. It reads each word of
+// the tag once, because StructTag.Get would search the whole tag for every word.
 func (k *Key) readTag(tag reflect.StructTag, terms Terms) (initial string, hasInitial bool) {
 	for rest := string(tag); rest != ""; {
 		word, text, _ := strings.Cut(rest, ":")
@@ -178,6 +179,8 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) (initial string, hasIn
 	return initial, hasInitial
 }
 
+// readFlags sets the flags of k listed in a config tag. text and list are read elsewhere. Any other word
+// panics.
 func (k *Key) readFlags(text string) {
 	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.allowsBlank}
 	for flag := range strings.SplitSeq(text, ",") {
@@ -235,7 +238,7 @@ func (k *Key) setDefault(text string, terms Terms) {
 	}
 }
 
-// fieldKey describes the key or the notation in the field number i.
+// fieldKey returns the key or notation of field i of a struct type.
 func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
 	field := structType.Field(i)
 	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
@@ -360,8 +363,8 @@ func (k *Key) Find(path string) *Key {
 	return found
 }
 
-// findPath returns the key at path, or nil, and the names in path. In a mapping of text, the rest of path is a
-// single name.
+// findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the
+// rest of path is a single name, even with dots.
 func (k *Key) findPath(path string) (*Key, []string) {
 	if k.Shape == TextMap {
 		return k.Elem, []string{path}
@@ -398,7 +401,8 @@ func (k *Key) Value(value reflect.Value, path string) reflect.Value {
 	return value
 }
 
-// HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
+// HasDefault reports whether the documented key k has a value when no layer sets it. Groups, required keys
+// and elements of lists have none. A MultiNotation or RawMapping has one only if its tag gives it.
 func (k *Key) HasDefault() bool {
 	return k.Meaning != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initialValue.IsValid())
 }

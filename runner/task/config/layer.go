@@ -55,7 +55,7 @@ func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 			continue
 		}
 		if keys[name] == "" {
-			warnings = append(warnings, unknownVariable(name, slices.Concat(names, reserved)))
+			warnings = append(warnings, warnUnknownVariable(name, slices.Concat(names, reserved)))
 		} else if value != "" {
 			layer.Values = append(layer.Values, Assignment{Key: keys[name], Value: value, Origin: name})
 		}
@@ -63,8 +63,10 @@ func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 	return layer, warnings
 }
 
-func unknownVariable(name string, known []string) string {
-	warning := printable(name) + " is set but is no setting"
+// warnUnknownVariable returns a warning about a variable that sets no key. It suggests the most similar
+// known name. It shortens the names in known.
+func warnUnknownVariable(name string, known []string) string {
+	warning := makePrintable(name) + " is set but is no setting"
 	for i := range known { // the prefix would make any two of them look alike
 		known[i] = strings.TrimPrefix(known[i], environmentPrefix)
 	}

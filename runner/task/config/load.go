@@ -39,17 +39,17 @@ func (d *Decoder) AddProblems(problems ...Problem) {
 	}
 }
 
-// beginLayer makes a layer the one that problems are of.
+// beginLayer starts the next layer. Values and problems added from now on belong to it.
 func (d *Decoder) beginLayer(name string, kind LayerKind) {
 	d.layers, d.currentName = append(d.layers, Layer{Name: name, Kind: kind}), name
 }
 
-// mergeAssignments decodes settings of single keys, such as limits.turns=5: each as a file with that key alone.
+// mergeAssignments merges assignments such as limits.turns=5. Each counts as a file with that key alone.
 func (d *Decoder) mergeAssignments(values []Assignment) {
 	for _, a := range values {
 		d.currentName = a.Origin
 		k, parts := d.format.Root.findPath(a.Key)
-		if wholeKey := d.format.wholeKeyAbove(a.Key); wholeKey != nil {
+		if wholeKey := d.format.indivisibleKeyAbove(a.Key); wholeKey != nil {
 			d.ReportAtNode(a.Key, &yaml.Node{}, "cannot be set alone: "+wholeKey.Path+" must be set as a whole, as in "+wholeKey.Path+"="+wholeKey.Example)
 			continue
 		}
@@ -62,9 +62,9 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 	}
 }
 
-// wholeKeyAbove returns the key above path that can only be set as a whole: a MultiNotation with an example,
-// for the message. It returns nil if there is none.
-func (f *Format) wholeKeyAbove(path string) *Key {
+// indivisibleKeyAbove returns the nearest key above path that must be set as a whole, or nil. Such a key
+// has several notations and an example.
+func (f *Format) indivisibleKeyAbove(path string) *Key {
 	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
 		path = path[:end]
 		if k := f.Root.Find(path); k != nil && k.Shape == Either && k.Example != "" {
@@ -79,7 +79,7 @@ func (a Assignment) valueNode(k *Key) (*yaml.Node, error) {
 	if k == nil || k.Shape == Text {
 		return TextNode(a.Value), nil
 	}
-	node, problem := parse([]byte(a.Value), "job")
+	node, problem := parseDocument([]byte(a.Value), "job")
 	if problem != nil {
 		return nil, errors.New("the value " + problem.Message)
 	}

@@ -17,11 +17,12 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// editDistance is the optimal string alignment distance of a and b in bytes.
+// editDistance returns the number of single-byte edits that turn a into b. A swap of neighbours counts as
+// one (optimal string alignment). It keeps three rows of the distance matrix.
 func editDistance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	twoRowsUp, rowAbove, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range rowAbove {
+		rowAbove[j] = j
 	}
 	for i := range len(a) {
 		row[0] = i + 1
@@ -30,14 +31,14 @@ func editDistance(a, b string) int {
 			if a[i] == b[j] {
 				cost = 0
 			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			row[j+1] = min(rowAbove[j+1]+1, row[j]+1, rowAbove[j]+cost)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
+				row[j+1] = min(row[j+1], twoRowsUp[j-1]+1)
 			}
 		}
-		before, last, row = last, row, before
+		twoRowsUp, rowAbove, row = rowAbove, row, twoRowsUp
 	}
-	return last[len(b)]
+	return rowAbove[len(b)]
 }
 
 // nearestKey returns the full path of the key most similar to name in group, or "". If none is
@@ -57,15 +58,16 @@ func (d *Decoder) nearestKey(group *Key, path, name string) string {
 	if path != "" { // its group is right, and a key of another group means something else
 		return ""
 	}
-	return pathOfName(d.format.Root, name)
+	return findKeyPath(d.format.Root, name)
 }
 
-func pathOfName(group *Key, name string) string {
+// findKeyPath returns the path of the first key called name anywhere below group, or "".
+func findKeyPath(group *Key, name string) string {
 	for _, k := range group.Keys {
 		if k.Name == name {
 			return k.Path
 		}
-		if path := pathOfName(k, name); path != "" {
+		if path := findKeyPath(k, name); path != "" {
 			return path
 		}
 	}

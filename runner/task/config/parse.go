@@ -20,18 +20,19 @@ import (
 // depth, and the decoder does not descend into unknown keys.
 const MaxSize = 1 << 20
 
-// Parse reads the one document of a file. What keeps data from being one is a problem without a file; with
-// a second document it comes beside the first.
+// Parse reads a file that must contain exactly one YAML document. The problem has no file name. If a second
+// document follows, Parse returns the first one and a problem.
 func (f *Format) Parse(data []byte) (*yaml.Node, *Problem) {
-	node, problem := parse(data, f.Name)
+	node, problem := parseDocument(data, f.Name)
 	if problem == nil && (node == nil || isNull(node)) {
 		return nil, &Problem{Line: 1, Column: 1, Message: "is empty; a " + f.Name + " begins with version: 1"}
 	}
 	return node, problem
 }
 
-// parse is like Parse, but accepts a file without a document.
-func parse(data []byte, name string) (*yaml.Node, *Problem) {
+// parseDocument is like Format.Parse, but a file without a document gives a nil node and no problem. name
+// is the kind of file, for messages.
+func parseDocument(data []byte, name string) (*yaml.Node, *Problem) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // a byte order mark
 	if problem := CheckText(data); problem != nil {
 		return nil, problem
@@ -42,7 +43,7 @@ func parse(data []byte, name string) (*yaml.Node, *Problem) {
 	}
 	first, second, err := firstTwoDocuments(data)
 	if err != nil {
-		if broken := brokenJSON(data); broken != nil {
+		if broken := locateJSONError(data); broken != nil {
 			return nil, broken
 		}
 		return nil, syntaxProblem(data, err)
@@ -56,10 +57,10 @@ func parse(data []byte, name string) (*yaml.Node, *Problem) {
 	return first.Content[0], nil
 }
 
-// ParseDocument reads the one document of a file of another kind: text in bounds, YAML. The node is nil for a
-// file without any.
+// ParseDocument reads the one YAML document of a file that has no Format. It returns nil for a file without
+// a document.
 func ParseDocument(file string, data []byte) (*yaml.Node, Problems) {
-	node, problem := parse(data, "file")
+	node, problem := parseDocument(data, "file")
 	if problem == nil {
 		return node, nil
 	}

@@ -22,23 +22,23 @@ type Problem struct {
 	layer int // number of the layer with the mistake
 }
 
-// String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean
-// limits.turns?". It holds no control characters, whatever the file held.
+// String returns one line: "bump.yml:3:5: limits.turn: unknown key; did you mean limits.turns?". It
+// contains no control characters, even if the file does.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
-		b.WriteString(printable(p.File))
+		b.WriteString(makePrintable(p.File))
 		if p.Line > 0 {
 			fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
 		}
 		b.WriteString(": ")
 	}
 	if p.Key != "" {
-		b.WriteString(printable(p.Key) + ": ")
+		b.WriteString(makePrintable(p.Key) + ": ")
 	}
-	b.WriteString(printable(p.Message))
+	b.WriteString(makePrintable(p.Message))
 	if p.Suggestion != "" {
-		b.WriteString("; did you mean " + printable(p.Suggestion) + "?")
+		b.WriteString("; did you mean " + makePrintable(p.Suggestion) + "?")
 	}
 	return b.String()
 }
@@ -57,7 +57,8 @@ func (ps Problems) Error() string {
 // MaxProblems limits the output for a hostile file.
 const MaxProblems = 100
 
-// add collects a mistake in a layer. A mistake of no layer has the number behind the last one.
+// add stores a mistake of the layer with that number. Mistakes that belong to no layer have the number
+// len(d.layers), so they sort last.
 func (d *Decoder) add(layer int, p Problem) {
 	if len(d.problems) <= MaxProblems {
 		p.layer = layer
@@ -99,9 +100,9 @@ func (d *Decoder) Err() error {
 	return nil
 }
 
-// printable shortens text to 300 bytes and quotes it if it contains unprintable characters. These
+// makePrintable shortens text to 300 bytes and quotes it if it contains unprintable characters. These
 // could move a terminal's cursor or break a line.
-func printable(text string) string {
+func makePrintable(text string) string {
 	const longest = 300
 	cut := clip.Bytes(text, longest)
 	if strings.ContainsFunc(cut, func(r rune) bool { return !strconv.IsPrint(r) }) {

@@ -53,7 +53,9 @@ func (d *Decoder) reportWrongType(k *Key, path string, node *yaml.Node) bool {
 	return d.ReportAtNode(path, node, message+", not "+describeNode(node))
 }
 
-func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// mergeText stores a text in into, and reports whether it is valid. For a key with Scalars, numbers and
+// truth values count as text. Texts in d.Lenient are not checked.
+func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	if node.Kind != yaml.ScalarNode {
 		return d.reportWrongType(k, path, node)
 	}
@@ -88,6 +90,7 @@ func (k *Key) TextProblem(s string) (complaint, meant string) {
 	return "", ""
 }
 
+// choiceProblem is TextProblem for a key with a list of allowed values.
 func (k *Key) choiceProblem(s string) (complaint, meant string) {
 	if slices.Contains(k.Values, s) {
 		return "", ""
@@ -112,21 +115,21 @@ func (k *Key) listValues() string {
 
 // mergeInteger accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
 // versions disagree on 010, and 4_000_000 is text in YAML 1.2.
-func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
 		return d.reportWrongInteger(k, path, node)
 	}
-	if complaint := k.Span.spanProblem(number); complaint != "" {
+	if complaint := k.Span.problemWith(number); complaint != "" {
 		return d.ReportAtNode(path, node, complaint)
 	}
 	into.SetInt(number)
 	return true
 }
 
-// plainNumber returns a number as YAML has it, for one in quotes, with a currency, in groups of digits or
-// with an exponent. "" for other texts.
-func plainNumber(text string) string {
+// toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000. It returns "" for other
+// texts.
+func toPlainDigits(text string) string {
 	if comma := strings.LastIndexByte(text, ','); comma >= 0 && comma != len(text)-len(",000") {
 		return "" // not followed by three digits: it may be a decimal comma
 	}
@@ -138,15 +141,15 @@ func plainNumber(text string) string {
 }
 
 func (d *Decoder) reportWrongInteger(k *Key, path string, node *yaml.Node) bool {
-	meant := plainNumber(node.Value)
+	meant := toPlainDigits(node.Value)
 	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
 		return d.reportWrongType(k, path, node)
 	}
 	return d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
 }
 
-// spanProblem returns a message for a number outside the span, or "".
-func (s *Span) spanProblem(number int64) string {
+// problemWith returns a message for a number outside the span, or "".
+func (s *Span) problemWith(number int64) string {
 	switch {
 	case number >= s.Min && number <= s.Max:
 		return ""
@@ -159,10 +162,10 @@ func (s *Span) spanProblem(number int64) string {
 	}
 }
 
-func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		if meant := plainNumber(node.Value); meant != "" && !isNumber {
+		if meant := toPlainDigits(node.Value); meant != "" && !isNumber {
 			return d.ReportAtNode(path, node, "must be a number in plain digits", meant)
 		}
 		return d.reportWrongType(k, path, node)
@@ -174,9 +177,8 @@ func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflec
 	return true
 }
 
-// mergeBoolean takes true and false only; yes and on mean different things to
-// different versions of YAML.
-func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+// mergeBoolean accepts only true and false, because versions of YAML disagree on yes and on.
+func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	if node.Tag == boolTag {
 		into.SetBool(strings.EqualFold(node.Value, "true"))
 		return true
@@ -191,7 +193,7 @@ func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflec
 	return d.ReportAtNode(path, node, "must be true or false, without quotes", meant)
 }
 
-func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {
 	case node.Tag == intTag:

@@ -58,7 +58,7 @@ func schemaOf(k *Key) map[string]any {
 		}
 	case TextMap, GroupMap:
 		schema["additionalProperties"] = schemaOf(k.Elem)
-		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.Names)
+		schema["propertyNames"] = addPattern(map[string]any{"minLength": 1}, k.Names)
 		if k.maxEntries > 0 {
 			schema["maxProperties"] = k.maxEntries
 		}
@@ -79,7 +79,8 @@ func schemaOf(k *Key) map[string]any {
 	return schema
 }
 
-// notationSchemas returns a schema for each notation of a MultiNotation, and for each key of a mapping that stands alone.
+// notationSchemas returns the schemas of a MultiNotation, one of which must match: one for each notation. A
+// key of its mapping that must stand alone gets a schema of its own.
 func (k *Key) notationSchemas() (all []any) {
 	for _, kind := range []yaml.Kind{yaml.ScalarNode, yaml.SequenceNode} {
 		if k.notations[kind] != nil {
@@ -128,7 +129,7 @@ func describeText(schema map[string]any, k *Key) {
 	}
 	if k.NonEmpty || k.Required {
 		schema["minLength"] = 1
-		textSchema(schema, k.Form)
+		addPattern(schema, k.Form)
 		return
 	}
 	if k.Form != nil && k.Form.Pattern != "" {
@@ -136,8 +137,8 @@ func describeText(schema map[string]any, k *Key) {
 	}
 }
 
-// textSchema adds the pattern of f to the schema of a non-empty text.
-func textSchema(schema map[string]any, f *form.Form) map[string]any {
+// addPattern adds the pattern of f to the schema of a non-empty text, and returns the schema.
+func addPattern(schema map[string]any, f *form.Form) map[string]any {
 	if f != nil && f.Pattern != "" {
 		schema["pattern"] = "^(?:" + f.Pattern + ")$"
 	}

@@ -16,32 +16,32 @@ type Address struct {
 	Port uint16
 }
 
-// SplitAddress parses HOST:PORT. The host is a name or an IP address; IPv6 addresses need brackets.
-func SplitAddress(s string) (Address, error) {
+// ParseAddress parses HOST:PORT. The host is a name or an IP address; IPv6 addresses need brackets.
+func ParseAddress(s string) (Address, error) {
 	host, port, err := net.SplitHostPort(s)
 	number, errPort := strconv.ParseUint(port, 10, 16)
 	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
 		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
 	}
-	if _, err := netip.ParseAddr(host); err != nil && !CompileWhole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && !CompileFullMatch(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
 		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
 	}
 	return Address{host, uint16(number)}, nil
 }
 
-// WebAddress returns a check for an http or https address. secret names the right place for a
-// password, for messages. query allows a query.
-func WebAddress(example, secret string, query bool) func(string) error {
+// WebAddressCheck returns a function that checks an http or https address. Its messages suggest example,
+// and append secretHint if the address contains a password. allowQuery allows ?….
+func WebAddressCheck(example, secretHint string, allowQuery bool) func(string) error {
 	return func(s string) error {
 		address, err := url.Parse(s)
 		switch {
 		case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
 			return errors.New("must be an address such as " + example)
 		case address.User != nil:
-			return errors.New("must not have a user or a password; " + secret)
+			return errors.New("must not have a user or a password; " + secretHint)
 		case address.Fragment != "":
 			return errors.New("must not have a fragment (#…)")
-		case address.RawQuery != "" && !query:
+		case address.RawQuery != "" && !allowQuery:
 			return errors.New("must not have a query (?…)")
 		}
 		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {

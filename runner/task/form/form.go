@@ -35,7 +35,7 @@ func (f *Form) Suggest(s string) string {
 
 // Matching returns a form for texts that match the whole pattern.
 func Matching(about, pattern string) *Form {
-	expression := sync.OnceValue(func() *regexp.Regexp { return CompileWhole(pattern) })
+	expression := sync.OnceValue(func() *regexp.Regexp { return CompileFullMatch(pattern) })
 	return &Form{Pattern: pattern, Check: func(s string) error {
 		if !expression().MatchString(s) {
 			return errors.New("must be " + about)
@@ -49,10 +49,10 @@ var (
 	FilledLine    = &Form{Check: checkFilledLine}
 	NotBlank      = &Form{Check: checkNotBlank}
 	OneLine       = &Form{Check: checkLine}
-	Label         = &Form{Check: LineOfAtMost(50)}
+	Label         = &Form{Check: LineLengthCheck(50)}
 	Branch        = &Form{Check: ValidateBranch}
 	Repository    = &Form{Check: ValidateRepository, Pattern: RepositoryPattern}
-	IssueRef      = &Form{Check: AcceptedBy(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
+	IssueRef      = &Form{Check: ParserCheck(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
 	RelativeFile  = &Form{Check: checkRelativeFile}
 	Folder        = &Form{Check: checkFolder}
 	VariableValue = &Form{Check: checkNoNUL}
@@ -89,8 +89,8 @@ func checkFilledLine(s string) error {
 	return checkLine(s)
 }
 
-// LineOfAtMost returns a check for one line of up to that number of characters.
-func LineOfAtMost(characters int) func(string) error {
+// LineLengthCheck returns a function that requires one non-blank line of up to that number of characters.
+func LineLengthCheck(characters int) func(string) error {
 	return func(s string) error {
 		if utf8.RuneCountInString(s) > characters {
 			return fmt.Errorf("must have at most %d characters", characters)
@@ -99,8 +99,8 @@ func LineOfAtMost(characters int) func(string) error {
 	}
 }
 
-// AcceptedBy returns a check for texts that parse accepts.
-func AcceptedBy[T any](parse func(string) (T, error)) func(string) error {
+// ParserCheck returns a function that accepts the texts that parse accepts.
+func ParserCheck[T any](parse func(string) (T, error)) func(string) error {
 	return func(s string) error {
 		_, err := parse(s)
 		return err

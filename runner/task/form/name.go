@@ -21,7 +21,7 @@ func ValidateBranch(name string) error {
 		return errors.New("must not begin with -")
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return errors.New("must be a branch's short name")
-	case CompileWhole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub rejects names that look like a SHA-1 or SHA-256
+	case CompileFullMatch(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub rejects names that look like a SHA-1 or SHA-256
 		return errors.New("must not look like a commit's SHA")
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return errors.New("must not contain .. or @{")
@@ -62,7 +62,7 @@ const (
 
 func ValidateRepository(name string) error {
 	_, repository, _ := strings.Cut(name, "/")
-	if !CompileWhole(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
+	if !CompileFullMatch(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
 		return errors.New("must be OWNER/REPO")
 	}
 	return nil
@@ -73,12 +73,12 @@ type Issue struct {
 	Number     int
 }
 
-// issueAddress is a page of an issue or pull request: the server's root, the
-// repository and the number. What is behind the number leads to a place of the page. A
-// name with a dot is a server also without https://, as browsers show it.
+// issueAddress matches the web address of an issue or pull request. Its groups are the server, OWNER/REPO
+// and the number. The server needs no https:// if its name has a dot, because browsers show addresses that
+// way. Anything after the number is ignored.
 const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + RepositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
 
-var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileWhole(issueAddress) })
+var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileFullMatch(issueAddress) })
 
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
@@ -101,8 +101,8 @@ func ParseIssue(s string) (Issue, error) {
 	return Issue{Repository: repository, Number: int(number)}, nil
 }
 
-// IssueServer returns the root URL of the server of an issue given by its address, and "" for other
-// references.
+// IssueServer returns the server in the web address of an issue, such as https://github.com. It returns ""
+// for #7 and OWNER/REPO#7.
 func IssueServer(s string) string {
 	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
 		if strings.Contains(address[1], "://") {
@@ -116,7 +116,7 @@ func IssueServer(s string) string {
 // String returns the issue in a form that ParseIssue reads.
 func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
 
-// CompileWhole compiles a regular expression that must match the whole text.
-func CompileWhole(pattern string) *regexp.Regexp {
+// CompileFullMatch compiles a regular expression that must match the whole text.
+func CompileFullMatch(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
 }

@@ -52,7 +52,9 @@ func partOfComment(kind string, c forge.Comment) clean.Part {
 
 // isRequestOrReport reports whether a comment requested this run, or is a run's own report.
 func (s *Source) isRequestOrReport(c forge.Comment) bool {
-	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || strings.HasPrefix(c.Body, feedbackStart) || s.Request != nil && c.ID == s.Request.WordsID
+	isRequest := s.Request != nil && c.ID == s.Request.WordsID
+	hasPrefix := func(mark string) bool { return strings.HasPrefix(c.Body, mark) }
+	return isRequest || slices.ContainsFunc([]string{JoinMark, RepairMark, body.CommentMark, feedbackStart}, hasPrefix)
 }
 
 // isAfter reports whether any of the times is after askedAt, the time of the request.
@@ -81,8 +83,8 @@ var knownAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
 // authors must not use up the API calls of the run.
 const maxRoleLookups = 30
 
-// isTrustedComment looks up the author's role, like that of a run's requester. A person who names an
-// issue may have no token with that permission: without it, only the repository's owner counts.
+// isTrustedComment reports whether the model may see the comment, by trust.comments and the author's role.
+// Without permission to look up roles, only comments of the repository's owner count.
 func (s *Source) isTrustedComment(ctx context.Context, repository forge.Repository, c forge.Comment) (bool, error) {
 	if setting := s.Job.Trust.Comments; setting != "trusted" {
 		return setting == "all", nil
@@ -99,8 +101,8 @@ func (s *Source) isTrustedComment(ctx context.Context, repository forge.Reposito
 	}
 	why, err := s.distrustReason(ctx, repository, c.Author)
 	kind := forge.KindOf(err)
-	mayNotAsk := kind == forge.Forbidden || kind == forge.Unauthorized
-	if mayNotAsk && s.Request == nil {
+	lookupForbidden := kind == forge.Forbidden || kind == forge.Unauthorized
+	if lookupForbidden && s.Request == nil {
 		return byOwner, nil
 	}
 	return why == "" && err == nil, err

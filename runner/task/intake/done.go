@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// RequireBase returns an error if the task's pull request goes to another base than branch, the branch
+// RequireBaseBranch returns an error if the task's pull request goes to another base than branch, the branch
 // of the checkout. name is the branch's name in the message.
-func (t Task) RequireBase(branch, name string) error {
+func (t Task) RequireBaseBranch(branch, name string) error {
 	pull := t.PullRequest()
 	if pull == nil || pull.Base == branch {
 		return nil
@@ -20,9 +20,9 @@ func (t Task) RequireBase(branch, name string) error {
 		"Pull request #%d has the base %s, and the checkout is on %s; check out %s.", pull.Number, pull.Base, name, pull.Base)
 }
 
-// CheckNotDone stops a run started by an event if its work exists already. That is an open pull request
-// for the task, unless somebody asks for more in words; a pull request made from the same input; or
-// a comment that the input led to no change on this base.
+// CheckNotDone returns the outcome skipped if an event's work exists already: an open pull request for the
+// task, unless somebody asks for more in words; a pull request made from the same input; or a comment that
+// this input led to no change on this base.
 func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string) error {
 	makesChange := t.Subject == nil && t.Repair == nil
 	byEvent := s.Request != nil || !t.AskedAt.IsZero()
@@ -30,7 +30,7 @@ func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string)
 	if !makesChange || !byEvent || !canAskForge {
 		return nil
 	}
-	if err := s.checkNotFruitless(ctx, t, baseSHA); err != nil {
+	if err := s.checkInputNotTried(ctx, t, baseSHA); err != nil {
 		return err
 	}
 	pull, err := FindPullRequest(ctx, s.Target, t.Branch, base)
@@ -53,9 +53,9 @@ func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string)
 		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
 }
 
-// checkNotFruitless stops a run if the last progress comment reports no change for the same input and
-// base.
-func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) error {
+// checkInputNotTried returns the outcome skipped if the last progress comment reports that the same input
+// led to no change on the same base.
+func (s *Source) checkInputNotTried(ctx context.Context, t Task, baseSHA string) error {
 	if t.Pull != nil || t.InputDigest == "" || len(t.ProgressLike) == 0 {
 		return nil
 	}
@@ -66,9 +66,9 @@ func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) 
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.continueHint(nil))
 }
 
-// IsForced reports whether a person asked for this run regardless of earlier ones: in words, by
-// hand, or on their own machine.
-func (s *Source) IsForced() bool {
+// IsExplicitRequest reports whether a person asked for this very run, so that results of earlier runs do
+// not stop it: in words, by hand, or on their own machine.
+func (s *Source) IsExplicitRequest() bool {
 	e := s.Event
 	if !e.InActions || e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch" {
 		return true
@@ -85,8 +85,8 @@ func (s *Source) askedInWords() bool {
 	return s.Request.Commanded
 }
 
-// continueHint returns a hint for getting more done. pull is the pull request of an earlier run, or
-// nil. Words on an open pull request extend it; words on the issue start afresh.
+// continueHint returns the end of a message: how to ask for more. pull is the pull request of an earlier
+// run, or nil. A comment on an open pull request extends it; a comment on the issue starts afresh.
 func (s *Source) continueHint(pull *forge.PullRequest) string {
 	open := pull != nil && pull.State == "open"
 	switch command := s.Job.Trigger.Command; {
@@ -101,8 +101,8 @@ func (s *Source) continueHint(pull *forge.PullRequest) string {
 	}
 }
 
-// leftUnfinished reports whether a run was killed before it finished the pull request, and the branch
-// still ends in a run's commit.
+// leftUnfinished reports whether a run was killed while it described its pull request, and the branch still
+// ends in the run's commit.
 func leftUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && commit.Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))

@@ -133,7 +133,7 @@ func TestFitsBase(t *testing.T) {
 		"another":         {onPull, "main", "invalid_input/base"},
 		"none":            {onPull, "", "invalid_input/base"},
 	} {
-		if err := c.task.RequireBase(c.branch, c.branch); reasonOf(err) != c.ends {
+		if err := c.task.RequireBaseBranch(c.branch, c.branch); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

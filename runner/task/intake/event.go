@@ -72,9 +72,9 @@ func (e Event) isAboutPull() bool {
 
 func (e Event) isMissing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
 
-// Request returns the event's request. It is nil for a job with its own task, and for a feedback
-// job on the event's pull request. An event without a request stops the run before any call to the
-// forge.
+// Request returns the request in the event. It returns nil for a job with its own task, and for a feedback
+// job on the event's pull request. Otherwise, an event without a request is an error, before any call to
+// the forge.
 func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	switch {
 	case e.repairRequest != nil:

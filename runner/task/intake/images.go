@@ -25,9 +25,9 @@ const (
 	imagesTimeout = time.Minute
 )
 
-// Images returns the images named by the job and those in texts on the forge. A missing image
-// causes a warning and a note to the model, never the end of a run.
-func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
+// FetchImages returns the images named by the job, and those in the task's text from the forge. missing
+// describes images that could not be used, for the model. These cause a warning, never the end of a run.
+func (s *Source) FetchImages(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
 	addresses := slices.Clone(s.Job.Task.Images)
 	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {
 		addresses = append(addresses, clean.ImageAddresses(t.Text)...)
@@ -35,7 +35,7 @@ func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage,
 	omitted := max(len(addresses)-maxImages, 0)
 	addresses = addresses[:len(addresses)-omitted]
 	sentBytes := 0
-	for i, fetched := range s.fetchImages(ctx, addresses) {
+	for i, fetched := range s.fetchAll(ctx, addresses) {
 		image, err := s.convertImage(fetched, len(images)+1)
 		if err == nil && sentBytes+len(image.Data) > maxImageBytes {
 			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", maxImageBytes>>20)
@@ -67,7 +67,7 @@ type fetchResult struct {
 	err     error
 }
 
-func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetchResult {
+func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult {
 	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()
 	all := make([]fetchResult, len(addresses))

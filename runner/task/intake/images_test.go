@@ -31,7 +31,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 	}
 	must.Do(t, s.Record.Make(t.TempDir(), nil))
 	t.Cleanup(s.Record.Close)
-	images, missing := s.Images(t.Context(), task)
+	images, missing := s.FetchImages(t.Context(), task)
 	for _, image := range images {
 		shown = append(shown, image.Name)
 		if image.MediaType != "image/png" {

@@ -26,8 +26,8 @@ type taskInput struct {
 	issue    *forge.Issue // that the input is about; nil for none
 }
 
-// digest names the input: the same words of the same people have the same.
-func (i *taskInput) digest() (string, error) {
+// sha256Hex identifies the input: the same texts of the same authors have the same digest.
+func (i *taskInput) sha256Hex() (string, error) {
 	raw, err := json.Marshal(struct {
 		Title string
 		Parts []clean.Part
@@ -38,19 +38,19 @@ func (i *taskInput) digest() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
-// addInput returns the task with the cleaned texts of an input. It warns about removed hidden
-// text.
+// addInput returns the task with the cleaned texts of an input and their digest. It warns about removed
+// hidden text; place names the source of the texts in the warning.
 func (s *Source) addInput(t Task, texts taskInput, place string) (Task, error) {
 	var err error
-	if t.InputDigest, err = texts.digest(); err != nil {
+	if t.InputDigest, err = texts.sha256Hex(); err != nil {
 		return t, err
 	}
 	if texts.issue != nil {
 		t.Issue, t.Author = &texts.ref, &texts.issue.Author
 	}
-	title, removed := clean.Text(texts.title)
+	title, removed := clean.VisibleText(texts.title)
 	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), texts.progress
-	text, removedInParts := clean.Parts(withoutOwnMarks(texts.parts))
+	text, removedInParts := clean.MarkParts(withoutOwnMarks(texts.parts))
 	t.Text = text
 	removed.Add(removedInParts)
 	if removed.Any() {
@@ -117,9 +117,9 @@ func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Is
 	}, err
 }
 
-// issueInEvent returns the issue as of the workflow's event. After a request (a label or a comment) that
-// is the request's issue, whatever issue ref the job names. Otherwise it is the event's issue if that is
-// ref, and else nil.
+// issueInEvent returns the issue as of the workflow's event, or nil. For a request (a label or a comment)
+// that is the request's issue, even if the job names another one (ref). Otherwise it is the event's issue
+// if it is ref.
 func (s *Source) issueInEvent(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:

@@ -20,8 +20,8 @@ func IsRunBranch(branch string) bool { return strings.HasPrefix(branch, BranchPr
 
 var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// IssueOfKey returns the job name and the issue number in a key. The number is 0 for a key without
-// an issue.
+// IssueOfKey splits a task key such as deps-issue-7 into the job's name and the issue number. The number is
+// 0 for a key without an issue.
 func IssueOfKey(key string) (jobName string, number int) {
 	m := endOfIssueKey().FindStringSubmatchIndex(key)
 	if m == nil {

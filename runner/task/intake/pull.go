@@ -47,7 +47,7 @@ func requestTexts(parts []clean.Part) string {
 	var all []string
 	for _, p := range parts {
 		if p.Kind == "request" {
-			text, _ := clean.Text(p.Text)
+			text, _ := clean.VisibleText(p.Text)
 			all = append(all, strings.TrimSpace(text))
 		}
 	}
@@ -136,8 +136,8 @@ func (s *Source) issueOfRunBranch(ctx context.Context, number int) (taskInput, e
 	return s.issueInput(ctx, ref, issue, askedAt)
 }
 
-// pullRequestParts returns the words that ask for more. Earlier trusted comments on lines of the diff come before them,
-// the line comments of the requesting review after them.
+// pullRequestParts returns the request's own words, after earlier trusted comments on lines of the diff,
+// and before the line comments of the requesting review.
 func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 	q := s.Request
 	comments, err := s.eventRepository().ReviewComments(ctx, q.Number)

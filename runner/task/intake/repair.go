@@ -56,7 +56,7 @@ func (r *Repair) TotalUSD(cost *float64) float64 {
 	return r.SpentUSD + *cost
 }
 
-// FormatDollars is an amount as trailers and marks have it.
+// FormatDollars formats an amount with four decimals, for commit trailers and marks.
 func FormatDollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
 
 // ParseTrailers returns the number and cost of repair attempts from a commit's trailers. An unreadable
@@ -65,7 +65,7 @@ func ParseTrailers(commit *forge.Commit) (attempts int, spent float64) {
 	return ReadAttempts(commit.Trailer(repairTrailer)), ReadDollars(commit.Trailer(spentTrailer))
 }
 
-// ReadAttempts reads a count of attempts; "" is none.
+// ReadAttempts parses a number of attempts. "" is 0. An invalid text counts as more than any limit.
 func ReadAttempts(text string) int {
 	n, err := strconv.Atoi(cmp.Or(text, "0"))
 	if err != nil || n < 0 {
@@ -77,7 +77,7 @@ func ReadAttempts(text string) int {
 // maxDollars exceeds any limit, and still fits into the marks.
 const maxDollars = 100_000_000
 
-// ReadDollars reads an amount; "" is none.
+// ReadDollars parses an amount in dollars. "" is 0. An invalid text counts as more than any limit.
 func ReadDollars(text string) float64 {
 	d, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
 	if err != nil || !(d >= 0) {
@@ -131,33 +131,36 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	}
 	switch {
 	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
-		return nil, refusePull(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
+		return nil, skipPull(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
 	case !IsRunBranch(pull.Head):
-		return nil, refusePull(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
+		return nil, skipPull(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
 	case s.Job.Repair.Attempts == 0:
-		return nil, refusePull(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
+		return nil, skipPull(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
 	}
 	return pull, s.requireOwnHead(ctx, pull)
 }
 
-func refusePull(pull *forge.PullRequest, reason, format string, args ...any) error {
+// skipPull returns the outcome skipped for a pull request. The format completes a sentence that starts with
+// its number.
+func skipPull(pull *forge.PullRequest, reason, format string, args ...any) error {
 	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
 }
 
-// checkNotStopped returns an error if a person stopped the repair, before its start or during its work.
+// checkNotStopped returns an error if a person closed the pull request or added the stop label.
 func (s *Source) checkNotStopped(pull *forge.PullRequest) error {
 	stop := s.Job.Repair.StopLabel
 	switch {
 	case pull.State != "open":
-		return refusePull(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
+		return skipPull(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
 	case stop != "" && slices.ContainsFunc(pull.Labels, func(l string) bool { return strings.EqualFold(l, stop) }):
-		return refusePull(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
+		return skipPull(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
 	}
 	return nil
 }
 
-// CheckNotStopped returns an error if a person stopped the repair during the agent's work.
-func (s *Source) CheckNotStopped(ctx context.Context, number int) error {
+// RecheckNotStopped reads the pull request again, and returns an error if a person stopped the repair
+// during the agent's work.
+func (s *Source) RecheckNotStopped(ctx context.Context, number int) error {
 	pull, err := ReadPullRequest(ctx, s.eventRepository(), number)
 	if err != nil {
 		return err
@@ -165,8 +168,8 @@ func (s *Source) CheckNotStopped(ctx context.Context, number int) error {
 	return s.checkNotStopped(pull)
 }
 
-// pullToRepair is the pull request of the request. A commit may be the head of several:
-// one of a run goes first.
+// pullToRepair returns the pull request to repair: that with the request's number, else an open one with
+// the request's commit as its head, preferably of a run. It stores the number in the request.
 func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if s.Request.Number != 0 {
 		return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number)
@@ -189,27 +192,27 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number) // lists omit its state relative to its base
 }
 
-// requireOwnHead returns an error unless the branch ends in a commit pushed by a run. It remembers the
-// commit as Head.
+// requireOwnHead returns an error unless the branch ends in a commit made by a run and pushed by the
+// token's account. It stores the commit for RepairedCommit, and its time as that of the request.
 func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) error {
 	tip, err := LookUpBranch(ctx, s.eventRepository(), pull.Head)
 	switch {
 	case err != nil:
 		return err
 	case tip == nil:
-		return refusePull(pull, "foreign_branch", "has no branch %s any more", pull.Head)
+		return skipPull(pull, "foreign_branch", "has no branch %s any more", pull.Head)
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
-		return refusePull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
+		return skipPull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
 	}
 	if !tip.Ours() {
-		return refusePull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
+		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
 	}
-	pusher, account, own, err := Pusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
+	pusher, account, own, err := FindPusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
 		return err
 	}
 	if !own {
-		return refusePull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
+		return skipPull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
 			gitops.Short(tip.SHA), cmp.Or(pusher.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
 	s.repairHead = tip
@@ -217,8 +220,9 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	return nil
 }
 
-// Pusher returns who moved a branch to a commit, the account of the token, and whether they are the same.
-func Pusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, own bool, err error) {
+// FindPusher returns who moved the branch to commit sha, and the login of the token. own reports whether
+// they are the same.
+func FindPusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, own bool, err error) {
 	if account, err = client.ActingAs(ctx); err != nil {
 		return pusher, account, false, ForgeFailure("The account of the token cannot be asked for", err)
 	}
@@ -228,5 +232,5 @@ func Pusher(ctx context.Context, client forge.Forge, repository forge.Repository
 	return pusher, account, account != "" && strings.EqualFold(pusher.Login, account), nil
 }
 
-// Head returns the commit under repair. It is nil for another task.
-func (s *Source) Head() *forge.Commit { return s.repairHead }
+// RepairedCommit returns the last commit of the pull request under repair, or nil for another task.
+func (s *Source) RepairedCommit() *forge.Commit { return s.repairHead }

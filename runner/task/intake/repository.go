@@ -84,7 +84,7 @@ func sameHost(a, b string) bool {
 	return errors.Join(err, errSecond) == nil && strings.EqualFold(first.Host, second.Host)
 }
 
-// RepositoryInURL is OWNER/REPO when origin is a repository on server: an http(s)
+// RepositoryInURL returns OWNER/REPO if origin is a repository on server, else "". origin is an http(s)
 // URL, ssh://git@host/owner/repo or git@host:owner/repo.
 func RepositoryInURL(origin, server string) string {
 	s, err := url.Parse(server)

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Source reads a task. Call its stages in this order: Admit, Read, CheckNotDone, Images.
+// Source reads a task. Call its stages in this order: RequireTrustedRequester, Read, CheckNotDone, FetchImages.
 type Source struct {
 	Event       Event
 	Request     *actions.Request // that the event makes; nil for a task of the job's own
@@ -42,7 +42,7 @@ type Source struct {
 
 func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
 
-// Read reads the task. pull is the pull request returned by Admit.
+// Read reads the task. pull is the pull request returned by RequireTrustedRequester.
 func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t, err := s.readTask(ctx, pull)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err err
 	return t, prompt, err
 }
 
-// keyAndBranch returns the task key and the branch. A job's own task has the job's key. A task from
-// an event has a key for each issue. A pull request keeps its branch. Feedback has no branch.
+// keyAndBranch returns the task key and the branch. A job's own task has the job's key. A task from an
+// event has a key for each issue. A pull request keeps its branch. Feedback has no branch.
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
 	case t.Subject != nil: // its text is another one each time
@@ -146,7 +146,8 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	return s.readIssue(ctx, t, ref)
 }
 
-// namedIssue returns task.issue, in the target repository if it names none. needsTarget requires a target in any case.
+// namedIssue returns task.issue. If it names no repository, it is in the target repository. needsTarget
+// makes a missing target an error even if the issue names a repository.
 func (s *Source) namedIssue(needsTarget bool) (form.Issue, error) {
 	ref, err := form.ParseIssue(s.Job.Task.Issue)
 	if err != nil {

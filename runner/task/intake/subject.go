@@ -65,8 +65,8 @@ func (t Task) WorksOnHead() bool {
 	return t.Mode == Join || t.Subject != nil && t.Subject.OnPull
 }
 
-// readSubject returns a feedback task: the job's instructions, and the texts on the subject as
-// data.
+// readSubject returns a feedback task: the job's instructions, and the texts on the issue or pull request
+// as data.
 func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	ref, err := s.subjectRef()
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	return s.addSubjectInput(ctx, t, instructions, texts)
 }
 
-// addSubjectInput returns the task with the job's instructions outside all marks, followed by the
-// marked texts on the subject.
+// addSubjectInput returns the task with the job's instructions, followed by the texts on the subject
+// between marks. The instructions are outside all marks, because the model must follow only them.
 func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, texts taskInput) (Task, error) {
 	words, err := s.requesterParts(ctx, t.Subject)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions strin
 	}
 	withInstructions := texts
 	withInstructions.parts = append([]clean.Part{{Kind: "job", Text: instructions}}, texts.parts...)
-	if t.InputDigest, err = withInstructions.digest(); err != nil {
+	if t.InputDigest, err = withInstructions.sha256Hex(); err != nil {
 		return t, err
 	}
 	t.Title, t.ProgressLike, t.Text = s.feedbackTitle(t.Subject), nil, strings.TrimSpace(instructions+"\n\n"+t.Text)
@@ -192,8 +192,8 @@ func (s *Source) pullSubjectInput(ctx context.Context, t *Task, ref form.Issue, 
 	return taskInput{ref: ref, parts: slices.Concat(parts, comments, onLines)}, nil
 }
 
-// lineComments returns the comments on the diff by trusted authors, and the findings of earlier runs. The agent must
-// not repeat those.
+// lineComments returns the comments on lines of the diff by trusted authors, and the findings of earlier
+// runs with a note that the agent must not repeat them.
 func (s *Source) lineComments(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return nil, nil
@@ -224,7 +224,7 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 	return parts, nil
 }
 
-// requesterParts are the words of who asked for the run, beside the command.
+// requesterParts returns the words of the account that asked for the run, without the command.
 func (s *Source) requesterParts(ctx context.Context, subject *Subject) ([]clean.Part, error) {
 	switch q := s.Request; {
 	case q == nil:
@@ -237,7 +237,8 @@ func (s *Source) requesterParts(ctx context.Context, subject *Subject) ([]clean.
 	return nil, nil
 }
 
-// feedbackTitle returns a title in the runner's own words, because a stranger's belong between marks.
+// feedbackTitle returns the title of a feedback task. It contains no text of the subject: that must stay
+// between marks.
 func (s *Source) feedbackTitle(subject *Subject) string {
 	to := map[string]string{job.AsReview: "Review of", job.AsLabels: "Labels for", job.AsComment: "Comment on"}[s.Job.Publish.As]
 	name := subject.Name()

@@ -82,7 +82,7 @@ func ModeOf(pull *forge.PullRequest) Mode {
 	return Join
 }
 
-// TranscriptEvent is the task for the transcript, as the model gets it.
+// TranscriptEvent returns the task for the transcript, with the text that the model gets.
 func (t Task) TranscriptEvent() transcript.Task {
 	event := transcript.Task{
 		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text))),

@@ -20,9 +20,9 @@ var writeAccessEvents = map[string]bool{
 	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
 }
 
-// Admit stops a run with an untrusted requester. It costs one API call, and two more on a pull
-// request. It returns the pull request to continue, or nil for other tasks.
-func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
+// RequireTrustedRequester stops a run whose requester is not trusted. It costs one API call, and two more
+// on a pull request. It returns the pull request to continue, or nil for other tasks.
+func (s *Source) RequireTrustedRequester(ctx context.Context) (*forge.PullRequest, error) {
 	e := s.Event
 	if s.Request != nil && s.Request.Repair {
 		return s.admitRepair(ctx)
@@ -48,9 +48,11 @@ func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	case !s.Request.OnPull:
 		return nil, nil
 	}
-	return s.admitPull(ctx)
+	return s.admitPullRequest(ctx)
 }
 
+// actorDistrustReason returns why the account that caused the event is not trusted, or "". The error is an
+// unusable configuration or a failed API call.
 func (s *Source) actorDistrustReason(ctx context.Context, actor forge.User) (why string, err error) {
 	if actor.Login == "" {
 		return "the event does not say who caused it", nil
@@ -64,10 +66,10 @@ func (s *Source) actorDistrustReason(ctx context.Context, actor forge.User) (why
 	return s.distrustReason(ctx, s.eventRepository(), actor)
 }
 
-// admitPull reads the pull request of a request. It rejects every fork. A fork's branch belongs to
+// admitPullRequest reads the pull request of a request. It rejects every fork. A fork's branch belongs to
 // an outsider and accepts no push. Its commits on a branch of this repository would bypass the
 // approval of outsiders' workflows.
-func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
+func (s *Source) admitPullRequest(ctx context.Context) (*forge.PullRequest, error) {
 	pull, err := ReadPullRequest(ctx, s.eventRepository(), s.Request.Number)
 	if err != nil {
 		return nil, err
@@ -84,8 +86,8 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	return pull, nil
 }
 
-// requirePushableBranch stops a run that would push to the default branch. It also stops a run that leaves the
-// push to another one, because that one knows of no person's branch.
+// requirePushableBranch stops a run on a person's pull request if its branch is the default branch, or if
+// the run does not push itself: agent-ci publish does not support a person's branch.
 func (s *Source) requirePushableBranch(ctx context.Context, pull *forge.PullRequest) error {
 	refuse := func(why string) error {
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)

@@ -69,7 +69,7 @@ func TestAdmitFollowsTrustRules(t *testing.T) {
 			3: {Number: 3, State: "closed", Head: "agent-ci/x", HeadRepository: "o/r"},
 			2: {Number: 2, State: "open", Head: "main", HeadRepository: "o/r", Base: "next"},
 		}}
-		pull, err := sourceOf(t, on, c.job, c.event, c.payload).Admit(t.Context())
+		pull, err := sourceOf(t, on, c.job, c.event, c.payload).RequireTrustedRequester(t.Context())
 		if reasonOf(err) != c.ends {
 			t.Errorf("%s: ended as %q, want %q: %v", name, reasonOf(err), c.ends, err)
 		}
@@ -94,7 +94,7 @@ func TestAdmitNeedsTokenAndRepository(t *testing.T) {
 		on := &server{roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}}}
 		s := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more"))
 		c.change(s)
-		if _, err := s.Admit(t.Context()); reasonOf(err) != c.ends {
+		if _, err := s.RequireTrustedRequester(t.Context()); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -107,12 +107,12 @@ func TestAdmitReportsForgeFailures(t *testing.T) {
 			roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}},
 			fails: map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}},
 		}
-		if _, err := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).Admit(t.Context()); reasonOf(err) != "forge_failed/unavailable" {
+		if _, err := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).RequireTrustedRequester(t.Context()); reasonOf(err) != "forge_failed/unavailable" {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
 	on := &server{fails: map[string]error{"permission octocat": &forge.Error{Kind: forge.Invalid, Message: "no name"}}}
-	if _, err := sourceOf(t, on, trusting(), "issues", labeled).Admit(t.Context()); reasonOf(err) != "skipped/untrusted_actor" {
+	if _, err := sourceOf(t, on, trusting(), "issues", labeled).RequireTrustedRequester(t.Context()); reasonOf(err) != "skipped/untrusted_actor" {
 		t.Errorf("an account that is gone: %v", err)
 	}
 }

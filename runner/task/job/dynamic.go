@@ -87,7 +87,7 @@ func (d *validator) checkDynamicTools() {
 			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
 			mistake{tools.OwnToolNamed(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.OwnToolNamed(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
-			mistake{len(t.Run.Argv) > 0 && leavesRepository(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
+			mistake{len(t.Run.Argv) > 0 && isRelativePathOutside(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
 			mistake{err != nil, "input_schema", fmt.Sprintf("is not a JSON Schema that can check calls: %v", err)})
 	}
 }
@@ -97,7 +97,7 @@ const mcpPrefix = "mcp__"
 
 const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
 
-// leavesRepository reports whether program is a relative path out of the repository.
-func leavesRepository(program string) bool {
+// isRelativePathOutside reports whether a program is named by a relative path that leaves the repository.
+func isRelativePathOutside(program string) bool {
 	return !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), "..")
 }

@@ -107,9 +107,9 @@ func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 	return file.Hooks, nil
 }
 
-// MayBeVariable returns an error if the rules of policy.env forbid setting the variable for
-// commands. The error text completes a sentence about the variable.
-func (j *Job) MayBeVariable(name, value string) error {
+// CheckVariable returns an error if a hook may not set this variable for commands. The error text completes
+// a sentence that starts with the name.
+func (j *Job) CheckVariable(name, value string) error {
 	d := validator{job: j}
 	switch {
 	case form.Variable.Check(name) != nil:

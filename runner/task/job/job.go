@@ -295,7 +295,7 @@ func (j *Job) Key(prompt string) string {
 // Duration is a length of time, written as text: "90s", "10m", "1h30m".
 type Duration time.Duration
 
-// String is the duration as the time package writes it, "10m0s".
+// String formats the duration as the time package does: "10m0s".
 func (d Duration) String() string { return time.Duration(d).String() }
 
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

@@ -33,8 +33,7 @@ func misplaced(kind config.LayerKind, path string) error {
 // mistakes of all layers. A missing task is a mistake.
 func Load(layers ...config.Layer) (*Job, error) { return load(layers, true) }
 
-// LoadTemplate is Load for who has the task from elsewhere: a job without one
-// is fine.
+// LoadTemplate is like Load, but accepts a job without a task.
 func LoadTemplate(layers ...config.Layer) (*Job, error) { return load(layers, false) }
 
 // validator decodes a job and checks its keys against each other.
@@ -49,16 +48,16 @@ func newValidator() *validator {
 }
 
 func load(layers []config.Layer, needsTask bool) (*Job, error) {
-	c := newValidator()
+	v := newValidator()
 	for _, layer := range layers {
-		c.Add(layer)
-		c.chooseTask()
+		v.Add(layer)
+		v.keepNewestTaskSource()
 	}
-	c.checkRelations(needsTask)
-	if err := c.Err(); err != nil {
+	v.checkRelations(needsTask)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return c.job, nil
+	return v.job, nil
 }
 
 // LoadRecorded reads the job of a record with all checks of a job file, because the record may come
@@ -67,15 +66,15 @@ func LoadRecorded(raw []byte) (*Job, error) {
 	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
 }
 
-// Mistakes returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
+// FileProblems returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
 // whose form is not checked. withRelations adds the checks of keys against each other.
-func Mistakes(file string, node *yaml.Node, lenient map[string]bool, withRelations bool) config.Problems {
-	c := newValidator()
-	c.Lenient = lenient
-	c.AddNode(file, node)
-	c.chooseTask()
+func FileProblems(file string, node *yaml.Node, lenient map[string]bool, withRelations bool) config.Problems {
+	v := newValidator()
+	v.Lenient = lenient
+	v.AddNode(file, node)
+	v.keepNewestTaskSource()
 	if withRelations {
-		c.checkRelations(true)
+		v.checkRelations(true)
 	}
-	return c.Problems()
+	return v.Problems()
 }

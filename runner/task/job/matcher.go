@@ -35,8 +35,8 @@ func fitsMatcher(matcher, name string) bool {
 	return slices.ContainsFunc(strings.Split(matcher, "|"), func(entry string) bool { return strings.TrimSpace(entry) == name })
 }
 
-// matcherMistake returns a message for a wrong matcher, or "". own holds the names of the job's own
-// tools. whole means that own is complete.
+// matcherMistake returns a message for an unusable matcher, or "". jobTools holds the names of the job's
+// own tools. complete is false if there may be others, in a job that is not known here.
 func matcherMistake(matcher string, jobTools []string, complete bool) string {
 	if !plainMatcher().MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {

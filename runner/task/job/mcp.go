@@ -93,7 +93,7 @@ func (d *validator) checkServerProgram(place string, s MCPServer) {
 	wrong := programMistake(append([]string{s.Command}, s.Args...), formatServerCommand)
 	d.reportFirst(place,
 		mistake{wrong != "", "command", wrong},
-		mistake{leavesRepository(program), "command", outOfRepository},
+		mistake{isRelativePathOutside(program), "command", outOfRepository},
 		mistake{program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."), "command", "is a folder; give a program"},
 		mistake{path.IsAbs(program) && path.Clean(program) != program, "command", "must be a path without //, ./ and ../, and not with / at its end"})
 	d.reportFirst(place,
@@ -101,7 +101,8 @@ func (d *validator) checkServerProgram(place string, s MCPServer) {
 		mistake{s.Cwd != "" && len(s.Env.Pass) > 0, "cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}"})
 }
 
-// checkServerCredentials keeps those of agent-ci itself from servers, and those of servers from commands.
+// checkServerCredentials rejects servers that would get agent-ci's own credentials, and servers whose
+// credentials commands would see.
 func (d *validator) checkServerCredentials(place string, s MCPServer) {
 	const own = " is a credential of agent-ci itself, which servers never get; give the server its own under another name"
 	isPassed := func(name string) bool { return slices.Contains(d.job.Policy.Env.Pass, name) }

@@ -32,7 +32,7 @@ type AllowedHost struct {
 	// Host is as reach.ParseEntry reads it, or with Private reach.ParsePrivate.
 	Host    string `json:"host,omitempty" config:"text,required" form:"any_host"`
 	Private bool   `json:"private,omitempty"`
-	// CA is a file with who vouches for the host besides the machine's own.
+	// CA is a file with further certificate authorities for the host.
 	CA     string `json:"ca,omitempty" config:"nonempty" form:"rules_file"`
 	Preset string `json:"preset,omitempty" config:"alone" values:"$presets"`
 }
@@ -125,7 +125,7 @@ func (a AllowedHost) EntryWithCA() (entry reach.Entry, file string, ok bool) {
 	return list[0], a.CA, true
 }
 
-// String is the network for a reader: the word, or "allow list:" and its entries.
+// String returns the mode, or "allow list: " and the entries.
 func (n Network) String() string {
 	if !n.HasList() {
 		return n.Mode

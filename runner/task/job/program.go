@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// ExpandHome returns a word of a command with home, the user's folder, in the place of ~ at its start
-// and of ${HOME}. No shell reads such words. An empty home leaves the word as it is.
+// ExpandHome replaces ~ at the start of word, and ${HOME} anywhere, by home, because no shell reads these
+// words. An empty home leaves the word unchanged.
 func ExpandHome(word, home string) string {
 	if home == "" {
 		return word
@@ -61,7 +61,7 @@ func programMistake(argv []string, format func(words []string) string) string {
 // unquotedWord matches words that YAML reads unchanged within [ ].
 var unquotedWord = lazyregexp.New(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
-// formatYAMLList writes words as a list of YAML.
+// formatYAMLList formats words as a YAML list in brackets.
 func formatYAMLList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
@@ -83,7 +83,7 @@ func (s MCPServer) SplitHint() string {
 	return "; if that is a program with its arguments, write " + formatServerCommand(append(words, s.Args...))
 }
 
-// formatServerCommand writes the words of the command of a server as keys of YAML.
+// formatServerCommand formats a server's command as the YAML keys command and args.
 func formatServerCommand(words []string) string {
 	first := formatYAMLList(words[:1])
 	return "command: " + first[1:len(first)-1] + ", args: " + formatYAMLList(words[1:])

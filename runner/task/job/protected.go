@@ -55,9 +55,9 @@ func protectedByDefault() (all []string) {
 // openPrefix is the prefix of policy.protect entries that open a default pattern.
 const openPrefix = "!"
 
-// completeProtect sets policy.protect to the full list: the default patterns without the opened
+// completeProtectedPatterns sets policy.protect to the full list: the default patterns without the opened
 // ones, the folders of skills, and the job's own patterns.
-func (d *validator) completeProtect() {
+func (d *validator) completeProtectedPatterns() {
 	protect := protectedByDefault()
 	opened := map[string]bool{}
 	add := func(pattern string) {

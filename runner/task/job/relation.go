@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// mistake is a check of one key against others: found says that the message applies to the key.
+// mistake is one check of a key against others. The message is reported if found is true.
 type mistake struct {
-	applies bool
+	found   bool
 	key     string // below the place of the check; empty for the place itself
 	message string
 }
@@ -29,7 +29,7 @@ func (d *validator) reportEach(place string, all ...mistake) {
 
 // reportFirst reports the first mistake that was found.
 func (d *validator) reportFirst(place string, all ...mistake) {
-	i := slices.IndexFunc(all, func(m mistake) bool { return m.applies })
+	i := slices.IndexFunc(all, func(m mistake) bool { return m.found })
 	if i < 0 {
 		return
 	}
@@ -39,9 +39,9 @@ func (d *validator) reportFirst(place string, all ...mistake) {
 	d.Report(place, all[i].message)
 }
 
-// chooseTask replaces the task sources of lower layers by that of the layer just merged. It rejects
-// a second source in the same layer.
-func (d *validator) chooseTask() {
+// keepNewestTaskSource clears the task sources (prompt, prompt_file, issue, from) of lower layers if the
+// layer just merged has one. It rejects a second source in the same layer.
+func (d *validator) keepNewestTaskSource() {
 	newest := ""
 	for _, source := range d.job.Task.taskSources() {
 		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
@@ -67,10 +67,11 @@ func (t *Task) taskSources() []taskSource {
 	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {"task.issue", &t.Issue}, {"task.from", &t.From}}
 }
 
-// checkRelations checks the keys against each other after all layers are merged.
+// checkRelations checks the keys against each other after all layers are merged. It also fills in defaults
+// that depend on other keys. A missing task is a mistake if needsTask is set.
 func (d *validator) checkRelations(needsTask bool) {
 	d.checkPublish()
-	d.nameCommands()
+	d.defaultCommandNames()
 	if needsTask {
 		given := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
 		if !given && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
@@ -87,7 +88,7 @@ func (d *validator) checkRelations(needsTask bool) {
 	d.checkHooks()
 	d.checkAgents()
 	d.checkDynamicTools()
-	d.completeProtect()
+	d.completeProtectedPatterns()
 	for i, check := range d.job.Verify {
 		before := slices.IndexFunc(d.job.Verify[:i], func(other VerifyCheck) bool { return other.Name == check.Name })
 		d.reportFirst(config.JoinPath("verify", i), mistake{before >= 0, "name", fmt.Sprintf("is also the name of verify[%d]", before)})
@@ -101,8 +102,9 @@ func (d *validator) checkRelations(needsTask bool) {
 		mistake{pr.Branch != "" && pr.Branch == d.job.Repository.Base, "branch", "is the same branch as repository.base"})
 }
 
-// nameCommands names commands without a name after themselves.
-func (d *validator) nameCommands() {
+// defaultCommandNames gives setup steps and checks without a name their command as the name, up to 80
+// bytes.
+func (d *validator) defaultCommandNames() {
 	nameAfter := func(target *string, run string) {
 		const longest = 80
 		*target = cmp.Or(*target, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))

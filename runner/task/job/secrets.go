@@ -89,7 +89,7 @@ func checkSecretFrom(s string) error {
 
 func checkMethod(s string) error {
 	switch {
-	case !form.CompileWhole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
+	case !form.CompileFullMatch(`[A-Z][A-Z-]{0,31}`).MatchString(s):
 		return errors.New("must be a method of HTTP in capitals, such as GET")
 	case s == "CONNECT" || s == "TRACE":
 		return errors.New("is " + s + ", a method that never carries a credential")
@@ -135,7 +135,7 @@ func (d *validator) checkSecrets() {
 		d.checkSecret(config.JoinPath("policy.secrets", i), &all[i], all[:i])
 	}
 	for i := range all {
-		d.checkFilePlaces(i)
+		d.checkClientFileConflicts(i)
 	}
 }
 
@@ -159,7 +159,8 @@ func (d *validator) checkSecret(place string, s *Secret, before []Secret) {
 	d.reportEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
 }
 
-// checkSecretName keeps a placeholder from standing in the place of something else.
+// checkSecretName rejects the name of a secret if that variable already has another meaning or value for
+// commands.
 func (d *validator) checkSecretName(place string, s Secret, before []Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
@@ -184,7 +185,7 @@ func (d *validator) checkPreset(place string, s *Secret, user string) {
 		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
 		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "needs preset: maven"},
 		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
-		mistake{s.Preset == PresetCargo && s.Name != "" && !form.CompileWhole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
+		mistake{s.Preset == PresetCargo && s.Name != "" && !form.CompileFullMatch(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
 	if s.Preset == PresetGit {
 		s.Methods = []string{}
 	}
@@ -212,22 +213,24 @@ var forbiddenHeaders = []string{
 	"accept-encoding", "content-encoding", "range",
 }
 
-// checkFilePlaces rejects secrets that need the same place in a client's file.
-func (d *validator) checkFilePlaces(i int) {
+// checkClientFileConflicts rejects secret number i if an earlier one needs the same entry in the same
+// client file.
+func (d *validator) checkClientFileConflicts(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {
 		if !slices.ContainsFunc(s.Commands, other.IsForCommands) {
 			continue
 		}
-		files, others := s.filePlaces(), other.filePlaces()
+		files, others := s.clientFileEntries(), other.clientFileEntries()
 		for _, place := range slices.Sorted(maps.Keys(files)) {
 			d.reportFirst(config.JoinPath("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("uses the same place in %s as policy.secrets[%d]: %s", files[place], k, place)})
 		}
 	}
 }
 
-// filePlaces maps each place that the preset uses in its client's files to the file.
-func (s Secret) filePlaces() map[string]string {
+// clientFileEntries returns the entries that the preset writes to its client's configuration. It maps each
+// entry to the name of the file, for messages.
+func (s Secret) clientFileEntries() map[string]string {
 	places := make(map[string]string)
 	for _, text := range s.Hosts {
 		scope, err := credential.ParseScope(text)

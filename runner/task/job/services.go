@@ -38,7 +38,7 @@ const proxyPort = 3128
 
 var userForm = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
 
-// checkUser takes no root.
+// checkUser requires a user name or number other than root.
 func checkUser(s string) error {
 	if s == "root" {
 		s = "0"
@@ -57,7 +57,7 @@ func (d *validator) checkServices() {
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
 		service := d.job.Services[name]
-		if address, err := form.SplitAddress(service.At); err == nil {
+		if address, err := form.ParseAddress(service.At); err == nil {
 			service.Port = cmp.Or(service.Port, int(address.Port))
 			d.job.Services[name] = service
 		}

@@ -81,8 +81,8 @@ func (a Authorities) CertificatesFor(entries []job.AllowedHost) []byte {
 	return all
 }
 
-// RootsFor returns a function that returns the certificate authorities for a target: the machine's and those of its entries. It
-// returns nil for the machine's alone.
+// RootsFor returns a function that returns the certificate authorities to trust for a target: the machine's
+// and those of the entries that allow the target. It returns nil if these are the machine's alone.
 func (a Authorities) RootsFor(entries []job.AllowedHost) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
 		for _, host := range entries {

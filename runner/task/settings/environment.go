@@ -21,8 +21,8 @@ type Environment []string
 // Get returns the value of a variable. It is empty for an unset one.
 func (e Environment) Get(name string) string { return stage.Variable(e, name) }
 
-// Home returns the user's home folder. It is empty unless HOME is absolute: a relative path would
-// depend on the working directory. /dev/null means no home.
+// Home returns the user's home folder. It is "" if HOME is not absolute, because a relative path would
+// depend on the working directory, and for /dev/null.
 func (e Environment) Home() string {
 	if home := e.Get("HOME"); filepath.IsAbs(home) && home != os.DevNull {
 		return home
@@ -179,8 +179,8 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 		return env.Secrets()
 	}
 	var values []secrets.Value
-	add := func(prefix string, of map[string]string) {
-		for name, value := range of {
+	add := func(prefix string, from map[string]string) {
+		for name, value := range from {
 			if policy.NamesSecret(name, value) {
 				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
 			}

@@ -21,6 +21,8 @@ func LimitKey(reason string) string {
 	return "limits." + reason
 }
 
+// LimitValue returns the value of the limit with that job key, such as limits.turns. It is 0 for an unknown
+// key.
 func LimitValue(l job.Limits, key string) float64 {
 	switch limit := limitField(&l, key); {
 	case limit.CanInt():

@@ -23,7 +23,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 	if !filepath.IsAbs(name) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is named by a relative path; give an absolute one.", name)
 	}
-	if checkout != "" && leadsInto(name, checkout) {
+	if checkout != "" && isFileIn(name, checkout) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is in the checkout, where others can write; move it elsewhere.", name)
 	}
 	content, err := boundedfile.Read(ctx, name, MaxFileBytes)
@@ -38,8 +38,8 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 	return hooks, err
 }
 
-// leadsInto reports whether a file is in a folder, by its name or through links.
-func leadsInto(name, folder string) bool {
+// isFileIn reports whether a file is in a folder, by its name or through links.
+func isFileIn(name, folder string) bool {
 	candidates := []string{filepath.Clean(name)}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		candidates = append(candidates, real)

@@ -19,7 +19,7 @@ const rulesFile = ".github/agent-ci.rules"
 // ReadRules reads the rules on commands: the repository's from the base commit, and the operator's
 // (policy.rules). Without a checkout, the operator's files must have absolute paths.
 func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set, error) {
-	files, err := base.ownRules(operators)
+	files, err := base.repositoryRules(operators)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,9 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 	return set, nil
 }
 
-func (c Commit) ownRules(operators []string) ([]rules.File, error) {
+// repositoryRules reads the rules file of the repository. Without a checkout it returns none, and rejects
+// operators' files with relative paths.
+func (c Commit) repositoryRules(operators []string) ([]rules.File, error) {
 	if c.Checkout == nil {
 		if i := slices.IndexFunc(operators, func(name string) bool { return !filepath.IsAbs(name) }); i >= 0 {
 			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) are in a repository, and there is none here; name a checkout with --repo, or the rules by an absolute path.", operators[i])
@@ -58,7 +60,7 @@ func (c Commit) readConfigured(ctx context.Context, name string) ([]byte, error)
 	if !filepath.IsAbs(name) {
 		return c.ReadBase(name, MaxFileBytes)
 	}
-	file, err := c.locate(name)
+	file, err := c.locateFile(name)
 	if err != nil {
 		return nil, err
 	}

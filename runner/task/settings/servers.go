@@ -65,7 +65,7 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
 	for _, value := range ServerSecrets(env, j) {
 		if len(value.Secret) < secrets.MinLength {
-			continue // it could be found anywhere; that it is short is told
+			continue // too short to search for; another check warns about it
 		}
 		for _, variable := range commandEnvironment {
 			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {

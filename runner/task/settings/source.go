@@ -100,7 +100,7 @@ func (s *Source) LoadTemplate(ctx context.Context, base Commit) (*Settings, erro
 	return s.loadWith(ctx, base, job.LoadTemplate)
 }
 
-// LoadInputs is LoadTemplate without the files of any commit.
+// LoadInputs is like LoadTemplate, but reads neither the repository's defaults nor the job file.
 func (s *Source) LoadInputs(ctx context.Context, base Commit) (*Settings, error) {
 	layers, err := s.inputLayers(ctx, base)
 	if err != nil {
@@ -137,7 +137,8 @@ func invalidJob(err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "job", "The job has %s: %s", count, problems[0]).Because(err)
 }
 
-// readLayers returns the sources of the job, the lowest first, and the job file, if there is one.
+// readLayers returns the layers of the job, lowest first, and the job file. The file is the zero File if
+// there is none.
 func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, File, error) {
 	var file File
 	defaults, err := s.defaultsLayer(ctx, base)
@@ -204,7 +205,7 @@ func (s *Source) promptFromFlags(ctx context.Context, base Commit) (string, erro
 	case "":
 		return s.Prompt, nil
 	case "-":
-		return s.promptFromInput()
+		return s.promptFromStdin()
 	}
 	file, err := s.ReadFile(ctx, base, s.PromptFile, MaxFileBytes)
 	if err != nil {
@@ -213,9 +214,9 @@ func (s *Source) promptFromFlags(ctx context.Context, base Commit) (string, erro
 	return promptText(file.Name, file.Content)
 }
 
-// promptFromInput reads standard input, once: the job may be merged again on
-// another base.
-func (s *Source) promptFromInput() (string, error) {
+// promptFromStdin reads the prompt from standard input. It keeps the text, because the settings may be
+// loaded again for another base.
+func (s *Source) promptFromStdin() (string, error) {
 	if s.stdinPrompt != "" {
 		return s.stdinPrompt, nil
 	}
@@ -234,15 +235,15 @@ func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (s
 	if name == "" {
 		return strings.TrimSpace(from.Job.Task.Prompt), nil
 	}
-	content, err := s.ReadBeside(ctx, base, from, name, MaxFileBytes)
+	content, err := s.ReadBesideJobFile(ctx, base, from, name, MaxFileBytes)
 	if err != nil {
 		return "", err
 	}
 	return promptText(name, content)
 }
 
-// ReadBeside is like ReadFile for a path relative to the job file.
-func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
+// ReadBesideJobFile is like ReadFile for a path relative to the job file. It returns the content.
+func (s *Source) ReadBesideJobFile(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
 	if from.File.Path != "" && !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(from.File.Path), filepath.FromSlash(name))
 	}
@@ -263,7 +264,8 @@ func promptText(name string, raw []byte) (string, error) {
 	}
 }
 
-// defaultsLayer returns the layer of the given defaults file, else of the repository's.
+// defaultsLayer returns the defaults as a layer: those of the file s.Defaults, else those in the base
+// commit. It returns none if neither exists.
 func (s *Source) defaultsLayer(ctx context.Context, base Commit) ([]config.Layer, error) {
 	if s.Defaults == "" {
 		if base.Checkout == nil {
@@ -283,7 +285,7 @@ func (s *Source) defaultsLayer(ctx context.Context, base Commit) ([]config.Layer
 // checkout come from the base commit, so an agent or a pull request cannot configure a run.
 // Elsewhere the file on disk is used, with a warning if it differs from the commit.
 func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit int64) (File, error) {
-	file, err := base.locate(name)
+	file, err := base.locateFile(name)
 	if err != nil {
 		return file, err
 	}
@@ -305,10 +307,10 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 		return file, nil
 	}
 	disk, err := boundedfile.Read(ctx, file.Path, limit)
-	if err != nil && missing {
+	switch {
+	case err != nil && missing:
 		return file, ReadFailure(name, err)
-	}
-	if err != nil { // deleted here: the commit counts
+	case err != nil: // deleted here: the commit counts
 		return file, nil
 	}
 	file.Content = disk
@@ -318,9 +320,9 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	return file, nil
 }
 
-// locate returns the file's absolute path, and its path in the checkout if its name or the target
+// locateFile returns the file's absolute path, and its path in the checkout if its name or the target
 // of its links is inside.
-func (c Commit) locate(name string) (File, error) {
+func (c Commit) locateFile(name string) (File, error) {
 	file := File{Name: name}
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -368,7 +370,7 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	if name == "" {
 		return OutputSchema{}, nil
 	}
-	content, err := s.ReadBeside(ctx, base, from, name, MaxFileBytes)
+	content, err := s.ReadBesideJobFile(ctx, base, from, name, MaxFileBytes)
 	if err != nil {
 		return OutputSchema{}, err
 	}

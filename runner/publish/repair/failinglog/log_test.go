@@ -132,7 +132,7 @@ func TestForgedLinesMoveNoBorder(t *testing.T) {
 	if !strings.HasSuffix(got, "true end\n##[error]Process completed with exit code 1.\n") || strings.Contains(got, "before") || strings.Contains(got, "after") {
 		t.Errorf("its borders moved:\n%s", got)
 	}
-	parts, _ := clean.Parts([]clean.Part{{Kind: "issue", Text: "x"}, {Kind: "note", Author: "ci", Text: got}})
+	parts, _ := clean.MarkParts([]clean.Part{{Kind: "issue", Text: "x"}, {Kind: "note", Author: "ci", Text: got}})
 	if strings.Count(parts, "</note id=") != 1 {
 		t.Errorf("it ends its own part:\n%s", parts)
 	}

@@ -30,7 +30,7 @@ func Compile(t testing.TB, schema []byte) Schema {
 	return Schema{compiled}
 }
 
-// Validate returns what the schema refuses in a YAML document.
+// Validate returns an error if the YAML document does not fit the schema.
 func (s Schema) Validate(t testing.TB, document string) error {
 	t.Helper()
 	var value any

@@ -24,22 +24,23 @@ func (r *Removed) Add(other Removed) {
 
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 
-// Text returns text as shown on its page. It removes characters by Unicode category, not by a list:
-// format (Cf), control (Cc) except line breaks and tabs, private use (Co), unassigned (Cn), and
-// variation selectors. It removes comments everywhere, even in code: GitHub's parser decides on the
-// limits of code, and a difference between parsers would be a way in. Line endings become "\n".
-func Text(text string) (string, Removed) {
+// VisibleText returns text as its page shows it. It removes characters by Unicode category, not by a list:
+// format (Cf), control (Cc) except line breaks and tabs, private use (Co), unassigned (Cn), and variation
+// selectors. It removes comments everywhere, even in code: GitHub's parser decides on the limits of code,
+// and a difference between parsers would be a way in. Line endings become "
+// ".
+func VisibleText(text string) (string, Removed) {
 	text, characters := removeHidden(text)
 	text, comments := removeComments(text)
 	return strings.TrimSpace(text), Removed{Characters: characters, Comments: comments}
 }
 
-// emojiStyle behind a symbol asks for its picture: ⚠️ is two characters. It hides nothing there, and
-// is removed without being counted.
+// emojiStyle after a symbol selects its coloured form. There it hides nothing, so it is removed without
+// being counted.
 const emojiStyle = '\ufe0f'
 
-// removeHidden removes hidden characters. It runs before the removal of comments, because a character
-// inside a comment's delimiter would hide the comment.
+// removeHidden returns text without hidden characters, and their number. It runs before comments are
+// removed, because a hidden character inside a comment's delimiter would hide the comment.
 func removeHidden(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -72,13 +73,14 @@ var htmlStart = lazyregexp.New(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:
 // busy.
 const maxRounds = 50
 
-// removeComments repeats the removal, because a removed comment may join two halves of another.
+// removeComments returns text without comments, and their number. It repeats the removal, because a removed
+// comment may join two halves of another.
 func removeComments(text string) (string, int) {
 	removed := 0
 	for round := 1; ; round++ {
 		var comments, definitions int
 		text, comments = removeHTMLComments(text)
-		text, definitions = removeLinkComments(text)
+		text, definitions = removeLinkDefinitionComments(text)
 		if comments+definitions == 0 {
 			return text, removed
 		}
@@ -89,8 +91,8 @@ func removeComments(text string) (string, int) {
 	}
 }
 
-// removeHTMLComments removes comments in one pass. It rechecks the joined text at once, because a
-// text may contain thousands of nested comments.
+// removeHTMLComments returns text without HTML comments, and their number. It checks the text joined by a
+// removal at once, in the same pass, because a text may contain thousands of nested comments.
 func removeHTMLComments(text string) (string, int) {
 	visible := make([]byte, 0, len(text))
 	removed := 0
@@ -103,7 +105,7 @@ func removeHTMLComments(text string) (string, int) {
 		visible = visible[:len(visible)-len(commentOpen)]
 		end := commentEnd(text[i:])
 		if end < 0 {
-			rest, removedAtEnd := removeOpenComment(string(visible) + commentOpen + text[i:])
+			rest, removedAtEnd := removeUnclosedComment(string(visible) + commentOpen + text[i:])
 			return rest, removed + removedAtEnd
 		}
 		i += end
@@ -114,9 +116,9 @@ func removeHTMLComments(text string) (string, int) {
 
 const commentOpen = "<!--"
 
-// commentEnd returns the end of a comment. text starts after the opening delimiter. The result is
-// negative for an unclosed comment. An HTML parser also accepts <!-->, <!---> and --!> as the end.
-// The longest reading counts, so nothing hidden remains.
+// commentEnd returns the offset after the end of a comment, or -1 for an unclosed one. text starts after
+// <!--. An HTML parser also accepts <!-->, <!---> and --!> as the end. The longest reading counts, so
+// nothing hidden remains.
 func commentEnd(text string) int {
 	if end := strings.Index(text, "-->"); end >= 0 {
 		return end + len("-->")
@@ -129,10 +131,10 @@ func commentEnd(text string) int {
 	return -1
 }
 
-// removeOpenComment handles unclosed comments. Inside HTML, the first one hides the rest, so the
-// rest is removed. Elsewhere the page shows their text, so only the delimiters are split apart and
-// can form no comment.
-func removeOpenComment(text string) (string, int) {
+// removeUnclosedComment handles <!-- without an end. After the start of an HTML block it hides the rest of
+// the page, so it removes the rest and returns 1. Elsewhere the page shows the text, so it only splits the
+// delimiters.
+func removeUnclosedComment(text string) (string, int) {
 	removed := 0
 	if html := htmlStart().FindStringIndex(text); html != nil {
 		if open := strings.Index(text[html[0]:], commentOpen); open >= 0 {
@@ -142,16 +144,17 @@ func removeOpenComment(text string) (string, int) {
 	return strings.ReplaceAll(text, commentOpen, "<! --"), removed
 }
 
-// linkComment matches the start of an unusable link definition. People hide remarks in these: [//]:
-// # (text). The match ends with the opening delimiter of the remark.
+// linkComment matches the start of a link definition used as a comment, up to the opening delimiter of the
+// remark.
 var linkComment = lazyregexp.New(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
 
-// removeLinkComments removes such definitions. A remark may span many lines. Without its closing
-// delimiter the text is no definition.
-func removeLinkComments(text string) (string, int) {
+// removeLinkDefinitionComments returns text without link definitions used as comments, such as [//]: #
+// (text), and their number. A remark may span many lines. Without its closing delimiter the text is no
+// definition.
+func removeLinkDefinitionComments(text string) (string, int) {
 	var visible strings.Builder
 	copied, removed := 0, 0
-	ends := remarkEnds{text: text, known: map[byte]int{}}
+	ends := remarkEndCache{text: text, known: map[byte]int{}}
 	for _, head := range linkComment().FindAllStringIndex(text, -1) {
 		if head[0] < copied {
 			continue // in a remark
@@ -173,15 +176,15 @@ func removeLinkComments(text string) (string, int) {
 
 var closingDelimiter = map[byte]byte{'(': ')', '"': '"', '\'': '\''}
 
-// remarkEnds finds the ends of remarks. It caches the last end for each delimiter: an end further
-// ahead closes all remarks before it.
-type remarkEnds struct {
+// remarkEndCache finds the ends of remarks. It stores the last end for each closing delimiter, because an
+// end further ahead closes all remarks before it.
+type remarkEndCache struct {
 	text  string
 	known map[byte]int
 }
 
-// endAfter returns the position of the first unescaped mark at or after from, or the end of the text.
-func (r *remarkEnds) endAfter(from int, mark byte) int {
+// endAfter returns the offset of the first unescaped delimiter at or after from, or len(r.text).
+func (r *remarkEndCache) endAfter(from int, mark byte) int {
 	if end, known := r.known[mark]; known && end >= from {
 		return end
 	}
@@ -201,20 +204,20 @@ type Part struct {
 	Kind   string // issue, pull_request, question, comment, request, note, diff, ci_log
 	Author string
 	Text   string
-	// Shown is set if Text already shows hidden characters visibly. It then stays unchanged.
+	// Shown is set if Text already contains no hidden characters. MarkParts then leaves it unchanged.
 	Shown bool `json:",omitempty"`
 }
 
-// Parts returns the visible text of all parts, each between marks. A single issue has no marks,
-// unless its text contains a similar one.
-func Parts(parts []Part) (string, Removed) {
+// MarkParts returns the visible text of all parts, each between marks with its kind and author. A single
+// issue gets no marks, unless its text contains a similar one.
+func MarkParts(parts []Part) (string, Removed) {
 	var visible []Part
 	var removed Removed
 	for _, p := range parts {
 		text := p.Text
 		if !p.Shown {
 			var removedHere Removed
-			text, removedHere = Text(p.Text)
+			text, removedHere = VisibleText(p.Text)
 			removed.Add(removedHere)
 		}
 		if text != "" {

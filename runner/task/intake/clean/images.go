@@ -11,8 +11,7 @@ import (
 // imageMark matches an image in Markdown, or GitHub's HTML for a resized one.
 var imageMark = lazyregexp.New(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
 
-// ImageAddresses are the addresses of the images in a cleaned text, each once, in their
-// order.
+// ImageAddresses returns the addresses of the images in a cleaned text, without duplicates, in their order.
 func ImageAddresses(text string) []string {
 	var all []string
 	for _, m := range imageMark().FindAllStringSubmatch(text, -1) {
