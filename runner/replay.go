@@ -91,7 +91,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.PlaceReplay(original, tree)
+	p, err := r.NewReplayPlace(original, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (r *runner) replayResult(stop *outcome.Stop, tree *workspace.Workspace, cal
 // runReplay runs a replay up to its verdict.
 func (r *runner) runReplay(ctx context.Context, recorded start.Place, h *history.Run) error {
 	return r.runWithTimeLimit(ctx, recorded.Job().Limits, func(limited context.Context) error {
-		p, err := r.RecallReplay(limited, recorded, h)
+		p, err := r.CompleteReplayPlace(limited, recorded, h)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 	}
 	// A clone may have brought another limits.time, so start again with its limit.
 	return r.runWithTimeLimit(ctx, a.Job().Limits, func(limited context.Context) error {
-		p, err := r.Enter(limited, a, r.end.Workspace)
+		p, err := r.PreparePlace(limited, a, r.end.Workspace)
 		if err != nil {
 			return err
 		}

@@ -292,9 +292,9 @@ func TestExampleWorkflowsMatchInit(t *testing.T) {
 			continue
 		}
 		example := examples + "workflows/" + filepath.Base(file)
-		golden.Compare(t, example, string(onboard.Build{}.Pinned([]byte(read(t, file)))))
+		golden.Compare(t, example, string(onboard.Build{}.PinAction([]byte(read(t, file)))))
 	}
-	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
+	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.PinAction([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
 // TestActionPageMatchesIssueWorkflow compares the workflow on the action's page with the example, without comments.

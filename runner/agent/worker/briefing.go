@@ -64,7 +64,7 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 	j, base := a.Job, a.Workspace.Base()
 	b.Place = briefing.Place{
 		Root: a.Sandboxes.SandboxPath(a.Place()), Directory: a.workDir(), Base: strings.TrimSpace(base.Branch + " " + base.SHA),
-		Sandbox: a.Sandboxes.FilesWords(), Network: a.Sandboxes.NetworkWords(),
+		Sandbox: a.Sandboxes.DescribeFilesToModel(), Network: a.Sandboxes.DescribeNetworkToModel(),
 	}
 	b.MaxFiles, b.MaxLines, b.MaxFileSize, b.WantsAnswer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Ways = a.toolset.actionPhrases()

@@ -49,7 +49,7 @@ func TestBriefingListsChecks(t *testing.T) {
 		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
 	root, base := o.Workspace.SandboxPath(), o.Workspace.Base()
 	want := briefing.Briefing{
-		Place: briefing.Place{Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.FilesWords(), Network: o.Sandboxes.NetworkWords()},
+		Place: briefing.Place{Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.DescribeFilesToModel(), Network: o.Sandboxes.DescribeNetworkToModel()},
 		Ways:  briefing.ToolCallPhrases(),
 		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, MaxFiles: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, WantsAnswer: true,
 		Verify: []briefing.Check{

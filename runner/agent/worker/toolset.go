@@ -157,7 +157,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
 	untouched := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
-	mayBeAgentsFault := !untouched && services.Unready(err) && ctx.Err() == nil
+	mayBeAgentsFault := !untouched && services.IsNotReady(err) && ctx.Err() == nil
 	if err == nil || !mayBeAgentsFault {
 		a.serviceAttempts++
 		return err
@@ -205,7 +205,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		dispatcher.Gate = a.Hooks
 	}
 	if a.Job.Policy.Network.HasList() {
-		dispatcher.TextBefore = a.Sandboxes.RefusedHosts
+		dispatcher.TextBefore = a.Sandboxes.TakeRefusals
 	}
 	a.conversation.Tools = dispatcher
 	return nil

@@ -98,7 +98,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, OwnFault: s.attempt > 0 && !s.serviceNotBlamed, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
+		Place: place, UnreadyIsRed: s.attempt > 0 && !s.serviceNotBlamed, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	if c.Sandboxes.Private() {
 		script.Place.Root = c.Sandboxes.SandboxPath(confine.AgentPlace())
@@ -167,7 +167,7 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 			return err
 		}
 		if script.Place.Leftovers {
-			if err := c.Sandboxes.AfterLeftovers(ctx, script.Place.Caches); err != nil {
+			if err := c.Sandboxes.AwaitNewerThanLeftovers(ctx, script.Place.Caches); err != nil {
 				return err
 			}
 		}
@@ -205,7 +205,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 	if err := c.Workspace.RequireUnchangedBySetup(ctx); err != nil {
 		return withLockAdvice(err)
 	}
-	return c.Sandboxes.HideMore(ctx)
+	return c.Sandboxes.HideFilesFromSetup(ctx)
 }
 
 // lockFiles lists files that package managers rewrite, with the install command that does not.

@@ -108,7 +108,7 @@ func whyUnjudged(whole context.Context, err error) (why string, other error) {
 	switch {
 	case errors.Is(err, errProofTimeOver):
 		return errProofTimeOver.Error(), nil
-	case services.Unready(err) && whole.Err() == nil:
+	case services.IsNotReady(err) && whole.Err() == nil:
 		return "a service that the check needs did not get ready there", nil
 	}
 	return "", err

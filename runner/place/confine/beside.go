@@ -55,9 +55,9 @@ func (b Sidecar) seesWorkspace() bool {
 
 // sidecars is the state that all sidecars of a run share.
 type sidecars struct {
-	makingGit sync.Mutex   // held while their .git is made
-	filters   atomic.Int64 // number of sandboxes opened for filters
-	strays    strays
+	gitMutex sync.Mutex   // held while their .git is made
+	filters  atomic.Int64 // number of sandboxes opened for filters
+	strays   strays
 }
 
 // BaseTreeVariable is the environment variable with the base tree's path.
@@ -172,8 +172,8 @@ func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error 
 // makeSidecarGit makes the .git of all sidecars once, even if servers start at the same time. It
 // gets its final name when it is complete, because a run may be killed meanwhile.
 func (s *Sandboxes) makeSidecarGit(ctx context.Context) error {
-	s.sidecars.makingGit.Lock()
-	defer s.sidecars.makingGit.Unlock()
+	s.sidecars.gitMutex.Lock()
+	defer s.sidecars.gitMutex.Unlock()
 	git := s.GitFolder(Place{Scratch: sidecarGit})
 	if _, err := os.Lstat(git); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -14,10 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
-// KeepCaches keeps what commands in a place changed in home and cache folders, merged with setup's
-// changes. Of the tree it keeps the leftovers. Places whose Caches is kept then begin with all
-// that. Call it after the commands ended and before the place is removed. The commands must have
-// begun with setup's caches.
+// KeepCaches keeps a place's changes of home and cache folders under the name kept, together with the files
+// of the tree listed in leftovers. Places with this name as Caches start with them. The place must have
+// started with setup's caches. Call KeepCaches after the commands ended, before the place is removed.
 func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string, kept string) error {
 	partial := Place{Scratch: kept + ".partial"} // renamed when it is complete
 	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.AwaitUnmounted(ctx, s.overlayFolderOf(p)))
@@ -44,28 +43,28 @@ func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 	}
 	defer root.Close()
 	for _, name := range append([]string{"home", "caches"}, grants.MovedCaches...) {
-		if err := move(root, path.Join(from.Scratch, name), path.Join(to.Scratch, name)); err != nil {
+		if err := moveEntry(root, path.Join(from.Scratch, name), path.Join(to.Scratch, name)); err != nil {
 			return err
 		}
 	}
 	tree := func(p Place) string { return grants.Upper(path.Join(p.changesScratch(), overlayFolder)) }
 	for _, name := range leftovers {
-		if err := move(root, path.Join(tree(from), name), path.Join(tree(to), name)); err != nil {
+		if err := moveEntry(root, path.Join(tree(from), name), path.Join(tree(to), name)); err != nil {
 			return err
 		}
 	}
 	return root.MkdirAll(path.Join(to.Scratch, overlayFolder, "work"), 0o700)
 }
 
-// move moves a file or folder, and makes missing parents with the modes of the old ones. It ignores
-// a missing file, because a layer contains only changes.
-func move(root *os.Root, from, to string) error {
+// moveEntry moves a file or folder. It makes missing parents with the modes of the old ones. It ignores a
+// missing file, because a layer contains only changes.
+func moveEntry(root *os.Root, from, to string) error {
 	info, err := root.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = makeLike(root, path.Dir(from), path.Dir(to))
+		err = makeFolderLike(root, path.Dir(from), path.Dir(to))
 	}
 	if err != nil {
 		return err
@@ -83,12 +82,13 @@ func move(root *os.Root, from, to string) error {
 	return root.Chmod(to, info.Mode().Perm())
 }
 
-// makeLike makes folder with the mode of like, and its parents with those of like's parents.
-func makeLike(root *os.Root, like, folder string) error {
+// makeFolderLike makes folder with the mode of the folder like, and its parents with those of like's
+// parents.
+func makeFolderLike(root *os.Root, like, folder string) error {
 	if _, err := root.Lstat(folder); err == nil || folder == "." {
 		return err
 	}
-	if err := makeLike(root, path.Dir(like), path.Dir(folder)); err != nil {
+	if err := makeFolderLike(root, path.Dir(like), path.Dir(folder)); err != nil {
 		return err
 	}
 	info, err := root.Lstat(like)
@@ -99,7 +99,7 @@ func makeLike(root *os.Root, like, folder string) error {
 	return root.Mkdir(folder, info.Mode().Perm()|open)
 }
 
-// mergeCaches adds setup's changes below those of a place.
+// mergeCaches adds setup's changes of home and caches to those of a place, which win.
 func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
 	setup, into := s.scratch(Place{Scratch: SetupScratch}), s.scratch(p)
 	folders, err := filepath.Glob(filepath.Join(setup, "caches", "*"))
@@ -136,9 +136,9 @@ func (s *Sandboxes) DropCaches(kept string) error { return s.Remove(Place{Scratc
 // HasLeftovers reports whether KeepCaches kept files of the tree under this name.
 func (s *Sandboxes) HasLeftovers(kept string) bool { return s.HasChanges(Place{Scratch: kept}) }
 
-// AfterLeftovers waits until new files are newer than all kept ones, even for programs that compare
-// times in whole seconds.
-func (s *Sandboxes) AfterLeftovers(ctx context.Context, kept string) error {
+// AwaitNewerThanLeftovers waits until new files are newer than all kept ones, even for programs that
+// compare times in whole seconds.
+func (s *Sandboxes) AwaitNewerThanLeftovers(ctx context.Context, kept string) error {
 	info, err := os.Lstat(s.overlayFolderOf(Place{Scratch: kept})) // this folder was made last
 	if err != nil {
 		return err

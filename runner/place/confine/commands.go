@@ -29,9 +29,9 @@ type Script struct {
 	PrepareLayer func(ctx context.Context, layer gitops.Layer) error
 	// InspectLayer examines the overlay after the command ended; may be nil.
 	InspectLayer func(ctx context.Context, layer gitops.Layer) error
-	// OwnFault makes the script red if a service does not get ready, because the judged tree may be
-	// the cause. Otherwise that is an error.
-	OwnFault bool
+	// UnreadyIsRed makes the script red if a service does not get ready, because the judged tree may be the
+	// cause. Otherwise that is an error.
+	UnreadyIsRed bool
 	// Hint returns a remark on a failed command's output for its log, or "". It may be nil.
 	Hint func(output string) string
 }
@@ -94,55 +94,55 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: script.argv(), Dir: script.Dir, Env: s.envForTree(s.SandboxPath(script.Place)), Output: out,
 	})
-	ended := running.Ended()
+	ended := running.DescribeExited()
 	if err == nil {
 		err = s.withLayer(ctx, box, script.Place, script.InspectLayer)
 	}
-	if left := errors.Join(running.Close(), box.Close()); left != nil {
-		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
+	if closeErr := errors.Join(running.Close(), box.Close()); closeErr != nil {
+		s.Record.Warn("processes_left", "After %s: %v.", script.Name, closeErr)
 	}
 	out.Flush()
 	for _, words := range ended {
 		fmt.Fprintf(log, "\nagent-ci: %s\n", words)
 	}
-	ran := ScriptResult{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
+	result := ScriptResult{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
 	if ctx.Err() != nil {
-		return ran, ctx.Err()
+		return result, ctx.Err()
 	}
-	return s.explainEnd(script, log, ran, err)
+	return s.explainEnd(script, log, result, err)
 }
 
 // explainEnd returns the result of a script that ended with err, and notes its cause in the log.
-func (s *Sandboxes) explainEnd(script Script, log io.Writer, ran ScriptResult, err error) (ScriptResult, error) {
+func (s *Sandboxes) explainEnd(script Script, log io.Writer, result ScriptResult, err error) (ScriptResult, error) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		ran.TimedOut = true
+		result.TimedOut = true
 		fmt.Fprintf(log, "\nagent-ci: timed out after %s\n", script.Timeout)
-		return ran, nil
+		return result, nil
 	case errors.Is(err, sandbox.ErrNotStarted):
-		ran.ExitCode = 127
+		result.ExitCode = 127
 		fmt.Fprintf(log, "agent-ci: %v\n", err)
-		return ran, nil
-	case script.Pipefail && ran.ExitCode == brokenPipe:
+		return result, nil
+	case script.Pipefail && result.ExitCode == brokenPipe:
 		fmt.Fprintf(log, "\nagent-ci: exit status %d: a command wrote into a pipe whose reader had ended, as head and grep -q do. "+
 			"Checks run with pipefail; if that is no failure, begin the check with `set +o pipefail`\n", brokenPipe)
-	case err == nil && ran.ExitCode != 0 && script.Hint != nil:
+	case err == nil && result.ExitCode != 0 && script.Hint != nil:
 		output, failed := s.Record.HeadAndTail(script.Log, 0, hintBytes)
 		if words := script.Hint(output); failed == nil && words != "" {
 			fmt.Fprintf(log, "\nagent-ci: %s\n", words)
 		}
 	}
-	return ran, err
+	return result, err
 }
 
-// endWithoutServices returns the result of a script whose services did not get ready. err says why,
-// and left is the error of closing the sandbox.
-func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, err, left error) (ScriptResult, error) {
-	if ctx.Err() != nil || !script.OwnFault || !services.Unready(err) || left != nil {
-		return ScriptResult{}, errors.Join(err, left)
+// endWithoutServices returns the result of a script whose services could not start. startErr says why;
+// closeErr is the error of closing the sandbox. The script is red if it has UnreadyIsRed.
+func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, startErr, closeErr error) (ScriptResult, error) {
+	if ctx.Err() != nil || !script.UnreadyIsRed || !services.IsNotReady(startErr) || closeErr != nil {
+		return ScriptResult{}, errors.Join(startErr, closeErr)
 	}
 	var stop *outcome.Stop
-	errors.As(err, &stop)
+	errors.As(startErr, &stop)
 	fmt.Fprintf(log, "agent-ci: %s\n", stop.Message)
 	return ScriptResult{ExitCode: 1}, nil
 }
@@ -168,7 +168,7 @@ func (s *Sandboxes) CommandRules() policy.Commands {
 	}
 }
 
-// Judge returns a function that decides about the agent's commands and counts refusals.
+// Judge returns a function that decides whether the agent's commands may run. The function counts refusals.
 func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
 	commands := s.CommandRules()
 	return func(asked policy.Request) policy.Decision {

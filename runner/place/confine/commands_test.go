@@ -21,7 +21,7 @@ import (
 func confined(t *testing.T) *Sandboxes {
 	t.Helper()
 	s := ready(t)
-	err := s.Confine(t.Context())
+	err := s.SettleConfinement(t.Context())
 	if unavailable := (*sandbox.UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, "any", err)
 	}
@@ -104,7 +104,7 @@ func TestFirstSandboxSetsLevel(t *testing.T) {
 	defer box.Close()
 	must.Same(t, string(sandbox.LevelNone), s.Confinement().Level, "reached")
 	s.Job.Policy.Require = string(sandbox.LevelFull)
-	if err := s.Confine(t.Context()); err == nil || reason(err) != "sandbox_unavailable/level" {
+	if err := s.SettleConfinement(t.Context()); err == nil || reason(err) != "sandbox_unavailable/level" {
 		t.Errorf("required what is not there: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestTriesHostListOfSetup(t *testing.T) {
 	list := job.Network{Mode: "hosts", Allow: []job.AllowedHost{{Host: "example.com"}}}
 	for _, networks := range [][2]job.Network{{{}, {}}, {list, list}, {{}, list}} {
 		s.Job.Policy.Network, s.Job.Setup = networks[0], []job.SetupStep{{}, {Network: networks[1]}}
-		err := s.ConfineOthers(t.Context())
+		err := s.CheckOthersConfinable(t.Context())
 		if tried := networks[1].HasList() && !networks[0].HasList(); err != nil && (!tried || s.Confinement().Level == string(sandbox.LevelFull)) {
 			t.Errorf("%v: %v", networks, err)
 		}
@@ -126,12 +126,12 @@ func TestTriesUnusableSecret(t *testing.T) {
 	s := confined(t)
 	s.Job.Policy.Secrets = []job.Secret{{Name: "TOKEN", From: "/token", Hosts: []string{"npm.example.com"}, Commands: []string{job.CommandsVerify}}}
 	if s.Confinement().Level == string(sandbox.LevelFull) {
-		if err := s.ConfineOthers(t.Context()); err != nil {
+		if err := s.CheckOthersConfinable(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
-	if err := s.ConfineOthers(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
+	if err := s.CheckOthersConfinable(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
 		t.Errorf("it runs unconfined: %v", err)
 	}
 	if o := s.Options(s.MostConfined()); o.Network != sandbox.NetworkProxied {

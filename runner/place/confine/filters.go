@@ -47,7 +47,7 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 	}
 	reads := s.Environ.Absolute(s.Root, f.Reads)
 	for _, path := range reads {
-		if s.hasLink(path) {
+		if s.leadsThroughLink(path) {
 			return nil, &gitops.FilterError{
 				Key: "filter." + f.Name, Why: fmt.Sprintf("%s, which it may read, is a link or below one", path),
 				Remedy: "name in git.filters what it leads to",
@@ -67,9 +67,9 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 	return &filterSandbox{box: box, dir: s.Record.Join(emptyFolder), env: s.SidecarEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
 }
 
-// hasLink reports whether a path of the checkout leads through a link. The agent could make such a
+// leadsThroughLink reports whether a path of the checkout leads through a link. The agent could make such a
 // link to show the filter a credential.
-func (s *Sandboxes) hasLink(path string) bool {
+func (s *Sandboxes) leadsThroughLink(path string) bool {
 	rel, is := pathname.Below(s.Root, path)
 	if !is {
 		return false

@@ -45,7 +45,7 @@ func forking(t *testing.T) forks {
 	f.repo.Write("dir/file", "old\n")
 	f.repo.Git("add", "-A")
 	f.repo.Git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "seed")
-	if err := f.Confine(t.Context()); err != nil {
+	if err := f.SettleConfinement(t.Context()); err != nil {
 		t.Skip(err)
 	}
 	var err error

@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Hide finds the files to hide in the checkout and in policy.writable. A resumed run uses the
-// earlier result, because the agent may have changed files since.
-func (s *Sandboxes) Hide(ctx context.Context) error {
+// HideSecretFiles finds the files with secrets in the checkout and in policy.writable, and hides them from
+// commands. A resumed run uses the earlier result, because the agent may have changed files since.
+func (s *Sandboxes) HideSecretFiles(ctx context.Context) error {
 	s.borrowed = guard.Borrowed(s.Root)
 	switch {
 	case s.unconfined():
@@ -22,9 +22,9 @@ func (s *Sandboxes) Hide(ctx context.Context) error {
 	return s.useHidden(s.Earlier.Hidden)
 }
 
-// HideMore searches again after setup, and hides setup's files, too. It returns an error that ends
-// the run if they cannot be hidden.
-func (s *Sandboxes) HideMore(ctx context.Context) error {
+// HideFilesFromSetup searches for files with secrets again after setup. It returns an error that ends the
+// run if they cannot be hidden.
+func (s *Sandboxes) HideFilesFromSetup(ctx context.Context) error {
 	if s.unconfined() {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if !existed || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
-	_, _, err := s.probe(ctx, AgentPlace().commands())
+	_, _, err := s.probe(ctx, AgentPlace().egressCommands())
 	return err
 }
 

@@ -39,7 +39,7 @@ func (s *Sandboxes) WhyNoOverlay() string { return s.private.reason }
 // treeFolder returns the folder of the private tree.
 func (s *Sandboxes) treeFolder() string {
 	if s.private.path != nil {
-		return s.private.path.tree()
+		return s.private.path.treeFolder()
 	}
 	return s.Record.Join(record.PrivateTree)
 }
@@ -108,7 +108,8 @@ func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 	return all
 }
 
-// chooseTree chooses the work tree's backing before any sandbox is opened.
+// chooseTree decides whether the work tree is an overlay or a copy of the checkout, before any sandbox is
+// opened.
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	s.confinement.WorkTree = ""
 	switch {
@@ -135,7 +136,8 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	return nil
 }
 
-// usePrivate chooses a copy of the checkout. It fails if a resumed run has its work in an overlay.
+// usePrivate makes the work tree a copy of the checkout, and stores why. It fails if a resumed run has its
+// work in an overlay.
 func (s *Sandboxes) usePrivate(why string) error {
 	if s.Earlier.Backing == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
@@ -152,7 +154,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probe(ctx, AgentPlace().commands())
+	reached, overlaid, err := s.probe(ctx, AgentPlace().egressCommands())
 	if s.Overlaid() && (err != nil || !overlaid) {
 		why := "it takes namespaces"
 		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
@@ -164,7 +166,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 		if err := s.usePrivate(why); err != nil {
 			return err
 		}
-		reached, _, err = s.probe(ctx, AgentPlace().commands())
+		reached, _, err = s.probe(ctx, AgentPlace().egressCommands())
 	}
 	reached.WorkTree = s.confinement.WorkTree
 	if err == nil {
@@ -204,9 +206,9 @@ func (s *Sandboxes) RemoveTreeAtEnd() error {
 	return s.DropTree()
 }
 
-// MoveTreeAside frees the private tree's path for a check's tree. It does nothing if a check's tree
-// can be shown at that path anyway. No command may run. back removes the check's tree and restores
-// the agent's.
+// MoveTreeAside frees the path of the agent's private tree for a check's tree; back removes that and
+// restores the agent's. It does nothing if sandboxes can show a check's tree at that path. No command may
+// run meanwhile.
 func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
 	if !s.Private() || s.AllowsConcurrent() {
 		return func() error { return nil }, nil

@@ -61,7 +61,7 @@ type Sandboxes struct {
 	services       services.Services
 	sidecars       sidecars
 	hidden         *grants.Secrets // nil before the first search
-	borrowed       []string        // objects folders that the checkout borrowed when Hide ran
+	borrowed       []string        // objects folders that the checkout borrowed when HideSecretFiles ran
 	deniedCommands atomic.Int64    // number of commands that the policy refused
 	exposedBase    string          // path of the base tree if the agent's commands see it, or ""
 }
@@ -122,19 +122,19 @@ func AgentPlace() Place {
 	return Place{Scratch: AgentScratch, Services: true, LendsWorkspace: true, CommandKind: job.CommandsAgent}
 }
 
-// Confine finds out how commands can be confined here, before anything runs and before the model is
-// asked.
-func (s *Sandboxes) Confine(ctx context.Context) error {
+// SettleConfinement finds out and stores how commands can be confined on this machine, before anything runs
+// and before the model is asked.
+func (s *Sandboxes) SettleConfinement(ctx context.Context) error {
 	if err := s.MakeFolders(); err != nil {
 		return err
 	}
-	if err := s.SettleProxy(); err != nil {
+	if err := s.CheckMachineProxy(); err != nil {
 		return err
 	}
 	if err := s.SetUpSecrets(); err != nil {
 		return err
 	}
-	if err := s.Hide(ctx); err != nil {
+	if err := s.HideSecretFiles(ctx); err != nil {
 		return err
 	}
 	if err := s.FindWorkTree(ctx); err != nil {
@@ -154,9 +154,9 @@ func (s *Sandboxes) MakeFolders() error {
 	return nil
 }
 
-// ConfineOthers verifies that setup and checks can be confined to their hosts, and that secrets can
-// be protected. It does nothing if the agent's own confinement already shows that.
-func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
+// CheckOthersConfinable returns an error if setup and checks cannot be confined to their hosts, or secrets
+// not be protected. It tests nothing that SettleConfinement tested for the agent.
+func (s *Sandboxes) CheckOthersConfinable(ctx context.Context) error {
 	by, found := s.FirstProxied()
 	if !found || by.By == egress.Agent { // the agent's was tried before
 		return nil
@@ -177,8 +177,8 @@ func probePlace(like egress.Commands) Place {
 	return Place{Scratch: ProbeScratch, Network: like.Network, CommandKind: like.Kind}
 }
 
-// commands describes a place's commands to the egress control.
-func (p Place) commands() egress.Commands {
+// egressCommands returns the place's commands as egress.Control needs them.
+func (p Place) egressCommands() egress.Commands {
 	return egress.Commands{By: p.Scratch, Network: p.Network, Key: p.Key, Kind: p.CommandKind}
 }
 
@@ -223,14 +223,14 @@ func openFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
 	var overlay *sandbox.OverlayError
-	var held *layer.MountedError
+	var mounted *layer.MountedError
 	var unshown *grants.UnshowableError
 	switch {
 	case errors.As(err, &unshown):
 		return outcome.Stopf(outcome.InvalidInput, "secret",
 			"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", unshown.Path).Because(err)
-	case errors.As(err, &held):
-		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
+	case errors.As(err, &mounted):
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", mounted.PID).Because(err)
 	case errors.As(err, &overlay):
 		return overlay
 	case errors.As(err, &checkout):
@@ -289,7 +289,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 		o.CachesFrom = o.EarlierScratch[0]
 	}
 	o.Sharing = s.sharing(p, o.Overlay != "")
-	by := p.commands()
+	by := p.egressCommands()
 	if s.Proxied(by) {
 		o.Network, o.Serve = sandbox.NetworkProxied, s.ServeHosts(by)
 	}
@@ -314,7 +314,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		f.SecondPath = s.Root
 	}
 	if s.Private() {
-		f.BorrowedFolders = s.lent(f.Workspace)
+		f.BorrowedFolders = s.borrowedObjects(f.Workspace)
 		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return isBelowAny(path, []string{s.Root}) })
 		f.DenyRead = append(f.DenyRead, s.unreadableIn(f.Workspace)...)
 	}
@@ -342,21 +342,21 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
-		f.Git, f.BorrowedFolders = git, s.lent(f.Workspace)
+		f.Git, f.BorrowedFolders = git, s.borrowedObjects(f.Workspace)
 	}
 }
 
-// lent returns the objects folders that a tree borrows, or nil without a run's tree.
-func (s *Sandboxes) lent(tree string) map[string]string {
+// borrowedObjects returns the objects folders that a tree borrows from other repositories, or nil if there
+// is no tree yet.
+func (s *Sandboxes) borrowedObjects(tree string) map[string]string {
 	if s.Checkout.BorrowedObjects == nil { // there is no tree yet
 		return nil
 	}
 	return s.Checkout.BorrowedObjects(tree)
 }
 
-// unreadableIn returns the paths in a private tree that the job denies in the checkout. With
-// Landlock alone it adds the checkout, which the tree cannot cover. Otherwise programs could be led
-// to code there instead of in their tree.
+// unreadableIn returns the paths in a private tree that policy.deny_read names in the checkout. With
+// Landlock alone it adds the checkout itself: programs could be led to code there instead of in their tree.
 func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
 		if rel, is := pathname.Below(s.Root, path); is {
@@ -434,10 +434,11 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// gitRestrictions returns a function that returns how to restrict commands' access to git's files.
-// own means that the workspace's repository belongs to the commands alone.
-func gitRestrictions(f grants.Folders, own bool) func(writable, homes []string) (grants.Restrictions, error) {
-	c := guard.Checkout{Root: f.Workspace, OwnRepository: own, Home: f.Home, Environ: f.Environ}
+// gitRestrictions returns a function that computes how to restrict commands' access to git's files, given
+// the folders that they may write to and their home folders. ownRepository means that the repository in the
+// workspace belongs to the commands alone.
+func gitRestrictions(f grants.Folders, ownRepository bool) func(writable, homes []string) (grants.Restrictions, error) {
+	c := guard.Checkout{Root: f.Workspace, OwnRepository: ownRepository, Home: f.Home, Environ: f.Environ}
 	return func(writable, homes []string) (grants.Restrictions, error) {
 		c.Writable, c.Homes = writable, homes
 		held, err := c.Restrictions()
@@ -471,8 +472,8 @@ const UnconfinedNotice = "Nothing confines commands (policy.sandbox: danger-full
 // Network describes the network of the agent's commands to people.
 func (s *Sandboxes) Network() string { return s.AgentNetwork(s.level()) }
 
-// FilesWords describes to the model which files its commands can access.
-func (s *Sandboxes) FilesWords() string {
+// DescribeFilesToModel describes to the model which files its commands can access.
+func (s *Sandboxes) DescribeFilesToModel() string {
 	switch {
 	case s.level() == sandbox.LevelNone:
 		return "none: commands run with the rights of the user who started agent-ci"
@@ -482,10 +483,10 @@ func (s *Sandboxes) FilesWords() string {
 	return "workspace-write: commands may write in " + s.SandboxPath(AgentPlace()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
 }
 
-// NetworkWords describes to the model the network and services of its commands.
-func (s *Sandboxes) NetworkWords() string {
-	words := s.AgentNetworkWords(s.level())
-	if services := s.services.Words(); services != "" {
+// DescribeNetworkToModel describes to the model the network and services of its commands.
+func (s *Sandboxes) DescribeNetworkToModel() string {
+	words := s.DescribeAgentNetworkToModel(s.level())
+	if services := s.services.DescribeToModel(); services != "" {
 		words += "; services that the runner keeps there, started anew for each check: " + services
 	}
 	return words

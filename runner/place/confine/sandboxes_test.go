@@ -129,10 +129,10 @@ func TestDescribesFilesAndNetwork(t *testing.T) {
 		{"full", "workspace-write", job.Network{Allow: []job.AllowedHost{{Host: "a.example"}, {Host: "b.example", Private: true}, {Preset: "pypi"}}}, "workspace-write: ", "allow list: a.example, b.example (private), preset pypi", "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: a.example, b.example, pypi.org, files.pythonhosted.org; "},
 	} {
 		s.confinement.Level, s.Job.Policy.Sandbox, s.Job.Policy.Network = c.level, c.mode, c.network
-		if got := s.FilesWords(); !strings.HasPrefix(got, c.words) {
+		if got := s.DescribeFilesToModel(); !strings.HasPrefix(got, c.words) {
 			t.Errorf("%s at %s: %s", c.mode, c.level, got)
 		}
-		if got := s.NetworkWords(); s.Network() != c.reach || !strings.HasPrefix(got, c.networkIsTold) {
+		if got := s.DescribeNetworkToModel(); s.Network() != c.reach || !strings.HasPrefix(got, c.networkIsTold) {
 			t.Errorf("%s at %s: reach %s, told as %s", c.network, c.level, s.Network(), got)
 		}
 	}
@@ -166,9 +166,9 @@ func TestHidesDeniedFiles(t *testing.T) {
 		return found, nil
 	}
 	write("key")
-	must.Do(t, s.Hide(t.Context()))
+	must.Do(t, s.HideSecretFiles(t.Context()))
 	write("later")
-	must.Do(t, s.HideMore(t.Context()))
+	must.Do(t, s.HideFilesFromSetup(t.Context()))
 	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(AgentPlace()).Secrets != s.hidden {
 		t.Errorf("handed on: %q", handed)
 	}
@@ -187,7 +187,7 @@ func TestResumeKeepsHiddenFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"made-since"}
 	s.Earlier.Hidden = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), Existed: true}}}
-	if err := s.Hide(t.Context()); err != nil || s.hidden != s.Earlier.Hidden {
+	if err := s.HideSecretFiles(t.Context()); err != nil || s.hidden != s.Earlier.Hidden {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}
 }
@@ -203,11 +203,11 @@ func TestHidesSecretFiles(t *testing.T) {
 func TestRefusesUnhidableFiles(t *testing.T) {
 	s, refused := ready(t), errors.New("it is tracked")
 	s.Checkout.ExcludeSecrets = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
-	if err := s.Hide(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
+	if err := s.HideSecretFiles(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
-	if err := errors.Join(s.Hide(t.Context()), s.HideMore(t.Context())); err != nil || s.hidden != nil {
+	if err := errors.Join(s.HideSecretFiles(t.Context()), s.HideFilesFromSetup(t.Context())); err != nil || s.hidden != nil {
 		t.Errorf("where nothing is confined, %v are hidden: %v", s.hidden, err)
 	}
 }

@@ -36,7 +36,8 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 
 // reachesServices reports whether a place's commands can reach the job's services.
 func (s *Sandboxes) reachesServices(p Place) bool {
-	return p.Services && !s.services.IsEmpty() && (p.Network.IsZero() || p.Network.HasList() || p.Network.Mode == string(sandbox.NetworkLoopback))
+	hasLoopback := p.Network.IsZero() || p.Network.HasList() || p.Network.Mode == string(sandbox.NetworkLoopback)
+	return p.Services && !s.services.IsEmpty() && hasLoopback
 }
 
 // serviceCommands describes a place's commands to their services.
@@ -76,8 +77,8 @@ func (s *Sandboxes) openService(ctx context.Context, p Place, scratch string, tr
 	return box, nil
 }
 
-// sharing returns the listeners of a place, and how often it lends its workspace to services and
-// sidecars.
+// sharing returns the ports of the job's services, and how often the place's sandbox lends its work tree to
+// services and sidecars.
 func (s *Sandboxes) sharing(p Place, overlaid bool) (shared sandbox.Sharing) {
 	if p.LendsWorkspace && overlaid {
 		shared.Lend, shared.LendToWrite = s.countLentMounts()

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// strays are files that setup made in home and caches, and that lead programs to code which
-// commands may change.
+// strays caches the files in home and caches that setup made and that lead programs to code which commands
+// may change.
 type strays struct {
 	mu    sync.Mutex
 	found map[bool][]string // by whether the sidecar sees the workspace
@@ -44,13 +44,13 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 	}
 	strays.found[b.seesWorkspace()] = o.RemovedPaths
 	if len(o.RemovedPaths) > 0 {
-		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", firstOf(o.RemovedPaths))
+		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", listFirst(o.RemovedPaths))
 	}
 	return nil
 }
 
-// firstOf returns the first few paths for a message.
-func firstOf(paths []string) string {
+// listFirst lists up to five paths for a message, and counts the others.
+func listFirst(paths []string) string {
 	const most = 5
 	if len(paths) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)

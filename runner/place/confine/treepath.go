@@ -43,13 +43,13 @@ func (s *Sandboxes) claimTreePath() error {
 	if err != nil {
 		return err
 	}
-	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), runDir: resolved(s.Record.Path())}
+	p := &treePath{dir: filepath.Join(runs, treesFolder, shortDigest(s.Root)), runDir: resolved(s.Record.Path())}
 	err = p.lock()
 	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // the folder is read-only, full, or does not support locks
 		if runs, err = record.TemporaryPath(); err != nil {
 			return err
 		}
-		p.dir = filepath.Join(runs, treesFolder, digest(s.Root))
+		p.dir = filepath.Join(runs, treesFolder, shortDigest(s.Root))
 		err = p.lock()
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -59,7 +59,7 @@ func (s *Sandboxes) claimTreePath() error {
 	if err != nil {
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
-	if err := p.claim(); err != nil {
+	if err := p.takeOwnership(); err != nil {
 		p.release()
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
@@ -81,13 +81,13 @@ func (s *Sandboxes) ReleaseTreePath() {
 func (p *treePath) release() {
 	if gate, err := p.lockAllPaths(); err == nil {
 		defer gate.Close() // after the path is unlocked
-		p.removeEmpty()
+		p.removeEmptyFolders()
 	}
 	_ = p.lockFile.Close()
 }
 
-// removeEmpty removes the empty folders of the path.
-func (p *treePath) removeEmpty() {
+// removeEmptyFolders removes the path's folders, innermost first, as long as they are empty.
+func (p *treePath) removeEmptyFolders() {
 	if p.owner() != "" {
 		return
 	}
@@ -100,8 +100,8 @@ func (p *treePath) removeEmpty() {
 	}
 }
 
-// digest returns a short name for a path.
-func digest(path string) string {
+// shortDigest returns a short name for a path.
+func shortDigest(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:idBytes])
 }
@@ -141,8 +141,9 @@ func (p *treePath) ifUnlocked(do func() error) error {
 	return do()
 }
 
-// lockFolder makes and locks a folder. It tries again if another run removes the folder meanwhile.
-func lockFolder(dir string, how int) (*os.File, error) {
+// lockFolder makes and locks a folder, with a mode of flock(2). It tries again if another run removes the
+// folder meanwhile.
+func lockFolder(dir string, flockMode int) (*os.File, error) {
 	for range maxLockRetries {
 		err := os.MkdirAll(dir, 0o700)
 		var held *os.File
@@ -155,26 +156,28 @@ func lockFolder(dir string, how int) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := syscall.Flock(int(held.Fd()), how); err != nil {
+		if err := syscall.Flock(int(held.Fd()), flockMode); err != nil {
 			return nil, errors.Join(err, held.Close())
 		}
-		mine, failed := held.Stat()
-		there, err := os.Stat(dir)
-		if failed == nil && err == nil && os.SameFile(mine, there) {
+		lockedInfo, lockedErr := held.Stat()
+		currentInfo, err := os.Stat(dir)
+		if lockedErr == nil && err == nil && os.SameFile(lockedInfo, currentInfo) {
 			return held, nil
 		}
 		held.Close()
-		if err := errors.Join(failed, ignoreMissing(err)); err != nil {
+		if err := errors.Join(lockedErr, ignoreMissing(err)); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%s is removed each time that it is made", dir)
 }
 
-func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
+func (p *treePath) treeFolder() string { return filepath.Join(p.dir, "tree") }
 
 // asidePath returns where a run's tree is while another run has the path.
-func (p *treePath) asidePath(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
+func (p *treePath) asidePath(run string) string {
+	return filepath.Join(p.dir, shortDigest(run), "tree")
+}
 
 // owner returns the directory of the run that the tree at the path belongs to, or "".
 func (p *treePath) owner() string {
@@ -182,26 +185,27 @@ func (p *treePath) owner() string {
 	return string(raw)
 }
 
-// claim makes this run the owner of the path.
-func (p *treePath) claim() error {
+// takeOwnership makes this run the owner of the path. It moves a former owner's tree aside and restores
+// this run's own.
+func (p *treePath) takeOwnership() error {
 	if owner := p.owner(); owner != "" && owner != p.runDir {
 		killLeftProcesses(filepath.Join(owner, ProgramsFolder)) // the owner was killed, and its commands know the path
 		if err := ignoreMissing(p.moveAside(owner)); err != nil {
 			return err
 		}
 	}
-	_ = p.dropAbandoned() // what can't be removed is in nobody's way
+	_ = p.removeAbandonedFolders() // what can't be removed is in nobody's way
 	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.runDir), 0o600); err != nil {
 		return err
 	}
 	return p.restoreTree()
 }
 
-// moveAside moves a run's tree away from the path. If the run's tree was moved before, or the run
-// was removed, it frees the path instead.
+// moveAside moves a run's tree from the path to the run's own folder. If the run was removed or has a tree
+// there already, it only frees the path.
 func (p *treePath) moveAside(run string) error {
 	to := p.asidePath(run)
-	if _, err := os.Lstat(to); err == nil || missing(run) {
+	if _, err := os.Lstat(to); err == nil || isMissing(run) {
 		return p.freePath()
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -210,47 +214,47 @@ func (p *treePath) moveAside(run string) error {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(to), ownerFile), []byte(run), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(p.tree(), to)
+	return os.Rename(p.treeFolder(), to)
 }
 
 // restoreTree moves this run's tree back to the path, if it was moved aside.
 func (p *treePath) restoreTree() error {
 	from := p.asidePath(p.runDir)
-	if missing(from) {
+	if isMissing(from) {
 		return nil
 	}
 	if err := p.freePath(); err != nil {
 		return err
 	}
-	if err := os.Rename(from, p.tree()); err != nil {
+	if err := os.Rename(from, p.treeFolder()); err != nil {
 		return err
 	}
 	return sandbox.RemoveScratch(filepath.Dir(from))
 }
 
-// dropAbandoned removes the trees of removed runs.
-func (p *treePath) dropAbandoned() (err error) {
-	for _, folder := range p.abandoned() {
+// removeAbandonedFolders removes the trees of removed runs.
+func (p *treePath) removeAbandonedFolders() (err error) {
+	for _, folder := range p.abandonedFolders() {
 		err = errors.Join(err, sandbox.RemoveScratch(folder))
 	}
 	return err
 }
 
-// abandoned returns the folders of moved trees whose runs were removed.
-func (p *treePath) abandoned() (folders []string) {
+// abandonedFolders returns the folders of moved trees whose runs were removed.
+func (p *treePath) abandonedFolders() (folders []string) {
 	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is valid, so there is no error
 	for _, name := range owners {
-		if run, err := os.ReadFile(name); err == nil && missing(string(run)) { // an empty name belongs to nobody
+		if run, err := os.ReadFile(name); err == nil && isMissing(string(run)) { // an empty name belongs to nobody
 			folders = append(folders, filepath.Dir(name))
 		}
 	}
 	return folders
 }
 
-// ownerIsGone reports whether the tree at the path belongs to a removed run.
-func (p *treePath) ownerIsGone() bool {
+// ownerWasRemoved reports whether the tree at the path belongs to a removed run.
+func (p *treePath) ownerWasRemoved() bool {
 	owner := p.owner()
-	return owner != "" && missing(owner)
+	return owner != "" && isMissing(owner)
 }
 
 // DropAbandonedTrees removes the work trees of removed runs. These trees are next to the run
@@ -259,34 +263,34 @@ func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
 		p := &treePath{dir: dir}
-		if len(p.abandoned()) > 0 || p.ownerIsGone() {
-			err = errors.Join(err, p.removeOwnerless(p.ownerIsGone))
+		if len(p.abandonedFolders()) > 0 || p.ownerWasRemoved() {
+			err = errors.Join(err, p.removeOwnerless(p.ownerWasRemoved))
 		}
 	}
 	return err
 }
 
-// removeOwnerless removes trees of removed runs, and the tree at the path if isOwnerless returns true.
-// It holds no lock while it deletes files. Otherwise a starting run would find its checkout in use.
+// removeOwnerless removes trees of removed runs, and the tree at the path if isOwnerless returns true. It
+// holds no lock while it deletes files: a starting run would find its checkout in use.
 func (p *treePath) removeOwnerless(isOwnerless func() bool) error {
 	err := p.ifUnlocked(func() error {
 		if !isOwnerless() {
 			return nil
 		}
-		if err := p.moveAway(); err != nil {
+		if err := p.detachTree(); err != nil {
 			return err
 		}
 		return ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile)))
 	})
-	return errors.Join(err, p.dropAbandoned(), p.ifUnlocked(func() error {
-		p.removeEmpty()
+	return errors.Join(err, p.removeAbandonedFolders(), p.ifUnlocked(func() error {
+		p.removeEmptyFolders()
 		return nil
 	}))
 }
 
 // hasTree reports whether this run's tree exists, at the path or aside.
 func (p *treePath) hasTree() bool {
-	return !missing(p.asidePath(p.runDir)) || p.owner() == p.runDir && !missing(p.tree())
+	return !isMissing(p.asidePath(p.runDir)) || p.owner() == p.runDir && !isMissing(p.treeFolder())
 }
 
 // removeTree removes this run's tree.
@@ -298,19 +302,20 @@ func (p *treePath) removeTree() error {
 	return err
 }
 
-// freePath moves the tree at the path away and tries to remove it. A tree with files of another
-// user may be impossible to remove; it stays away.
+// freePath removes the tree at the path. If that is impossible, such as for files of another user, the tree
+// stays in an abandoned folder.
 func (p *treePath) freePath() error {
-	if err := p.moveAway(); err != nil {
+	if err := p.detachTree(); err != nil {
 		return err
 	}
-	_ = p.dropAbandoned()
+	_ = p.removeAbandonedFolders()
 	return nil
 }
 
-// moveAway moves the tree at the path to a folder without an owner, which abandoned finds.
-func (p *treePath) moveAway() error {
-	if missing(p.tree()) {
+// detachTree moves the tree at the path to a new folder that belongs to no run. abandonedFolders returns
+// that folder.
+func (p *treePath) detachTree() error {
+	if isMissing(p.treeFolder()) {
 		return nil
 	}
 	away, err := os.MkdirTemp(p.dir, "away-")
@@ -318,7 +323,7 @@ func (p *treePath) moveAway() error {
 		err = os.WriteFile(filepath.Join(away, ownerFile), nil, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(p.tree(), filepath.Join(away, "tree"))
+		err = os.Rename(p.treeFolder(), filepath.Join(away, "tree"))
 	}
 	return err
 }
@@ -332,8 +337,8 @@ func (p *treePath) removeTreeAtEnd() error {
 	return err
 }
 
-// missing reports whether a path does not exist.
-func missing(path string) bool {
+// isMissing reports whether a path does not exist.
+func isMissing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }

@@ -121,7 +121,7 @@ func TestFailedClaimChangesNothing(t *testing.T) {
 	dir := killed.private.path.dir
 	killed.private.path.release()
 	killed.private.path = nil
-	aside := filepath.Join(dir, digest(resolved(killed.Record.Path())))
+	aside := filepath.Join(dir, shortDigest(resolved(killed.Record.Path())))
 	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
 	if err := failing.claimTreePath(); err == nil || failing.private.path != nil {
 		t.Fatalf("it has the path: %v", err)

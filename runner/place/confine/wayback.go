@@ -22,10 +22,10 @@ var pathFiles = []string{".pth", ".egg-link", "_finder.py", "CMakeCache.txt", "b
 // maxPathFileBytes is the size up to which such a file is read.
 const maxPathFileBytes = 16 << 20
 
-// CheckPathsToCheckout searches a new private tree for software that an earlier CI step installed
-// by the checkout's path. Such software leads commands to the checkout. If commands can read the
-// checkout, checks would test its code instead of the change, so the run ends. Otherwise it is a
-// warning. It does nothing if the tree is at the checkout's path.
+// CheckPathsToCheckout searches a new private tree for software that an earlier CI step installed by the
+// checkout's path. Such software leads commands to the checkout, where checks would test the wrong code. It
+// returns an outcome if commands can read the checkout, and otherwise only warns. It does nothing if the
+// tree is at the checkout's path.
 func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 	if s.private.path == nil {
 		return nil
@@ -85,7 +85,7 @@ func mentionsFolder(file string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return containsPath(content, folder) })
 }
 
-// containsPath reports whether a text contains a path that does not go on with a longer name.
+// containsPath reports whether a text contains the path, not only as the start of a longer name.
 func containsPath(text []byte, path string) bool {
 	for {
 		_, after, found := bytes.Cut(text, []byte(path))

@@ -47,7 +47,7 @@ func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 		}
 		k.Folder = folder
 		k.addClientFiles(secrets, home, variable)
-		if err := k.trust(trusted, variable); err != nil {
+		if err := k.addTrust(trusted, variable); err != nil {
 			return k, err
 		}
 	}
@@ -60,8 +60,8 @@ func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 	return k, nil
 }
 
-// clientsFolderOf recreates the folder for a kind of commands. Old files are useless, because a
-// resumed run has a new certificate authority.
+// clientsFolderOf recreates the folder with client files for a kind of commands, and returns its path.
+// Files from before a resume are useless, because the resumed run has a new certificate authority.
 func (c *Control) clientsFolderOf(kind string) (string, error) {
 	name := clientsFolder + "/" + kind
 	c.Record.Remove(name)
@@ -70,7 +70,7 @@ func (c *Control) clientsFolderOf(kind string) (string, error) {
 
 // commandSecrets returns the secrets of a kind of commands, with their placeholders.
 func (c *Control) commandSecrets(kind string) (own []commandSecret) {
-	for _, secret := range secretsFor(c.Job, kind) {
+	for _, secret := range secretsForKind(c.Job, kind) {
 		for _, known := range c.setup.credentials {
 			if known.Name == secret.Name {
 				own = append(own, commandSecret{secret, known.Placeholder, known.Scopes})
@@ -80,9 +80,9 @@ func (c *Control) commandSecrets(kind string) (own []commandSecret) {
 	return own
 }
 
-// addEmptyMavenSettings shows empty Maven settings if some commands of the job have a Maven secret
-// and the user has no settings file. Showing settings to the commands with the secret leaves an
-// empty file at that path. Maven would fail on it for other commands.
+// addEmptyMavenSettings shows empty Maven settings to commands if the user has no settings file but other
+// commands of the job have a Maven secret. Showing settings to those leaves an empty file at that path,
+// which Maven rejects.
 func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
 	hasMavenSecret := slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven })
 	if !hasMavenSecret || home == "" {
@@ -97,7 +97,7 @@ func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
 // authoritiesFor returns the job's certificate authorities for the hosts of a kind of commands, in
 // PEM.
 func (c *Control) authoritiesFor(kind string) []byte {
-	entries := slices.Concat(c.Job.Policy.Network.Allow, entriesOf(secretsFor(c.Job, kind)))
+	entries := slices.Concat(c.Job.Policy.Network.Allow, hostsOfSecrets(secretsForKind(c.Job, kind)))
 	if kind == job.CommandsSetup {
 		for _, step := range c.Job.Setup {
 			entries = append(entries, step.Network.Allow...)

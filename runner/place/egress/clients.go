@@ -21,13 +21,14 @@ type commandSecret struct {
 	scopes      []credential.Scope
 }
 
-// withPreset returns the secrets with a preset.
-func withPreset(preset string, all []commandSecret) []commandSecret {
+// filterByPreset returns the secrets with a preset.
+func filterByPreset(preset string, all []commandSecret) []commandSecret {
 	return slices.DeleteFunc(slices.Clone(all), func(p commandSecret) bool { return p.Preset != preset })
 }
 
-// addressOf returns a scope as the part of a URL after https://. Clients compare this text.
-func addressOf(scope credential.Scope) string {
+// schemelessURL returns a scope as a URL without https://. Clients compare this text, so the port is
+// omitted if it is 443.
+func schemelessURL(scope credential.Scope) string {
 	host, hostAndPort := scope.Host.Hostname(), scope.Host.Host()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
@@ -46,7 +47,7 @@ func npmrc(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		for _, scope := range p.scopes {
-			fmt.Fprintf(&b, "//%s/:_authToken=%s\n", addressOf(scope), p.placeholder)
+			fmt.Fprintf(&b, "//%s/:_authToken=%s\n", schemelessURL(scope), p.placeholder)
 		}
 	}
 	return []byte(b.String())
@@ -95,7 +96,7 @@ func gitConfiguration(all []commandSecret, variable func(name string) string) []
 // whole path segments.
 func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	for _, scope := range scopes {
-		address := addressOf(scope)
+		address := schemelessURL(scope)
 		addresses = append(addresses, address)
 		if bare, has := strings.CutSuffix(address, ".git"); has && scope.Path != "" {
 			addresses = append(addresses, bare)
@@ -159,18 +160,18 @@ func (k *ClientConfig) addClientFiles(all []commandSecret, home string, variable
 	for _, p := range all {
 		k.Env = append(k.Env, p.Name+"="+p.placeholder)
 	}
-	if own := withPreset(job.PresetNPM, all); len(own) > 0 {
+	if own := filterByPreset(job.PresetNPM, all); len(own) > 0 {
 		file := k.addFile("npmrc", npmrc(own))
 		k.Env = append(k.Env, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
 	}
-	if own := append(withPreset(job.PresetPyPI, all), withPreset(job.PresetGoProxy, all)...); len(own) > 0 {
+	if own := append(filterByPreset(job.PresetPyPI, all), filterByPreset(job.PresetGoProxy, all)...); len(own) > 0 {
 		k.Env = append(k.Env, "NETRC="+k.addFile("netrc", netrc(own)))
 	}
-	k.Env = append(k.Env, gitConfiguration(withPreset(job.PresetGit, all), variable)...)
-	for _, p := range withPreset(job.PresetCargo, all) {
+	k.Env = append(k.Env, gitConfiguration(filterByPreset(job.PresetGit, all), variable)...)
+	for _, p := range filterByPreset(job.PresetCargo, all) {
 		k.Env = append(k.Env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // otherwise Cargo requires a provider in its configuration
 	}
-	if own := withPreset(job.PresetMaven, all); len(own) > 0 && home != "" {
+	if own := filterByPreset(job.PresetMaven, all); len(own) > 0 && home != "" {
 		k.Overrides[mavenSettingsIn(home)] = mavenSettings(own)
 	}
 }

@@ -47,7 +47,7 @@ func TestJavaFindsTrustStoreInAnyFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), `of "my" own, it's`)
 	must.Do(t, os.Mkdir(folder, 0o700))
 	k := ClientConfig{Folder: folder, files: map[string][]byte{}, Overrides: map[string][]byte{}}
-	must.Do(t, k.trustJava(nil, "-Dkept=1"))
+	must.Do(t, k.addJavaTrust(nil, "-Dkept=1"))
 	options := variable(k.Env, "JAVA_TOOL_OPTIONS")
 	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
 		t.Errorf("a JVM gets %s, want %s…", options, want)

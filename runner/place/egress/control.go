@@ -62,22 +62,22 @@ func (c *Control) AgentNetwork(level sandbox.Level) string {
 	case len(secrets) == 0:
 		return network.String()
 	}
-	words := network.String() + "; by secrets: " + secretsWords(secrets)
+	words := network.String() + "; by secrets: " + describeSecrets(secrets)
 	if network.UsesMachineProxy() && !network.HasList() { // with a list, String says it
 		words += "; by the machine's proxy"
 	}
 	return words
 }
 
-// AgentNetworkWords describes the network of the agent's commands to the model.
-func (c *Control) AgentNetworkWords(level sandbox.Level) string {
+// DescribeAgentNetworkToModel describes the network of the agent's commands to the model.
+func (c *Control) DescribeAgentNetworkToModel(level sandbox.Level) string {
 	network, secrets := c.Job.Policy.Network, c.secretsOf(agentCommands)
 	if network.HasList() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
-			describeHosts(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(secrets)
+			describeHosts(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + describeSecretsToModel(secrets)
 	}
 	if len(secrets) > 0 {
-		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + useWords(secrets)
+		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + describeSecretsToModel(secrets)
 	}
 	return map[string]string{
 		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",

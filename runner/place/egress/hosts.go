@@ -24,7 +24,7 @@ func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
 		served := proxy.Start(l, c.proxyOptions(by, c.credentialsOf(by)))
 		return func() {
 			served.Close()
-			c.recordUses(by.By)
+			c.recordFinalUses(by.By)
 		}
 	}
 }
@@ -33,18 +33,18 @@ func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
 // before the run; if one remains, the proxy allows nothing.
 func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
 	list, err := by.Network.ReachList()
-	via, errVia := c.proxyChooser(by.Network)
+	via, errVia := c.machineProxyFunc(by.Network)
 	if err != nil || errVia != nil {
 		list, own = nil, nil
 	}
 	return proxy.Options{
 		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: own}.Decide,
-		Observe: func(asked proxy.Request) error { return c.noteHost(by.By, asked) },
+		Observe: func(asked proxy.Request) error { return c.recordRequest(by.By, asked) },
 		Via:     via,
-		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, entriesOf(c.secretsOf(by)))),
+		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, hostsOfSecrets(c.secretsOf(by)))),
 
 		Credentials: own, Authority: c.setup.authority,
-		Used: func(name string, to reach.Target) error { return c.noteUse(by.By, name, to) },
+		Used: func(name string, to reach.Target) error { return c.countUse(by.By, name, to) },
 	}
 }
 
@@ -95,8 +95,9 @@ type hosts struct {
 	refused    int                             // refusals that are recorded
 }
 
-// noteHost records a request if it is new, before the request takes effect.
-func (c *Control) noteHost(by string, asked proxy.Request) error {
+// recordRequest records a request to a host if it is new, before the request takes effect. The error
+// refuses the request. It also queues refusals for the model.
+func (c *Control) recordRequest(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(c.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.HostRequest{
 		Sandbox: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
@@ -116,7 +117,7 @@ func (c *Control) noteHost(by string, asked proxy.Request) error {
 	case h.seen[event]:
 		return nil
 	case h.counts[kind] == maxRecordedHosts:
-		return c.tooManyHosts(kind)
+		return c.handleUnrecordable(kind)
 	case h.seen == nil:
 		h.seen, h.counts = make(map[transcript.HostRequest]bool), make(map[requestKind]int)
 	}
@@ -137,9 +138,9 @@ func proxyRemark(asked proxy.Request) string {
 	return " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 }
 
-// tooManyHosts handles a request that can't be recorded any more. It returns an error for an
-// allowed host, so the request is refused. Further refusals are only left out.
-func (c *Control) tooManyHosts(kind requestKind) error {
+// handleUnrecordable warns that the record has too many hosts of a kind. It returns an error for an allowed
+// host, which refuses the request. Refusals are only left out of the record.
+func (c *Control) handleUnrecordable(kind requestKind) error {
 	switch kind {
 	case refusedHost:
 		c.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
@@ -174,9 +175,9 @@ func (c *Control) RefusedCount() int {
 	return c.hosts.refused
 }
 
-// RefusedHosts returns the refusals since its last call, for the model. Few programs show a proxy's
+// TakeRefusals returns the refusals since its last call, for the model, because few programs show a proxy's
 // answer.
-func (c *Control) RefusedHosts() string {
+func (c *Control) TakeRefusals() string {
 	h := &c.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()

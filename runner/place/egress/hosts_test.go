@@ -27,16 +27,16 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
 			s, log := recording(t)
 			for i := range maxRecordedHosts {
-				must.Do(t, s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)))
+				must.Do(t, s.recordRequest(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)))
 			}
-			beyond := s.noteHost(Agent, asked("beyond.example.com", allowed))
+			beyond := s.recordRequest(Agent, asked("beyond.example.com", allowed))
 			if errors.Is(beyond, errTooManyHosts) != allowed {
 				t.Errorf("one beyond gives %v", beyond)
 			}
-			if err := s.noteHost(Agent, asked("h1.example.com", allowed)); err != nil {
+			if err := s.recordRequest(Agent, asked("h1.example.com", allowed)); err != nil {
 				t.Errorf("one that is known gives %v", err)
 			}
-			if err := s.noteHost(Agent, asked("other.example.com", !allowed)); err != nil {
+			if err := s.recordRequest(Agent, asked("other.example.com", !allowed)); err != nil {
 				t.Errorf("one of the other kind gives %v", err)
 			}
 			must.Same(t, maxRecordedHosts+1, len(log()))
@@ -53,7 +53,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 	s, log := recording(t)
 	misused := func(target, request string) {
 		t.Helper()
-		must.Do(t, s.noteHost(Agent, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
+		must.Do(t, s.recordRequest(Agent, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
 			Rule: credential.Rule("TOKEN"), Reason: "TOKEN is for npm.example.org/team alone.", Request: request,
 		}}))
 	}
@@ -61,7 +61,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
 	}
 	for i := range maxRecordedHosts + 1 {
-		must.Do(t, s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), false)))
+		must.Do(t, s.recordRequest(Agent, asked(fmt.Sprintf("h%d.example.com", i), false)))
 	}
 	misused("evil.example.org:443", "PUT /")
 	all := log()
@@ -82,30 +82,30 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 func TestReportsRefusalsOnce(t *testing.T) {
 	s, _ := recording(t)
 	take := func(by, host string, allowed bool) {
-		must.Do(t, s.noteHost(by, asked(host, allowed)))
+		must.Do(t, s.recordRequest(by, asked(host, allowed)))
 	}
 	take("setup", "setup.example.com", false)
 	take(Agent, "open.example.com", true)
-	must.Same(t, "", s.RefusedHosts(), "heard")
+	must.Same(t, "", s.TakeRefusals(), "heard")
 	take(Agent, "a.example.com", false)
 	take(Agent, "a.example.com", false)
-	if got := s.RefusedHosts(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
+	if got := s.TakeRefusals(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
 		t.Errorf("heard %q", got)
 	}
-	must.Same(t, "", s.RefusedHosts(), "heard again")
+	must.Same(t, "", s.TakeRefusals(), "heard again")
 	for i := range 9 {
 		take(Agent, fmt.Sprintf("h%d.example.com", i), false)
 	}
 	take(Agent, "a.example.com", false) // which was told before, and comes again
-	if got := s.RefusedHosts(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
+	if got := s.TakeRefusals(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
 		t.Errorf("heard %q", got)
 	}
 }
 
 func TestRedactsSecretsInHosts(t *testing.T) {
 	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
-	must.Do(t, s.noteHost(Agent, asked("tops3cretvalue.example.com", false)))
-	words := s.RefusedHosts()
+	must.Do(t, s.recordRequest(Agent, asked("tops3cretvalue.example.com", false)))
+	words := s.TakeRefusals()
 	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
 		t.Errorf("kept %s", all)
 	}

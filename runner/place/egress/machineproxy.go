@@ -14,9 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SettleProxy checks the machine's proxy before anything runs, if the job wants that proxy. An
-// unusable address is an error. A missing proxy is a warning.
-func (c *Control) SettleProxy() error {
+// CheckMachineProxy checks the machine's proxy if the job uses it. An unusable address is an error. A
+// missing proxy is a warning.
+func (c *Control) CheckMachineProxy() error {
 	for key, network := range c.Job.Networks() {
 		if !network.UsesMachineProxy() {
 			continue
@@ -33,9 +33,9 @@ func (c *Control) SettleProxy() error {
 	return nil
 }
 
-// MachineProxy describes the machine's proxy without user and password. It returns "" if the job
+// DescribeMachineProxy describes the machine's proxy without user and password. It returns "" if the job
 // does not use it.
-func (c *Control) MachineProxy() string {
+func (c *Control) DescribeMachineProxy() string {
 	for _, network := range c.Job.Networks() {
 		if !network.UsesMachineProxy() {
 			continue
@@ -55,10 +55,10 @@ func (c *Control) MachineProxy() string {
 	return ""
 }
 
-// proxyChooser returns a function that returns the machine's proxy for a target. It returns nil if
-// the network does not use the machine's proxy. An unusable proxy address is an error, so no
-// request bypasses the proxy.
-func (c *Control) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
+// machineProxyFunc returns a function that chooses the machine's proxy for a target. The function is nil if
+// the network does not use that proxy. An unusable address is an error, so that no request bypasses the
+// proxy.
+func (c *Control) machineProxyFunc(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.UsesMachineProxy() {
 		return nil, nil
 	}

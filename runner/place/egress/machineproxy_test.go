@@ -22,7 +22,7 @@ func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 		"HTTPS_PROXY=http://me:p%40ss@secure.example:8080", "https_proxy=http://other.example", "http_proxy=plain.example:3128",
 		"NO_PROXY=direct.example, .corp.example,10.0.0.0/8,port.example:8443",
 	}}
-	via := must.Get(s.proxyChooser(inheriting))(t)
+	via := must.Get(s.machineProxyFunc(inheriting))(t)
 	for _, test := range []struct{ protocol, target, want string }{
 		{reach.HTTPS, "a.example:443", "http://me:p%40ss@secure.example:8080"},
 		{reach.HTTPS, "a.example:8443", "http://me:p%40ss@secure.example:8080"},
@@ -46,7 +46,7 @@ func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 			t.Errorf("%s %s goes by %q", test.protocol, test.target, got)
 		}
 	}
-	if via, err := s.proxyChooser(job.Network{Allow: inheriting.Allow}); via != nil || err != nil {
+	if via, err := s.machineProxyFunc(job.Network{Allow: inheriting.Allow}); via != nil || err != nil {
 		t.Errorf("a list that does not want it goes by one: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			s, _ := recording(t)
 			s.Environ, s.Job = settings.Environment{test.variable}, new(job.Job)
 			s.Job.Setup = []job.SetupStep{{}, {Network: inheriting}}
-			err := s.SettleProxy()
+			err := s.CheckMachineProxy()
 			var stop *outcome.Stop
 			if test.usable != (err == nil) || err != nil && (!errors.As(err, &stop) || stop.Outcome != outcome.InvalidInput || stop.Reason != "proxy" || !strings.Contains(stop.Message, "setup[1].network")) {
 				t.Errorf("settled with %v", err)
@@ -93,15 +93,15 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 func TestWarnsOfMissingProxy(t *testing.T) {
 	s, _ := recording(t)
 	s.Environ, s.Job = settings.Environment{"ALL_PROXY=http://all.example:1", "HTTPS_PROXY=", "NO_PROXY=*"}, new(job.Job)
-	if err := s.SettleProxy(); err != nil || len(s.Record.Warnings()) > 0 {
+	if err := s.CheckMachineProxy(); err != nil || len(s.Record.Warnings()) > 0 {
 		t.Errorf("where no list wants a proxy: %v, warnings %v", err, s.Record.Warnings())
 	}
 	s.Job.Policy.Network = inheriting
-	must.Do(t, s.SettleProxy())
+	must.Do(t, s.CheckMachineProxy())
 	if w := s.Record.Warnings(); len(w) != 1 || w[0].Code != "no_proxy" || !strings.Contains(w[0].Message, "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set") {
 		t.Errorf("warnings %v", w)
 	}
-	via, err := s.proxyChooser(inheriting)
+	via, err := s.machineProxyFunc(inheriting)
 	if err != nil || via(reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}) != nil {
 		t.Errorf("it goes by a proxy, %v", err)
 	}
@@ -112,11 +112,11 @@ func TestRecordsRequestsThroughMachineProxy(t *testing.T) {
 	by := asked("a.example", true)
 	by.Via = "proxy.example:3128"
 	for range 2 {
-		must.Do(t, s.noteHost(Agent, by))
+		must.Do(t, s.recordRequest(Agent, by))
 	}
 	for _, address := range []string{"93.184.216.34:443", "[2606:2800::1]:443"} {
 		by.Target = address
-		must.Do(t, s.noteHost(Agent, by))
+		must.Do(t, s.recordRequest(Agent, by))
 	}
 	got := log()
 	if len(got) != 3 || got[0].Via != "proxy.example:3128" || !strings.HasSuffix(got[0].Reason, "so that its address was not checked.") {

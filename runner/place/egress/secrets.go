@@ -83,15 +83,15 @@ func (c *Control) secretsOf(by Commands) []job.Secret {
 	if !network.HasList() && network.Mode != string(sandbox.NetworkLoopback) {
 		return nil
 	}
-	return secretsFor(c.Job, by.Kind)
+	return secretsForKind(c.Job, by.Kind)
 }
 
 func hasSecret(secrets []job.Secret, name string) bool {
 	return slices.ContainsFunc(secrets, func(secret job.Secret) bool { return secret.Name == name })
 }
 
-// secretsFor returns the job's secrets for a kind of commands.
-func secretsFor(j *job.Job, kind string) (own []job.Secret) {
+// secretsForKind returns the job's secrets for a kind of commands.
+func secretsForKind(j *job.Job, kind string) (own []job.Secret) {
 	for _, secret := range j.Policy.Secrets {
 		if secret.IsForCommands(kind) {
 			own = append(own, secret)
@@ -100,8 +100,8 @@ func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 	return own
 }
 
-// entriesOf returns the hosts of secrets.
-func entriesOf(secrets []job.Secret) (entries []job.AllowedHost) {
+// hostsOfSecrets returns the hosts of secrets.
+func hostsOfSecrets(secrets []job.Secret) (entries []job.AllowedHost) {
 	for _, secret := range secrets {
 		entries = append(entries, secret.AllowedHosts()...)
 	}
@@ -114,8 +114,8 @@ func (c *Control) Proxied(by Commands) bool {
 	return listed || len(c.secretsOf(by)) > 0
 }
 
-// FirstProxied returns the first commands of the job that need a proxy. The agent's come first. It
-// includes secrets that no command gets, because unconfined commands could read their files.
+// FirstProxied returns the job's first commands that need a proxy; the agent's come first. Secrets that no
+// command gets count too, because unconfined commands could read their files.
 func (c *Control) FirstProxied() (by Commands, found bool) {
 	all := c.allCommands()
 	for _, secret := range c.Job.Policy.Secrets {
@@ -153,17 +153,17 @@ func (c *Control) allCommands() []Commands {
 	return all
 }
 
-// SecretsWords returns a line for people about each secret of the job.
-func (c *Control) SecretsWords() []string {
+// DescribeSecrets returns a line for people about each secret of the job.
+func (c *Control) DescribeSecrets() []string {
 	words := []string{}
 	for _, secret := range c.Job.Policy.Secrets {
-		words = append(words, secretsWords([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
+		words = append(words, describeSecrets([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
 	}
 	return words
 }
 
-// secretsWords describes what secrets are for, and where requests contain them.
-func secretsWords(own []job.Secret) string {
+// describeSecrets describes what secrets are for, and where requests contain them.
+func describeSecrets(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
 		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + placeholderPlaces(secret) + ")"
@@ -178,10 +178,10 @@ func placeholderPlaces(secret job.Secret) string {
 	return "header " + secret.Header
 }
 
-// useWords describes the secrets of commands to the model. It returns "" if they have none.
-func useWords(own []job.Secret) string {
+// describeSecretsToModel describes the secrets of commands to the model. It returns "" if they have none.
+func describeSecretsToModel(own []job.Secret) string {
 	if len(own) == 0 {
 		return ""
 	}
-	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
+	return "; secrets: " + describeSecrets(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
 }

@@ -77,7 +77,7 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
 		t.Errorf("of no use are %q", got)
 	}
-	if got := s.AgentNetworkWords(sandbox.LevelFull); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
+	if got := s.DescribeAgentNetworkToModel(sandbox.LevelFull); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
 		t.Errorf("the model is told %q", got)
 	}
 }
@@ -159,18 +159,18 @@ func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	s.EarlierUses = []transcript.Secret{{Name: "B", UseCounts: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{Sandbox: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
 	use := func(by, name, host string) {
 		t.Helper()
-		must.Do(t, s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}))
+		must.Do(t, s.countUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}))
 	}
 	for range 11 {
 		use("agent", "A", "a.example.com")
 	}
 	use("agent", "B", "b.example.com")
 	use("setup", "A", "a.example.com")
-	s.recordUses("agent")
-	s.recordUses("agent")
-	s.recordUses("setup")
+	s.recordFinalUses("agent")
+	s.recordFinalUses("agent")
+	s.recordFinalUses("setup")
 	use("agent", "A", "a.example.com")
-	s.recordUses("agent")
+	s.recordFinalUses("agent")
 	var got []string
 	_, err := s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		got = append(got, string(e.Type)+" "+string(e.Data))

@@ -35,8 +35,8 @@ var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls
 
 const javaBundle = "/etc/ssl/certs/java/cacerts"
 
-// trust makes programs trust the certificates in own (PEM), besides those that they trust already.
-func (k *ClientConfig) trust(own []byte, variable func(name string) string) error {
+// addTrust makes programs trust the certificates in own (PEM), besides those that they trust already.
+func (k *ClientConfig) addTrust(own []byte, variable func(name string) string) error {
 	system, err := authority.SystemBundle(variable)
 	if err != nil {
 		system, err = authority.SystemBundle(func(string) string { return "" })
@@ -56,7 +56,7 @@ func (k *ClientConfig) trust(own []byte, variable func(name string) string) erro
 			k.Overrides[place] = slices.Concat(base, own)
 		}
 	}
-	return k.trustJava(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
+	return k.addJavaTrust(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
 }
 
 // addBundle adds a file with certificates and returns its path. Equal bundles share one file.
@@ -72,9 +72,9 @@ func (k *ClientConfig) addBundle(bundle []byte) (path string) {
 	}
 }
 
-// trustJava makes JVMs trust a bundle and use the proxy, which Java does not read from the usual
+// addJavaTrust makes JVMs trust a bundle and use the proxy, which Java does not read from the usual
 // variables. options is the existing value of JAVA_TOOL_OPTIONS.
-func (k *ClientConfig) trustJava(bundle []byte, options string) error {
+func (k *ClientConfig) addJavaTrust(bundle []byte, options string) error {
 	store, err := authority.JavaStore(bundle)
 	if err != nil {
 		return err

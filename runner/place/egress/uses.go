@@ -23,10 +23,10 @@ type (
 	count struct{ uses, recorded int }
 )
 
-// noteUse counts a request before a credential is sent with it. It records the first use, and
-// whenever the count has doubled. So no use is wholly unrecorded, and the record of a killed run is
-// nearly complete.
-func (c *Control) noteUse(by, name string, to reach.Target) error {
+// countUse counts a request before it is sent with a credential. It records the first use, and every time
+// the count has doubled. So each used credential is recorded, and the record of a killed run has at least
+// half of the count.
+func (c *Control) countUse(by, name string, to reach.Target) error {
 	u := &c.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,8 +61,8 @@ func (c *Control) usedBefore(key use) int {
 	return 0
 }
 
-// recordUses records the final counts of commands, once their proxy has stopped.
-func (c *Control) recordUses(by string) {
+// recordFinalUses records the final counts of commands after their proxy has stopped.
+func (c *Control) recordFinalUses(by string) {
 	u := &c.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()

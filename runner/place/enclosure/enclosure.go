@@ -22,10 +22,10 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 	boxes.Checkout = confine.Checkout{
 		ExcludeSecrets: ws.ExcludeSecrets, NoOverlay: ws.NoOverlay, BorrowedObjects: checkout.LentObjects, MakeGit: ws.MakeGit, CopyTree: ws.CopyTree,
 	}
-	if err := takeCredentials(ctx, boxes, ws, mask); err != nil {
+	if err := readCredentials(ctx, boxes, ws, mask); err != nil {
 		return err
 	}
-	if err := boxes.Confine(ctx); err != nil {
+	if err := boxes.SettleConfinement(ctx); err != nil {
 		return err
 	}
 	checkout.SetFilterOpener(boxes.OpenFilter) // from here on, filters run in sandboxes, and only permitted ones
@@ -41,7 +41,7 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 			return err
 		}
 	}
-	if err := boxes.ConfineOthers(ctx); err != nil {
+	if err := boxes.CheckOthersConfinable(ctx); err != nil {
 		return err
 	}
 	if unused := boxes.UnusableSecrets(); len(unused) > 0 {
@@ -50,9 +50,8 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 	return nil
 }
 
-// takeCredentials reads the values of the job's secrets. From here on the run redacts them in all
-// it writes.
-func takeCredentials(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
+// readCredentials reads the values of the job's secrets. From then on the record redacts them.
+func readCredentials(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	env, j := boxes.Environ, boxes.Job
 	read, err := settings.ReadCredentials(ctx, env, j)
 	if err != nil {

@@ -68,18 +68,18 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if s.boxes.Authorities, err = p.Authorities(ctx); err != nil {
 		return err
 	}
-	if err := s.boxes.SettleProxy(); err != nil {
+	if err := s.boxes.CheckMachineProxy(); err != nil {
 		return err
 	}
 	if err := s.setUpSecrets(ctx); err != nil {
 		return err
 	}
 	s.boxes.LinkProgram(patchProgram)
-	if err := s.boxes.Hide(ctx); err != nil {
+	if err := s.boxes.HideSecretFiles(ctx); err != nil {
 		return err
 	}
 	if len(p.Job.Policy.Secrets) > 0 { // ConfineOthers protects the files of secrets that this command does not get
-		if err := s.boxes.ConfineOthers(ctx); err != nil {
+		if err := s.boxes.CheckOthersConfinable(ctx); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
 	}
 	var failed error
 	for _, address := range s.addresses {
-		conn, err := dialSoon(ctx, address)
+		conn, err := dialBriefly(ctx, address)
 		if err == nil {
 			return conn, nil
 		}
@@ -31,8 +31,8 @@ func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
 	return nil, failed
 }
 
-// dialSoon connects within a few seconds, so that time remains for other addresses.
-func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+// dialBriefly connects within a few seconds, so that time remains for other addresses.
+func dialBriefly(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	const wait = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

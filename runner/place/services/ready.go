@@ -27,25 +27,25 @@ func (s *service) awaitReadyAndInit(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.awaitEarlyEnd(ctx); err != nil {
+	if err := s.awaitPendingExit(ctx); err != nil {
 		return err
 	}
-	if s.hasEnded() { // it may have exited while init ran
-		return s.endedEarly()
+	if s.hasExited() { // it may have exited while init ran
+		return s.exitedBeforeReady()
 	}
 	s.startForwarding()
 	if err := s.recordState(transcript.ServiceReady, "", false); err != nil {
 		return err
 	}
 	if s.process != nil {
-		s.watch.Go(s.watchEnd)
+		s.watch.Go(s.watchForExit)
 	}
 	return nil
 }
 
-// awaitEarlyEnd makes sure that an exit of the service during init is known. The sandbox reports
-// exits in order. So once another command has exited, an earlier exit was reported.
-func (s *service) awaitEarlyEnd(ctx context.Context) error {
+// awaitPendingExit runs an empty command, so that an exit of the service during its init commands is known
+// afterwards: the sandbox reports exits in their order.
+func (s *service) awaitPendingExit(ctx context.Context) error {
 	if len(s.Init) == 0 || s.process == nil {
 		return nil
 	}
@@ -55,8 +55,8 @@ func (s *service) awaitEarlyEnd(ctx context.Context) error {
 	return nil
 }
 
-// endedEarly returns the outcome for a service that exited before it was ready.
-func (s *service) endedEarly() error {
+// exitedBeforeReady returns the outcome for a service that exited before it was ready.
+func (s *service) exitedBeforeReady() error {
 	return s.notReadyStop(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
 }
 
@@ -84,8 +84,8 @@ func (s *service) awaitReady(ctx context.Context) error {
 			last = tried
 		}
 		select {
-		case <-s.ended():
-			return s.endedEarly()
+		case <-s.exited():
+			return s.exitedBeforeReady()
 		case <-time.After(pause):
 		case <-limited.Done():
 			if ctx.Err() != nil {
@@ -105,15 +105,15 @@ func (s *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-	said := &clip.Head{Limit: maxReadyBytes}
-	out := record.NewLogWriter(said, record.ServiceLogBytes, s.record.Redact)
+	output := &clip.Head{Limit: maxReadyBytes}
+	out := record.NewLogWriter(output, record.ServiceLogBytes, s.record.Redact)
 	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
 	out.Flush()
 	switch {
 	case err != nil:
 		return err
 	case status.ExitCode != 0:
-		return fmt.Errorf("ready.run ended with exit status %d: %s", status.ExitCode, said.String())
+		return fmt.Errorf("ready.run ended with exit status %d: %s", status.ExitCode, output.String())
 	}
 	return nil
 }
@@ -137,10 +137,10 @@ func (s *service) runInit(ctx context.Context, run string) error {
 	return nil
 }
 
-// notReadyStop stops an unusable service, records its state and returns the outcome with its last
-// lines.
+// notReadyStop stops an unusable service and records its state. It returns the outcome of the run, with the
+// last lines of the service's log.
 func (s *service) notReadyStop(state, why string) error {
-	ended := s.hasEnded()
+	ended := s.hasExited()
 	if s.process != nil {
 		s.process.Kill()
 		_, _ = s.process.Wait()
@@ -178,7 +178,7 @@ func (s *service) lastLines() string {
 	return s.joinLines(all[max(0, len(all)-most):], " / ")
 }
 
-// joinLines joins lines, without invisible or terminal characters. Secrets are redacted last,
+// joinLines joins lines into one, without invisible or terminal characters. It redacts secrets last,
 // because such characters may have split them.
 func (s *service) joinLines(lines []string, between string) string {
 	lines = slices.Clone(lines)

@@ -47,9 +47,9 @@ func resolveAll(ctx context.Context, j *job.Job, level sandbox.Level) (all []res
 	for _, name := range slices.Sorted(maps.Keys(j.Services)) {
 		resolved := resolvedService{Service: j.Services[name], name: name}
 		if resolved.At != "" {
-			resolved.addresses, err = resolveService(ctx, name, resolved.At)
+			resolved.addresses, err = resolveAddresses(ctx, name, resolved.At)
 		} else {
-			resolved.user, err = userOf(name, resolved.User)
+			resolved.user, err = lookUpUser(name, resolved.User)
 		}
 		if err != nil {
 			return nil, err
@@ -59,8 +59,9 @@ func resolveAll(ctx context.Context, j *job.Job, level sandbox.Level) (all []res
 	return all, nil
 }
 
-// resolveService returns the addresses of an external service. All must be fit for a service.
-func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
+// resolveAddresses returns the addresses of an external service. It fails if any of them may not be used
+// for a service.
+func resolveAddresses(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
 	refuse := func(why string) ([]netip.AddrPort, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
 			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
@@ -86,8 +87,9 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 	return all[:min(len(all), most)], nil
 }
 
-// userOf returns the user that a service runs as, or nil for the real user.
-func userOf(service, name string) (*sandbox.User, error) {
+// lookUpUser returns the user that a service runs as, by name or number, or nil for the user who runs
+// agent-ci.
+func lookUpUser(service, name string) (*sandbox.User, error) {
 	if name == "" {
 		return nil, nil
 	}

@@ -131,17 +131,17 @@ func (s *service) recordState(state, why string, ended bool) error {
 	return s.record.Append(transcript.TypeService, event)
 }
 
-// ended returns a channel that is closed when the service exits. It is nil for an external service.
-func (s *service) ended() <-chan struct{} {
+// exited returns a channel that is closed when the service exits. It is nil for an external service.
+func (s *service) exited() <-chan struct{} {
 	if s.process == nil {
 		return nil
 	}
 	return s.process.Done()
 }
 
-func (s *service) hasEnded() bool {
+func (s *service) hasExited() bool {
 	select {
-	case <-s.ended():
+	case <-s.exited():
 		return true
 	default:
 		return false
@@ -153,8 +153,9 @@ func (s *service) exitCode() int {
 	return status.ExitCode
 }
 
-// watchEnd reports it if the service exits early. Afterwards connections to it are refused.
-func (s *service) watchEnd() {
+// watchForExit waits until the service is stopped or exits by itself. After an exit it refuses connections
+// to the service and warns.
+func (s *service) watchForExit() {
 	select {
 	case <-s.stopping:
 		return

@@ -57,8 +57,8 @@ func (s *Services) StartedCount() (n int) {
 	return n
 }
 
-// Words describes the services to the model. It returns "" without any.
-func (s *Services) Words() string {
+// DescribeToModel describes the services to the model. It returns "" without any.
+func (s *Services) DescribeToModel() string {
 	var all []string
 	for _, svc := range s.all {
 		all = append(all, fmt.Sprintf("%s at 127.0.0.1:%d", svc.name, svc.Port))
@@ -115,7 +115,7 @@ type Running struct {
 }
 
 // Start starts new services for commands and waits until all are ready. If a service does not get
-// ready, Unready is true for the error.
+// ready, IsNotReady is true for the error.
 func (s *Services) Start(ctx context.Context, c Commands) (*Running, error) {
 	listeners, err := c.Box.Listeners()
 	if err != nil {
@@ -143,19 +143,19 @@ func (s *Services) Start(ctx context.Context, c Commands) (*Running, error) {
 	return all, nil
 }
 
-// Unready reports whether err says that a service did not get ready.
-func Unready(err error) bool {
+// IsNotReady reports whether err says that a service did not get ready.
+func IsNotReady(err error) bool {
 	var stop *outcome.Stop
 	return errors.As(err, &stop) && stop.Reason == notReady
 }
 
-// Ended returns a sentence for each service that has exited, with its log.
-func (all *Running) Ended() (words []string) {
+// DescribeExited returns a sentence for each service that has exited, with the name of its log.
+func (all *Running) DescribeExited() (words []string) {
 	if all == nil {
 		return nil
 	}
 	for _, svc := range all.services {
-		if svc.hasEnded() {
+		if svc.hasExited() {
 			words = append(words, fmt.Sprintf("the service %s has ended; see %s", svc.name, svc.logName))
 		}
 	}

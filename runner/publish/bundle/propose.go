@@ -287,5 +287,5 @@ func (h SecondHalf) openSandboxes(ctx context.Context, p *publish.Proposal) (*co
 	j := *p.Job
 	j.Services, j.MCPServers, j.Policy.Secrets, j.Policy.Network = nil, nil, nil, job.Network{Mode: "none"}
 	boxes := &confine.Sandboxes{Control: egress.Control{Record: h.Record, Environ: h.Source.Env, Job: &j}, Root: tree, Dir: tree, BaseTree: h.Workspace.BaseTree()}
-	return boxes, boxes.Confine(ctx)
+	return boxes, boxes.SettleConfinement(ctx)
 }

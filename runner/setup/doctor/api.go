@@ -28,9 +28,9 @@ type Answer struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// ask is onboard.Ask with an Answer.
+// ask sends one GET request and describes the answer. Header and body are empty without an answer.
 func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
-	response, body, err := onboard.Ask(ctx, address, key, headers)
+	response, body, err := onboard.Fetch(ctx, address, key, headers)
 	if err != nil {
 		return Answer{Asked: true, Error: err.Error()}, http.Header{}, nil
 	}
@@ -82,18 +82,18 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	m.Answer = answer
 	switch {
 	case !answer.Reachable:
-		d.fault("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
+		d.addError("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
 	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
-		d.fault("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
+		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
-		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
+		d.addWarning("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
 	case key != "" || asked.APIKeyEnv == "":
 		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
 	}
 }
 
-// examineIdentity finds out whether the machine provides a job's token and, online, whether that
-// yields a key. ok is false without the token or key.
+// examineIdentity finds out whether the machine provides an identity token for the CI job and, online,
+// whether that token yields an API key. ok is false without the token or key. Offline, key is "".
 func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, ok bool) {
 	m := &d.Model
 	m.KeyName = ""
@@ -109,12 +109,12 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	defer cancel()
 	if key, err = own.Key(ctx); err != nil {
 		m.Answer = Answer{Asked: true, Error: "there is no key"}
-		d.fault("model", whyNoKey(err), "docs/how-to/keyless.md says what to set up.")
+		d.addError("model", describeKeyFailure(err), "docs/how-to/keyless.md says what to set up.")
 	}
 	return key, err == nil
 }
 
-func whyNoKey(err error) string {
+func describeKeyFailure(err error) string {
 	if failure, is := errors.AsType[*model.Failure](err); is {
 		return failure.Stop().Message
 	}
@@ -138,23 +138,23 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	api, server := github.Addresses(p.Environ.Get)
 	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(ctx, p, server)
 	if token == "" {
-		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
+		d.addWarning("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}
 	if g.Repository == "" {
-		d.note("github", "It is not known which repository on GitHub this is.", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
+		d.addWarning("github", "It is not known which repository on GitHub this is.", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
 	}
 	if !online || g.Repository == "" {
 		return
 	}
 	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, token, map[string]string{"Accept": "application/vnd.github+json"})
 	g.Answer, g.Scopes = answer, header.Get("X-OAuth-Scopes")
-	var said struct {
+	var repository struct {
 		Permissions map[string]bool `json:"permissions"`
 	}
-	if json.Unmarshal(body, &said) == nil {
-		g.Permissions = said.Permissions
+	if json.Unmarshal(body, &repository) == nil {
+		g.Permissions = repository.Permissions
 	}
-	d.judgeGitHub(token != "")
+	d.addGitHubProblems(token != "")
 }
 
 func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
@@ -164,20 +164,20 @@ func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepar
 		n.Origin = checkout.Origin()
 	}
 	name, err := n.Repository()
-	d.failed(ctx, "github", err)
+	d.addErrorOf(ctx, "github", err)
 	return name
 }
 
-func (d *Diagnosis) judgeGitHub(hasToken bool) {
+func (d *Diagnosis) addGitHubProblems(hasToken bool) {
 	g := d.GitHub
 	switch {
 	case !g.Reachable:
-		d.fault("github", "GitHub's API at "+g.APIURL+" does not answer: "+g.Error+".", "Check GITHUB_API_URL, and proxies and firewalls of this machine.")
+		d.addError("github", "GitHub's API at "+g.APIURL+" does not answer: "+g.Error+".", "Check GITHUB_API_URL, and proxies and firewalls of this machine.")
 	case g.Status == http.StatusUnauthorized:
-		d.fault("github", "GitHub refuses the token.", "It may have expired: make a new one.")
+		d.addError("github", "GitHub refuses the token.", "It may have expired: make a new one.")
 	case g.Status == http.StatusNotFound || g.Status == http.StatusForbidden:
-		d.fault("github", fmt.Sprintf("The repository %s can't be read with it (status %d).", g.Repository, g.Status), "Give the token access to the repository: contents, pull requests and issues, read and write.")
+		d.addError("github", fmt.Sprintf("The repository %s can't be read with it (status %d).", g.Repository, g.Status), "Give the token access to the repository: contents, pull requests and issues, read and write.")
 	case g.Status == http.StatusOK && hasToken && g.Permissions != nil && !g.Permissions["push"]:
-		d.fault("github", "The token may not write to "+g.Repository+".", "Give it contents: write and pull-requests: write.")
+		d.addError("github", "The token may not write to "+g.Repository+".", "Give it contents: write and pull-requests: write.")
 	}
 }

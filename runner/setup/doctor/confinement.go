@@ -41,26 +41,26 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	p := prepared.Job.Policy
 	c := &d.Confinement
 	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
-	c.Proxy, c.Secrets = boxes.MachineProxy(), boxes.SecretsWords()
+	c.Proxy, c.Secrets = boxes.DescribeMachineProxy(), boxes.DescribeSecrets()
 	c.Settings, c.Layers = kernelSettings(), []string{}
 	found, err := sandbox.Probe(ctx, options)
 	if err != nil {
-		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
+		d.addError("confinement", outcome.Sentence(err.Error())+".", "")
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
 		d.examineWorkTree(ctx, boxes)
-		d.failed(ctx, "confinement", services.Check(ctx, prepared.Job, found.Level))
+		d.addErrorOf(ctx, "confinement", services.Check(ctx, prepared.Job, found.Level))
 	}
 	_, err = prepared.Authorities(ctx)
-	d.failed(ctx, "configuration", err)
-	d.failed(ctx, "confinement", boxes.SettleProxy())
+	d.addErrorOf(ctx, "configuration", err)
+	d.addErrorOf(ctx, "confinement", boxes.CheckMachineProxy())
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite
-		d.note("confinement", confine.UnconfinedNotice, "Set policy.sandbox to workspace-write where the machine can confine.")
+		d.addWarning("confinement", confine.UnconfinedNotice, "Set policy.sandbox to workspace-write where the machine can confine.")
 	}
 	c.Trials = sandbox.Trials(ctx, options)
-	d.judgeConfinement()
+	d.addConfinementProblems()
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	if boxes.Checkout.NoOverlay == nil { // there is no checkout
 		return
 	}
-	d.failed(ctx, "confinement", boxes.FindWorkTree(ctx))
+	d.addErrorOf(ctx, "confinement", boxes.FindWorkTree(ctx))
 	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Confinement().WorkTree, boxes.WhyNoOverlay()
 }
 
@@ -82,15 +82,15 @@ func ProcessLimit(layers []string) string {
 	return layers[i]
 }
 
-func (d *Diagnosis) judgeConfinement() {
+func (d *Diagnosis) addConfinementProblems() {
 	c := d.Confinement
 	for _, s := range c.Settings {
 		if s.Remedy != "" && c.Level != string(sandbox.LevelFull) {
-			d.note("confinement", s.Name+" is "+s.Value+".", s.Remedy+".")
+			d.addWarning("confinement", s.Name+" is "+s.Value+".", s.Remedy+".")
 		}
 	}
 	if strings.Contains(c.Processes, "not limited") {
-		d.note("confinement", "Nothing limits how many processes commands start: "+c.Processes+".",
+		d.addWarning("confinement", "Nothing limits how many processes commands start: "+c.Processes+".",
 			"Run as an ordinary user, on Linux 6.14 or newer, or in a cgroup of version 2 that hands pids on to its children.")
 	}
 }

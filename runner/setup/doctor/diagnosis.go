@@ -38,23 +38,23 @@ const (
 	severityWarning = "warning"
 )
 
-// Broken says whether a run could not start here.
+// Broken reports whether a run could not start on this machine.
 func (d *Diagnosis) Broken() bool {
 	return slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Severity == severityError })
 }
 
-func (d *Diagnosis) fault(about, message, remedy string) {
+func (d *Diagnosis) addError(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityError, message, remedy})
 }
 
-// failed adds the problem of an error, which may be nil.
-func (d *Diagnosis) failed(ctx context.Context, about string, err error) {
+// addErrorOf adds err as an error about a topic. A nil err adds nothing.
+func (d *Diagnosis) addErrorOf(ctx context.Context, about string, err error) {
 	if err != nil {
-		d.fault(about, outcome.ForError(ctx, err).Message, "")
+		d.addError(about, outcome.ForError(ctx, err).Message, "")
 	}
 }
 
-func (d *Diagnosis) note(about, message, remedy string) {
+func (d *Diagnosis) addWarning(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
 }
 
@@ -81,7 +81,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 		return nil, err
 	}
 	for _, w := range p.Record.Warnings() {
-		d.note("configuration", w.Message, "")
+		d.addWarning("configuration", w.Message, "")
 	}
 	d.examineGit(ctx, p)
 	if err := d.examineReadiness(ctx, p); err != nil {
@@ -100,7 +100,7 @@ func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*san
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
 		if stop.Reason != "no_git" { // which examineGit finds, too
-			d.fault("configuration", stop.Message, "")
+			d.addError("configuration", stop.Message, "")
 		}
 		return sandboxcommand.Prepare(ctx, o.BuiltIn())
 	}

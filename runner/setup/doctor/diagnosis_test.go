@@ -133,11 +133,11 @@ func TestFailsWithoutUsableFolder(t *testing.T) {
 
 func TestOnlyErrorsBreakDiagnosis(t *testing.T) {
 	d := &Diagnosis{}
-	d.note("git", "A note.", "")
+	d.addWarning("git", "A note.", "")
 	if d.Broken() {
 		t.Error("a warning does")
 	}
-	d.fault("git", "A fault.", "")
+	d.addError("git", "A fault.", "")
 	if !d.Broken() {
 		t.Error("an error does not")
 	}
@@ -156,7 +156,7 @@ func TestWarnsOfWeakConfinement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{Confinement: c.confinement}
-			d.judgeConfinement()
+			d.addConfinementProblems()
 			wantProblems(t, d, c.says...)
 		})
 	}

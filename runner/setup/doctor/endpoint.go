@@ -40,19 +40,20 @@ const (
 	mostSilence   = time.Minute
 )
 
-// trials probe an endpoint, each request using earlier results.
+// trials sends test requests to an endpoint. Later requests use what earlier ones found out.
 type trials struct {
-	at       model.Endpoint
-	api      model.Responder
-	wire     string
-	settings model.Settings
-	found    Endpoint
-	used     model.Usage
-	guessed  bool                // tokens were estimated
-	redact   func(string) string // secrets out of what an endpoint says
+	at             model.Endpoint
+	api            model.Responder
+	wire           string
+	settings       model.Settings
+	found          Endpoint
+	used           model.Usage
+	usageEstimated bool                // tokens were estimated
+	redact         func(string) string // secrets out of what an endpoint says
 }
 
-// examineEndpoint probes the requirements of runs and further abilities.
+// examineEndpoint sends test requests to the model's endpoint, and reports what it can do and which
+// settings a job should have for it.
 func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
 	defer cancel()
@@ -75,12 +76,12 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 		return // a mistake of the configuration, which examineReadiness reports
 	}
 	d.Model.Endpoint = &t.found
-	if failure := t.findAnswer(ctx); failure != nil {
-		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
+	if failure := t.findWorkingProtocol(ctx); failure != nil {
+		d.addError("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
 	} else {
-		t.tryAll(ctx)
-		if !t.works("tools") && !t.settings.NoTools {
-			d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
+		t.probeCapabilities(ctx)
+		if !t.hasCapability("tools") && !t.settings.NoTools {
+			d.addWarning("model", "The model called no tool when it was asked to, and a run lives by calls.",
 				"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
 		}
 	}
@@ -117,14 +118,15 @@ func (t *trials) useWire(wire string) (err error) {
 	return err
 }
 
-// ask sends a request, and repeats it for each quirk in a refusal.
+// ask sends a request. If the endpoint refuses it because of a known quirk, ask stores the quirk and sends
+// the adapted request.
 func (t *trials) ask(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	for t.found.Requests < mostRequests {
 		t.found.Requests++
 		settings.ChatQuirks = t.settings.ChatQuirks // what was found out since
 		answer, err := t.api.Respond(ctx, model.Request{Settings: settings, History: history}, model.Observer{})
 		if err == nil {
-			t.used, t.guessed = t.used.Add(answer.Usage), t.guessed || answer.EstimatedUsage
+			t.used, t.usageEstimated = t.used.Add(answer.Usage), t.usageEstimated || answer.EstimatedUsage
 			return answer, nil
 		}
 		failure, is := errors.AsType[*model.Failure](err)
@@ -140,27 +142,29 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
 }
 
-// add adds a capability, with the reason if missing.
-func (t *trials) add(name string, works bool, why string) {
+// addCapability adds a capability, with the reason if missing.
+func (t *trials) addCapability(name string, works bool, why string) {
 	if works {
 		why = ""
 	}
 	t.found.Capabilities = append(t.found.Capabilities, Capability{name, works, t.redact(why)})
 }
 
-// try adds the capability that the answer to a request shows. It returns the failure.
-func (t *trials) try(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
+// probe sends a request and adds the capability called name: it works if the endpoint answers. It returns
+// the failure, or nil.
+func (t *trials) probe(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
 	_, failure := t.ask(ctx, settings, history)
-	t.add(name, answered(failure), failureReason(failure))
+	t.addCapability(name, isAnswer(failure), failureReason(failure))
 	return failure
 }
 
-func (t *trials) works(name string) bool {
+func (t *trials) hasCapability(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// answered also accepts an answer cut at its token limit.
-func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
+// isAnswer reports whether the endpoint answered: without a failure, or with an answer cut at its token
+// limit.
+func isAnswer(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
 func failureReason(failure *model.Failure) string {
 	if failure == nil {
@@ -169,71 +173,72 @@ func failureReason(failure *model.Failure) string {
 	return failure.Error()
 }
 
-// findAnswer finds a protocol and format with any answer. It returns the first failure if there is
-// none.
-func (t *trials) findAnswer(ctx context.Context) *model.Failure {
+// findWorkingProtocol changes the settings until the endpoint answers at all: Chat Completions instead of
+// the Responses API, no streaming, no tools. It returns the first failure if nothing works, else nil.
+func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
 	asked := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, asked)
 	failure := first
-	if t.wire == "responses" && !answered(failure) && mayLackWire(failure) {
-		failure = t.tryChat(ctx, asked, first)
+	if t.wire == "responses" && !isAnswer(failure) && mayLackResponsesAPI(failure) {
+		failure = t.askByChat(ctx, asked, first)
 	}
-	if !answered(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
+	if !isAnswer(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
 		t.settings.NoStream = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
-	if !answered(failure) && failure.RefusesTools() { // though none are there, the fields about them are
+	if !isAnswer(failure) && failure.RefusesTools() { // though none are there, the fields about them are
 		t.settings.NoTools = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
-	t.add("answers", answered(failure), failureReason(first))
-	if !answered(failure) {
+	t.addCapability("answers", isAnswer(failure), failureReason(first))
+	if !isAnswer(failure) {
 		return first
 	}
-	t.add("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
+	t.addCapability("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
 	return nil
 }
 
-// mayLackWire reports whether an endpoint may refuse a request because it does not know the
+// mayLackResponsesAPI reports whether an endpoint may refuse a request because it does not know the
 // Responses API.
-func mayLackWire(failure *model.Failure) bool {
+func mayLackResponsesAPI(failure *model.Failure) bool {
 	return failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest
 }
 
-// tryChat asks by Chat Completions. Without an answer it goes back to the Responses API and returns
-// its failure.
-func (t *trials) tryChat(ctx context.Context, asked []json.RawMessage, failure *model.Failure) *model.Failure {
+// askByChat repeats a failed request by Chat Completions. If that fails too, it goes back to the Responses
+// API and returns the original failure.
+func (t *trials) askByChat(ctx context.Context, asked []json.RawMessage, failure *model.Failure) *model.Failure {
 	if t.useWire("chat") != nil {
 		return failure
 	}
 	_, chatFailure := t.ask(ctx, t.settings, asked)
-	if answered(chatFailure) {
+	if isAnswer(chatFailure) {
 		return chatFailure
 	}
 	_ = t.useWire("responses") // as before
 	return failure
 }
 
-// tryAll probes further needs of runs.
-func (t *trials) tryAll(ctx context.Context) {
+// probeCapabilities adds the capabilities that runs use: tool calls, their outputs, output schemas, kinds
+// of tools, and usage.
+func (t *trials) probeCapabilities(ctx context.Context) {
 	asked := userMessage(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings
 	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
 	var called []json.RawMessage
 	if !t.settings.NoTools {
-		called = t.tools(ctx, withTools, asked)
+		called = t.probeToolCalls(ctx, withTools, asked)
 	}
 	withTools.NoTools = t.settings.NoTools
 	if len(called) > 0 {
-		t.try(ctx, "outputs", withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
+		t.probe(ctx, "outputs", withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
 	}
 	ordered := withTools
 	ordered.WordsOnly, ordered.Schema = true, json.RawMessage(okSchema)
-	t.try(ctx, "answers by a schema", ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
+	t.probe(ctx, "answers by a schema", ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
 	if t.wire == "responses" && !t.settings.NoTools {
-		t.kindsOfTools(ctx)
+		t.probeToolKinds(ctx)
 	}
-	t.add("usage", !t.guessed, "it is not told, and estimated")
+	t.addCapability("usage", !t.usageEstimated, "it is not told, and estimated")
 }
 
 // Tools and an output schema that the probes send.
@@ -244,9 +249,9 @@ const (
 	okSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
 )
 
-// tools makes the model call tools and returns its calls with their outputs, or nothing without
-// calls.
-func (t *trials) tools(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
+// probeToolCalls asks the model to call a tool twice. It returns the calls with outputs, as a continuation
+// of the conversation, or nil without a call.
+func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
 	answer, failure := t.askForCalls(ctx, settings, asked)
 	why := "the model answered without a call"
 	if failure != nil {
@@ -256,15 +261,15 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 		withoutTools := t.settings
 		withoutTools.NoTools = true
 		_, failure := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
-		t.settings.NoTools = answered(failure)
+		t.settings.NoTools = isAnswer(failure)
 	}
-	calls := callsOf(answer)
-	t.add("tools", len(calls) > 0, why)
+	calls := callIDs(answer)
+	t.addCapability("tools", len(calls) > 0, why)
 	if len(calls) == 0 {
 		return nil
 	}
-	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
-	items, err := withOutputs(answer.Output)
+	t.addCapability("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
+	items, err := answerCalls(answer.Output)
 	if err != nil {
 		return nil
 	}
@@ -274,24 +279,24 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 // askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk.
 func (t *trials) askForCalls(ctx context.Context, settings model.Settings, asked []json.RawMessage) (*model.Response, *model.Failure) {
 	answer, failure := t.ask(ctx, settings, asked)
-	if t.wire != "chat" || failure != nil || len(callsOf(answer)) > 0 || !writesCalls(answer) {
+	if t.wire != "chat" || failure != nil || len(callIDs(answer)) > 0 || !hasTextCalls(answer) {
 		return answer, failure
 	}
 	before := t.settings.ChatQuirks
 	t.settings.ChatQuirks = append(slices.Clip(before), chat.TextCalls)
-	if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
+	if answer, failure = t.ask(ctx, settings, asked); len(callIDs(answer)) == 0 {
 		t.settings.ChatQuirks = before
 	}
 	return answer, failure
 }
 
-// writesCalls reports whether an answer has tool calls as text.
-func writesCalls(answer *model.Response) bool {
+// hasTextCalls reports whether an answer contains tool calls as plain text.
+func hasTextCalls(answer *model.Response) bool {
 	return slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") })
 }
 
-// withOutputs returns the items of an answer with unique ids of calls, and an output for each call.
-func withOutputs(answer []json.RawMessage) ([]json.RawMessage, error) {
+// answerCalls returns the items of an answer with unique call ids, followed by an output for each call.
+func answerCalls(answer []json.RawMessage) ([]json.RawMessage, error) {
 	var ids rawitem.CallIDs
 	items := slices.Clone(answer)
 	for i, raw := range items {
@@ -303,7 +308,7 @@ func withOutputs(answer []json.RawMessage) ([]json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	for _, id := range callsOf(&model.Response{Output: items}) {
+	for _, id := range callIDs(&model.Response{Output: items}) {
 		output, err := rawitem.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
 		if err != nil {
 			return nil, err
@@ -313,8 +318,8 @@ func withOutputs(answer []json.RawMessage) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// callsOf returns the ids of an answer's calls; the answer may be nil.
-func callsOf(answer *model.Response) (ids []string) {
+// callIDs returns the ids of an answer's calls; the answer may be nil.
+func callIDs(answer *model.Response) (ids []string) {
 	if answer == nil {
 		return nil
 	}
@@ -326,12 +331,13 @@ func callsOf(answer *model.Response) (ids []string) {
 	return ids
 }
 
-// kindsOfTools probes the Responses API's own kinds of tools.
-func (t *trials) kindsOfTools(ctx context.Context) {
+// probeToolKinds adds whether the endpoint accepts the Responses API's own kinds of tools: freeform,
+// namespaces, and tools in the input.
+func (t *trials) probeToolKinds(ctx context.Context) {
 	asked := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	if failure := t.try(ctx, "freeform tools", settings, asked); !answered(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.probe(ctx, "freeform tools", settings, asked); !isAnswer(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
@@ -339,9 +345,9 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 		return
 	}
 	settings.Tools = []json.RawMessage{group}
-	t.try(ctx, "namespaces", settings, asked)
+	t.probe(ctx, "namespaces", settings, asked)
 	settings.Tools, settings.ToolsInInput = []json.RawMessage{json.RawMessage(report)}, true
-	t.try(ctx, "tools in the input", settings, asked)
+	t.probe(ctx, "tools in the input", settings, asked)
 }
 
 // userMessage returns a conversation with a user's message.

@@ -28,13 +28,13 @@ func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) 
 	g.Path, g.Credentials = workspace.FindGit(p.Environ.Get("PATH"), p.Dir), []string{}
 	var err error
 	if g.Version, err = gitops.CheckGit(ctx, g.Path); err != nil {
-		d.fault("git", outcome.Sentence(err.Error())+".", "")
+		d.addError("git", outcome.Sentence(err.Error())+".", "")
 		return
 	}
 	checkout := p.Workspace.Checkout()
 	switch {
 	case p.NoCheckout != nil:
-		d.note("git", outcome.Sentence(outcome.WithoutFullStop(p.NoCheckout))+".", "")
+		d.addWarning("git", outcome.Sentence(outcome.WithoutFullStop(p.NoCheckout))+".", "")
 		return
 	case checkout == nil:
 		return // the configuration in it has a mistake
@@ -50,12 +50,12 @@ func (d *Diagnosis) examineCredentials() {
 	}
 	files, err := guard.Credentials(d.Git.Checkout)
 	if err != nil {
-		d.fault("git", outcome.Sentence(err.Error())+".", "")
+		d.addError("git", outcome.Sentence(err.Error())+".", "")
 		return
 	}
 	d.Git.Credentials = append(d.Git.Credentials, files...)
 	if len(files) > 0 {
-		d.note("git", fmt.Sprintf("Git's configuration holds credentials or names files that do: %s.", strings.Join(files, ", ")),
+		d.addWarning("git", fmt.Sprintf("Git's configuration holds credentials or names files that do: %s.", strings.Join(files, ", ")),
 			"With namespaces commands get a copy without them; without, a run refuses to start. Check out without them (actions/checkout: persist-credentials: false).")
 	}
 }

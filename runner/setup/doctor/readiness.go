@@ -10,18 +10,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 )
 
-// ofModel maps reasons of findings about the model. Others concern the configuration.
-var ofModel = map[string]string{"no_api_key": "model", "no_identity": "model", "base_url": "model", "no_price": "model"}
+// topicOfReason maps outcome reasons to the topic of a problem. All other reasons are about the
+// configuration.
+var topicOfReason = map[string]string{"no_api_key": "model", "no_identity": "model", "base_url": "model", "no_price": "model"}
 
-// examineReadiness reports a default run's missing requirements, with the run's own first check.
+// examineReadiness adds the requirements that a run would miss here. It uses the check that runs make
+// before they start.
 func (d *Diagnosis) examineReadiness(ctx context.Context, p *sandboxcommand.Prepared) error {
-	found, err := look.Lacks(ctx, p.Record, p.Workspace, preflight.Options{Job: p.Job, Environ: p.Environ, Publish: publish.ToForge})
+	found, err := look.CheckRequirements(ctx, p.Record, p.Workspace, preflight.Options{Job: p.Job, Environ: p.Environ, Publish: publish.ToForge})
 	for _, f := range found {
-		report := d.fault
+		report := d.addError
 		if f.Kind == preflight.Note {
-			report = d.note
+			report = d.addWarning
 		}
-		report(cmp.Or(ofModel[f.Reason], "configuration"), f.Message, "")
+		report(cmp.Or(topicOfReason[f.Reason], "configuration"), f.Message, "")
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Server is a server of tools (mcp_servers) as a run would find it here.
+// Server describes an MCP server (mcp_servers) as a run on this machine would find it.
 type Server struct {
 	Name     string       `json:"name"`
 	Ready    bool         `json:"ready"`
@@ -37,9 +37,9 @@ type ServerTool struct {
 	Unchecked string `json:"unchecked,omitempty"` // by what of its schema arguments are not checked here
 }
 
-// LookAtServers starts a job's or the defaults' tool servers like a run and returns their tools.
-// The error explains an impossible start.
-func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Server, returned error) {
+// DescribeServers starts the MCP servers of a job (or of the repository's defaults) as a run does, and
+// returns their tools. An error means that nothing could be started.
+func DescribeServers(ctx context.Context, o sandboxcommand.Options) (found []Server, returned error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	if p.Workspace.Checkout() != nil {
 		boxes.BaseTree = p.Workspace.BaseTree()
 	}
-	if err := boxes.Confine(ctx); err != nil {
+	if err := boxes.SettleConfinement(ctx); err != nil {
 		return nil, err
 	}
 	if !boxes.AllowsConcurrent() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
@@ -83,13 +83,13 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 		return nil, fmt.Errorf("look at the servers of tools: %w", err)
 	}
 	for _, one := range all {
-		found = append(found, serverOf(ctx, one))
+		found = append(found, describeServer(ctx, one))
 	}
 	return found, nil
 }
 
-// serverOf describes a server of tools and the tools that the job allows.
-func serverOf(ctx context.Context, one extensions.ServerDescription) Server {
+// describeServer describes a server of tools and the tools that the job allows.
+func describeServer(ctx context.Context, one extensions.ServerDescription) Server {
 	s := Server{
 		Name: one.Name, Ready: one.Err == nil && one.Unknown == "", Unknown: one.Unknown, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,
 		Deferred: one.Deferred, Tools: []ServerTool{}, Others: []string{},

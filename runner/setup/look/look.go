@@ -26,7 +26,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Options describes the run.
+// Options describes the run to inspect.
 type Options struct {
 	settings.Inputs
 	Dir      string // the checkout, or a folder in it
@@ -36,22 +36,24 @@ type Options struct {
 // Hook is a hook that the run would have.
 type Hook struct {
 	transcript.ActiveHook
-	// Problem says what keeps it from being started, as far as looking tells; empty for nothing.
+	// Problem says why the hook could not start, as far as this is known without starting it; empty for no
+	// problem.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Found is what the run would have and lack.
+// Found describes what a run would use, and what it would miss.
 type Found struct {
-	Lacks          preflight.Findings
+	Findings       preflight.Findings
 	Hooks          []Hook
 	HooksUnknown   error // why these are not known; nil if they are
 	Skills         skills.Found
-	LessonsGone    []proposals.LostLesson // whose evidence is gone
+	LostLessons    []proposals.LostLesson // whose evidence is gone
 	LessonProblems config.Problems        // of the file of lessons
 }
 
-// At looks at a checkout. Without one it only finds what the run lacks.
-func At(ctx context.Context, o Options) (found Found, err error) {
+// Inspect inspects a checkout without running anything. Without a checkout it only checks the requirements
+// that need none.
+func Inspect(ctx context.Context, o Options) (found Found, err error) {
 	folder, err := os.MkdirTemp("", "agent-ci-look-")
 	if err != nil {
 		return found, fmt.Errorf("make a temporary folder: %w", err)
@@ -78,20 +80,20 @@ func At(ctx context.Context, o Options) (found Found, err error) {
 	if err != nil {
 		return found, err
 	}
-	if found.Lacks, err = Lacks(ctx, rec, ws, preflight.Options{Job: &set.Job, Environ: o.Env}); err != nil || ws == nil {
+	if found.Findings, err = CheckRequirements(ctx, rec, ws, preflight.Options{Job: &set.Job, Environ: o.Env}); err != nil || ws == nil {
 		return found, err
 	}
 	found.Hooks, found.HooksUnknown = o.hooks(ctx, rec, ws, &set.Job)
 	if found.Skills, err = worker.FindSkills(base, &set.Job); err != nil {
 		return found, err
 	}
-	if found.LessonsGone, err = proposals.LessonsWithoutEvidence(ws, &set.Job); errors.As(err, &found.LessonProblems) {
+	if found.LostLessons, err = proposals.LessonsWithoutEvidence(ws, &set.Job); errors.As(err, &found.LessonProblems) {
 		return found, nil
 	}
 	return found, err
 }
 
-// hooks returns the hooks of a job, and what keeps them from being started.
+// hooks returns the hooks of a job, each with the problem that would keep it from starting.
 func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, j *job.Job) (list []Hook, err error) {
 	all, err := hooks.Find(ctx, o.Operator, j, ws.Commit(), o.Env.Home())
 	if err != nil || len(all) == 0 {
@@ -113,9 +115,9 @@ func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Wo
 	return list, nil
 }
 
-// Lacks returns what is wrong or missing for a run. ws is on its base commit; nil if that is
-// not known yet.
-func Lacks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, o preflight.Options) (preflight.Findings, error) {
+// CheckRequirements returns what is wrong or missing for a run. ws is on the run's base commit; nil means
+// that the commit is unknown.
+func CheckRequirements(ctx context.Context, rec *record.Record, ws *workspace.Workspace, o preflight.Options) (preflight.Findings, error) {
 	boxes := confine.Sandboxes{Control: egress.Control{Record: rec, Environ: o.Environ, Job: o.Job}, Root: rec.Path()}
 	if ws != nil {
 		boxes.Root = ws.Root()

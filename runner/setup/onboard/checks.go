@@ -26,42 +26,42 @@ type Command struct {
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// detect returns the toolchains in a repository's root. It leaves unknown details, such as a
-// package without a test script, to people.
-func detect(repo fs.FS) []Toolchain {
+// detectToolchains returns the toolchains that the files in a repository's root show. It suggests nothing
+// that it cannot know, such as a test script that package.json lacks.
+func detectToolchains(repo fs.FS) []Toolchain {
 	r := repository{repo}
 	var all []Toolchain
-	for _, detect := range []func() Toolchain{r.golang, r.node, r.python, r.rust, r.maven, r.gradle} {
+	for _, detect := range []func() Toolchain{r.goToolchain, r.nodeToolchain, r.pythonToolchain, r.rustToolchain, r.mavenToolchain, r.gradleToolchain} {
 		if t := detect(); len(t.Checks) > 0 {
 			all = append(all, t)
 		}
 	}
-	return r.withMake(all)
+	return r.preferMakeTest(all)
 }
 
-// DetectIn returns the toolchains of a folder, or nil if it cannot be opened.
-func DetectIn(dir string) []Toolchain {
+// DetectToolchains returns the toolchains of a folder, or nil if it cannot be opened.
+func DetectToolchains(dir string) []Toolchain {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {
 		return nil
 	}
 	defer root.Close()
-	return detect(root.FS())
+	return detectToolchains(root.FS())
 }
 
-// preset returns the YAML of a network that opens a package manager's registry.
-func preset(name string) string { return "{allow: [{preset: " + name + "}]}" }
+// presetNetwork returns the YAML of a network that allows a package manager's registry.
+func presetNetwork(name string) string { return "{allow: [{preset: " + name + "}]}" }
 
 // repository is a repository's root.
 type repository struct{ fs.FS }
 
-func (r repository) has(name string) bool {
+func (r repository) hasFile(name string) bool {
 	info, err := fs.Stat(r, name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// read returns the text of a file, or "" if there is none.
-func (r repository) read(name string) string {
+// readFile returns the text of a file, or "" if there is none.
+func (r repository) readFile(name string) string {
 	const longest = 1 << 20
 	info, err := fs.Stat(r, name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > longest {
@@ -71,13 +71,13 @@ func (r repository) read(name string) string {
 	return string(text)
 }
 
-func (r repository) golang() (t Toolchain) {
-	module := r.read("go.mod")
+func (r repository) goToolchain() (t Toolchain) {
+	module := r.readFile("go.mod")
 	if module == "" {
 		return t
 	}
-	if strings.Contains(module, "require") && !r.has("vendor/modules.txt") {
-		t.Setup = []Command{{"Go modules", "go mod download", preset("goproxy"), "10m"}}
+	if strings.Contains(module, "require") && !r.hasFile("vendor/modules.txt") {
+		t.Setup = []Command{{"Go modules", "go mod download", presetNetwork("goproxy"), "10m"}}
 	}
 	t.Checks = []Command{{"go vet", "go vet ./...", "", "10m"}, {"go test", "go test ./...", "", "10m"}}
 	return t
@@ -98,15 +98,16 @@ var nodeManagers = []nodeManager{
 // noTest is npm init's script for packages without tests.
 const noTest = "no test specified"
 
-// node suggests setup and checks for a Node package: its scripts lint, typecheck and test. It suggests nothing for Bun.
-func (r repository) node() (t Toolchain) {
+// nodeToolchain returns setup and checks for a Node package: its scripts lint, typecheck and test. It
+// returns none for Bun.
+func (r repository) nodeToolchain() (t Toolchain) {
 	var pkg struct {
 		Scripts         map[string]string `json:"scripts"`
 		Dependencies    map[string]any    `json:"dependencies"`
 		DevDependencies map[string]any    `json:"devDependencies"`
 		Workspaces      any               `json:"workspaces"`
 	}
-	if json.Unmarshal([]byte(r.read("package.json")), &pkg) != nil || r.has("bun.lock") || r.has("bun.lockb") {
+	if json.Unmarshal([]byte(r.readFile("package.json")), &pkg) != nil || r.hasFile("bun.lock") || r.hasFile("bun.lockb") {
 		return t
 	}
 	manager := r.nodeManager()
@@ -121,16 +122,16 @@ func (r repository) node() (t Toolchain) {
 		t.Checks = append(t.Checks, Command{run, run, "", "10m"})
 	}
 	if len(pkg.Dependencies)+len(pkg.DevDependencies) > 0 || pkg.Workspaces != nil || manager.lock != "" {
-		t.Setup = []Command{{manager.name + " packages", manager.install, preset("npm"), "10m"}}
+		t.Setup = []Command{{manager.name + " packages", manager.install, presetNetwork("npm"), "10m"}}
 	}
 	return t
 }
 
 // nodeManager returns the package manager of the first lock file, or npm.
 func (r repository) nodeManager() nodeManager {
-	i := slices.IndexFunc(nodeManagers, func(m nodeManager) bool { return m.lock == "" || r.has(m.lock) })
+	i := slices.IndexFunc(nodeManagers, func(m nodeManager) bool { return m.lock == "" || r.hasFile(m.lock) })
 	manager := nodeManagers[i]
-	if manager.name == "yarn" && r.has(".yarnrc.yml") { // from version 2 on
+	if manager.name == "yarn" && r.hasFile(".yarnrc.yml") { // from version 2 on
 		manager.install = "yarn install --immutable"
 	}
 	return manager
@@ -144,38 +145,39 @@ var (
 	pythonExtra        = lazyregexp.New(`(?ms)^\[project\.optional-dependencies\]\s*$(.*?)(?:^\[|\z)`)
 )
 
-// python suggests setup and pytest, if a file of the repository names pytest.
-func (r repository) python() (t Toolchain) {
-	usesPytest := slices.ContainsFunc(slices.Concat(pythonFiles, pythonRequirements), func(name string) bool { return strings.Contains(r.read(name), "pytest") })
-	if !usesPytest && !r.has("pytest.ini") {
+// pythonToolchain returns setup and pytest, if a file of the repository mentions pytest.
+func (r repository) pythonToolchain() (t Toolchain) {
+	usesPytest := slices.ContainsFunc(slices.Concat(pythonFiles, pythonRequirements), func(name string) bool { return strings.Contains(r.readFile(name), "pytest") })
+	if !usesPytest && !r.hasFile("pytest.ini") {
 		return t
 	}
-	project := r.read("pyproject.toml")
+	project := r.readFile("pyproject.toml")
 	switch {
-	case r.has("uv.lock"):
-		t.Setup = []Command{{"Python packages", "uv sync --locked --all-extras", preset("pypi"), "10m"}}
+	case r.hasFile("uv.lock"):
+		t.Setup = []Command{{"Python packages", "uv sync --locked --all-extras", presetNetwork("pypi"), "10m"}}
 		t.Checks = []Command{{"pytest", "uv run --no-sync pytest", "", "10m"}}
-	case r.has("poetry.lock"):
-		t.Setup = []Command{{"Python packages", "poetry install --no-interaction", preset("pypi"), "10m"}}
+	case r.hasFile("poetry.lock"):
+		t.Setup = []Command{{"Python packages", "poetry install --no-interaction", presetNetwork("pypi"), "10m"}}
 		t.Checks = []Command{{"pytest", "poetry run pytest", "", "10m"}}
 	default:
 		install := "python3 -m venv .venv && .venv/bin/pip install pytest"
 		for _, name := range pythonRequirements {
-			if r.has(name) {
+			if r.hasFile(name) {
 				install += " -r " + name
 			}
 		}
-		if pythonPackage().MatchString(project) || r.has("setup.py") || strings.Contains(r.read("setup.cfg"), "[metadata]") {
-			install += " -e " + withExtra(project)
+		if pythonPackage().MatchString(project) || r.hasFile("setup.py") || strings.Contains(r.readFile("setup.cfg"), "[metadata]") {
+			install += " -e " + packageWithTestExtra(project)
 		}
-		t.Setup = []Command{{"Python packages", install, preset("pypi"), "10m"}}
+		t.Setup = []Command{{"Python packages", install, presetNetwork("pypi"), "10m"}}
 		t.Checks = []Command{{"pytest", ".venv/bin/python -m pytest", "", "10m"}}
 	}
 	return t
 }
 
-// withExtra returns the package with its extra for tests, if any.
-func withExtra(project string) string {
+// packageWithTestExtra returns the argument of pip install for the package, with its extra for tests if
+// pyproject.toml has one.
+func packageWithTestExtra(project string) string {
 	section := pythonExtra().FindStringSubmatch(project)
 	for _, name := range []string{"test", "tests", "testing", "dev"} {
 		if section != nil && regexp.MustCompile(`(?m)^`+name+`\s*=`).MatchString(section[1]) {
@@ -185,30 +187,30 @@ func withExtra(project string) string {
 	return "."
 }
 
-func (r repository) rust() (t Toolchain) {
-	manifest := r.read("Cargo.toml")
+func (r repository) rustToolchain() (t Toolchain) {
+	manifest := r.readFile("Cargo.toml")
 	if manifest == "" {
 		return t
 	}
 	fetch, test := "cargo fetch", "cargo test --offline"
-	if r.has("Cargo.lock") {
+	if r.hasFile("Cargo.lock") {
 		fetch += " --locked"
 	}
 	if strings.Contains(manifest, "[workspace]") {
 		test += " --workspace"
 	}
-	return Toolchain{[]Command{{"crates", fetch, preset("cargo"), "10m"}}, []Command{{"cargo test", test, "", "20m"}}}
+	return Toolchain{[]Command{{"crates", fetch, presetNetwork("cargo"), "10m"}}, []Command{{"cargo test", test, "", "20m"}}}
 }
 
-// maven runs the tests once in setup, because they download their needs at start, and Maven ignores
-// proxy variables.
-func (r repository) maven() (t Toolchain) {
-	if !r.has("pom.xml") {
+// mavenToolchain runs the tests once in setup, because Maven downloads what tests need when they start, and
+// ignores proxy variables.
+func (r repository) mavenToolchain() (t Toolchain) {
+	if !r.hasFile("pom.xml") {
 		return t
 	}
 	mvn := "mvn"
-	if r.has("mvnw") {
-		mvn = r.wrapper("mvnw")
+	if r.hasFile("mvnw") {
+		mvn = r.wrapperCommand("mvnw")
 	}
 	return Toolchain{
 		[]Command{{"Maven packages", mvn + " -B -q -Dmaven.test.failure.ignore=true test", "full", "20m"}},
@@ -216,22 +218,22 @@ func (r repository) maven() (t Toolchain) {
 	}
 }
 
-// wrapper returns the command that starts a script of the repository.
-func (r repository) wrapper(name string) string {
+// wrapperCommand returns the command line that starts a build tool's wrapper script.
+func (r repository) wrapperCommand(name string) string {
 	if info, err := fs.Stat(r, name); err == nil && info.Mode()&0o111 == 0 {
 		return "sh ./" + name
 	}
 	return "./" + name
 }
 
-// gradle runs the tests once in setup, for the same reasons.
-func (r repository) gradle() (t Toolchain) {
-	if !slices.ContainsFunc([]string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, r.has) {
+// gradleToolchain runs the tests once in setup, for the reasons given at mavenToolchain.
+func (r repository) gradleToolchain() (t Toolchain) {
+	if !slices.ContainsFunc([]string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, r.hasFile) {
 		return t
 	}
 	gradle := "gradle"
-	if r.has("gradlew") {
-		gradle = r.wrapper("gradlew")
+	if r.hasFile("gradlew") {
+		gradle = r.wrapperCommand("gradlew")
 	}
 	return Toolchain{
 		[]Command{{"Gradle packages", gradle + " --no-daemon --continue test || true", "full", "20m"}},
@@ -242,14 +244,15 @@ func (r repository) gradle() (t Toolchain) {
 // makeTest is a rule for the target test, with its commands.
 var makeTest = lazyregexp.New(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
-// withMake replaces tests by the target test of a Makefile that runs them.
-func (r repository) withMake(all []Toolchain) []Toolchain {
+// preferMakeTest replaces the checks that "make test" runs by "make test". It changes nothing without such
+// a target in a Makefile.
+func (r repository) preferMakeTest(all []Toolchain) []Toolchain {
 	makefiles := []string{"GNUmakefile", "makefile", "Makefile"}
-	i := slices.IndexFunc(makefiles, r.has)
+	i := slices.IndexFunc(makefiles, r.hasFile)
 	if i < 0 {
 		return all
 	}
-	rule := makeTest().FindStringSubmatch(r.read(makefiles[i]))
+	rule := makeTest().FindStringSubmatch(r.readFile(makefiles[i]))
 	if rule == nil {
 		return all
 	}
@@ -295,12 +298,12 @@ func checkNames(all []Toolchain) (names []string) {
 	return names
 }
 
-// plain matches text without quotes in a flow mapping.
-var plain = lazyregexp.New(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
+// unquotedYAML matches text that needs no quotes in a YAML flow mapping.
+var unquotedYAML = lazyregexp.New(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
 
 func (c Command) yaml() string {
 	run := c.Run
-	if !plain().MatchString(run) {
+	if !unquotedYAML().MatchString(run) {
 		run = fmt.Sprintf("%q", run)
 	}
 	text := "{name: " + c.Name + ", run: " + run

@@ -24,8 +24,9 @@ type File struct {
 	Content []byte
 }
 
-// inWorkflow returns a workflow with the provider's secret.
-func (p Provider) inWorkflow(workflow []byte) []byte {
+// adaptWorkflow returns a workflow that passes the provider's secret and, if needed, sets
+// model.api_key_env.
+func (p Provider) adaptWorkflow(workflow []byte) []byte {
 	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
 	if p.KeyEnv == "" {
 		return workflow

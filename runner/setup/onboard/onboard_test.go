@@ -44,7 +44,7 @@ func TestPinsWorkflowsToBuild(t *testing.T) {
 	} {
 		for _, workflow := range []string{"issue", "comment", "schedule", "step", "two-jobs", "matrix"} {
 			was := content(t, workflow)
-			got := string(c.build.Pinned([]byte(was)))
+			got := string(c.build.PinAction([]byte(was)))
 			if strings.Count(got, "- uses: "+c.uses+" ") != strings.Count(was, "agent-ci/agent-ci@v0") || strings.Contains(got, "@v0 ") || c.build.isKnown() != c.known {
 				t.Errorf("%s, %s:\n%s", name, workflow, got)
 			}
@@ -80,8 +80,8 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
-	p, _ := Lookup("other")
-	p = must.Get(p.At(server.URL + "/v1/"))(t)
+	p, _ := ProviderNamed("other")
+	p = must.Get(p.WithBaseURL(server.URL + "/v1/"))(t)
 	for _, c := range []struct {
 		status  int
 		checked bool
@@ -90,18 +90,18 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 		{200, true, ""}, {404, false, ""}, {401, true, "refuses the key (status 401)"}, {403, true, "refuses the key"}, {500, false, "try again later"}, {302, false, ""}, {400, false, ""},
 	} {
 		status, asked = c.status, nil
-		checked, err := p.Check(t.Context(), "sk-1")
+		checked, err := p.CheckKey(t.Context(), "sk-1")
 		if checked != c.checked || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%d: %v, %v", c.status, checked, err)
 		}
 		must.Same(t, []string{"GET /v1/models Bearer sk-1"}, asked)
 	}
 	server.Close()
-	if _, err := p.Check(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {
+	if _, err := p.CheckKey(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {
 		t.Errorf("nobody there: %v", err)
 	}
 	for _, address := range []string{"ftp://host/v1", "https://me:pw@host/v1", "host/v1", "https://host/v1?key=x", "http://host/v1", "http://192.168.0.1/v1"} {
-		if _, err := p.At(address); err == nil {
+		if _, err := p.WithBaseURL(address); err == nil {
 			t.Errorf("%s is taken", address)
 		}
 	}
@@ -136,7 +136,7 @@ func (w world) git(t *testing.T, args ...string) string {
 
 func (w world) setup(t *testing.T) Setup {
 	t.Helper()
-	p, _ := Lookup("openrouter")
+	p, _ := ProviderNamed("openrouter")
 	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Build: Build{Commit: commit}, Server: w.forge.URL}
 }
 
@@ -149,7 +149,7 @@ func TestLeavesForbiddenStepsToPerson(t *testing.T) {
 	w.forge.On("POST", "/repos/octo/widgets/labels", forbidden, 1)
 	s := w.setup(t)
 	s.Build.Modified = true
-	report, err := s.Do(t.Context(), w.hub)
+	report, err := s.Apply(t.Context(), w.hub)
 	if err != nil || len(report.Left) != 4 || report.URL == "" {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -161,14 +161,14 @@ func TestLeavesForbiddenStepsToPerson(t *testing.T) {
 
 	w = newWorld(t)
 	w.forge.On("POST", "/repos/octo/widgets/git/refs", forbidden, 1)
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "workflows: write") {
+	if _, err := w.setup(t).Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "workflows: write") {
 		t.Errorf("a token that may write no workflow: %v", err)
 	}
 	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); set {
 		t.Error("the secret is set before the branch is made")
 	}
 	w.git(t, "branch", "agent-ci-setup", "main")
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {
+	if _, err := w.setup(t).Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {
 		t.Errorf("a branch in the way: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Build describes a program's build.
+// Build identifies the build of this program.
 type Build struct {
 	Version  string // v1.2.3 of a release; else anything
 	Commit   string // all of it; empty for unknown
@@ -20,13 +20,13 @@ const (
 	setupGo = "actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.0.0"
 )
 
-// Pinned pins a workflow's uses of the action to this program's release or commit. An unknown one
-// is left to people.
-func (b Build) Pinned(workflow []byte) []byte {
+// PinAction pins each use of the action in a workflow to the release or commit of this program. If these
+// are unknown, it inserts a placeholder for the user.
+func (b Build) PinAction(workflow []byte) []byte {
 	uses := regexp.MustCompile(`(?m)^( *)- uses: ` + action + `@v0\b.*$`)
 	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
 		blanks := string(line[:strings.IndexByte(string(line), '-')])
-		steps := []string{"- uses: " + action + "@" + b.ref() + b.remark()}
+		steps := []string{"- uses: " + action + "@" + b.actionRef() + b.pinComment()}
 		if !b.IsRelease() {
 			steps = append([]string{"- uses: " + setupGo, "  with: {go-version: stable, cache: false}"}, steps...)
 		}
@@ -34,10 +34,10 @@ func (b Build) Pinned(workflow []byte) []byte {
 	})
 }
 
-// isKnown says whether nothing is left to be filled in.
-func (b Build) isKnown() bool { return b.ref() != toFillIn }
+// isKnown reports whether the release or commit of this program is known.
+func (b Build) isKnown() bool { return b.actionRef() != toFillIn }
 
-// whyUnknown explains a commit to fill in.
+// whyUnknown tells the user to replace the placeholder, and why agent-ci could not.
 func (b Build) whyUnknown() string {
 	why := "this program does not know which commit it was built from"
 	if b.Modified {
@@ -49,7 +49,7 @@ func (b Build) whyUnknown() string {
 // IsRelease reports whether the program is of a release, and not of any commit.
 func (b Build) IsRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
 
-func (b Build) ref() string {
+func (b Build) actionRef() string {
 	switch {
 	case b.IsRelease():
 		return b.Version
@@ -59,7 +59,7 @@ func (b Build) ref() string {
 	return b.Commit
 }
 
-func (b Build) remark() string {
+func (b Build) pinComment() string {
 	switch {
 	case b.IsRelease():
 		return " # pin the commit of the release that you read"

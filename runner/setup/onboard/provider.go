@@ -16,7 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Provider serves models at an address.
+// Provider is a service that offers models at an API address.
 type Provider struct {
 	Name    string // as it is chosen
 	Title   string
@@ -45,8 +45,8 @@ func Providers() []Provider {
 	}
 }
 
-// Lookup returns the provider called name.
-func Lookup(name string) (Provider, bool) {
+// ProviderNamed returns the provider called name.
+func ProviderNamed(name string) (Provider, bool) {
 	for _, p := range Providers() {
 		if p.Name == name {
 			return p, true
@@ -55,9 +55,9 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// At returns the provider at another address; "" keeps it. The secret belongs to the address: a key
-// is never sent elsewhere.
-func (p Provider) At(baseURL string) (Provider, error) {
+// WithBaseURL returns the provider at another API address; "" keeps its own. The name of the secret depends
+// on the address, so that no key is sent to the wrong one.
+func (p Provider) WithBaseURL(baseURL string) (Provider, error) {
 	if baseURL == "" {
 		return p, nil
 	}
@@ -70,7 +70,7 @@ func (p Provider) At(baseURL string) (Provider, error) {
 		return p, errors.New("http would send the key in the clear: give the model's address with https")
 	}
 	p.BaseURL = strings.TrimSuffix(baseURL, "/")
-	p.Secret = secretFor(p.BaseURL)
+	p.Secret = secretNameFor(p.BaseURL)
 	return p, nil
 }
 
@@ -78,8 +78,9 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// secretFor returns the name of the secret with the key for an address. "" is OpenAI's own.
-func secretFor(address string) string {
+// secretNameFor returns the name of the repository secret that holds the key for an API address. "" means
+// OpenAI's address.
+func secretNameFor(address string) string {
 	address = cmp.Or(strings.TrimSuffix(address, "/"), openAI)
 	all := Providers()
 	other := len(all) - 1 // the generic one, at any other address
@@ -91,9 +92,10 @@ func secretFor(address string) string {
 	return all[other].Secret
 }
 
-// ofDefaults returns the provider and model in a repository's defaults. api_key_env names both the secret and the variable,
-// except for the action's own variable, whose secret depends on the address.
-func ofDefaults(content []byte) (p Provider, model string, err error) {
+// parseDefaults returns the provider and the model in a repository's defaults file. api_key_env names both
+// the secret and the variable, except for the action's own variable: there the secret depends on the
+// address.
+func parseDefaults(content []byte) (p Provider, model string, err error) {
 	var defaults struct {
 		Model struct {
 			Name    string `yaml:"name"`
@@ -106,7 +108,7 @@ func ofDefaults(content []byte) (p Provider, model string, err error) {
 		return p, "", fmt.Errorf("read %s, which is there: %w", DefaultsPath, err)
 	}
 	m := defaults.Model
-	p = Provider{BaseURL: strings.TrimSuffix(m.BaseURL, "/"), Wire: m.Wire, Secret: secretFor(m.BaseURL)}
+	p = Provider{BaseURL: strings.TrimSuffix(m.BaseURL, "/"), Wire: m.Wire, Secret: secretNameFor(m.BaseURL)}
 	if m.KeyEnv == "" || m.KeyEnv == actionKey {
 		return p, m.Name, nil
 	}
@@ -130,10 +132,10 @@ func (p Provider) String() string {
 	return fmt.Sprintf("%s with the API %s and the secret %s", cmp.Or(p.BaseURL, openAI), cmp.Or(p.Wire, "responses"), p.Secret)
 }
 
-// Check asks the provider once about a key. checked is false without a clear answer.
-func (p Provider) Check(ctx context.Context, key string) (checked bool, err error) {
+// CheckKey tests a key with one request. checked is false if the answer says nothing about the key.
+func (p Provider) CheckKey(ctx context.Context, key string) (checked bool, err error) {
 	address := cmp.Or(p.BaseURL, openAI)
-	response, _, err := Ask(ctx, address+"/"+p.keyCheckPath, key, nil)
+	response, _, err := Fetch(ctx, address+"/"+p.keyCheckPath, key, nil)
 	if err != nil {
 		return false, fmt.Errorf("%s does not answer: %w", address, err)
 	}
@@ -146,9 +148,10 @@ func (p Provider) Check(ctx context.Context, key string) (checked bool, err erro
 	return response.StatusCode == http.StatusOK, nil
 }
 
-// Ask requests a page once, within 15 seconds, and reads up to 1 MiB of it. An empty key is not sent. No redirection
-// takes the key along. The error omits the address, which may hold a password.
-func Ask(ctx context.Context, address, key string, headers map[string]string) (*http.Response, []byte, error) {
+// Fetch requests a page once, within 15 seconds, and reads up to 1 MiB of it. It sends no
+// empty key. It follows no redirect, so the key reaches no other server. The error omits the address, which may
+// contain a password.
+func Fetch(ctx context.Context, address, key string, headers map[string]string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -32,7 +32,7 @@ type Repository interface {
 	Blob(ctx context.Context, id string) ([]byte, error)
 }
 
-// Setup is a requested setup.
+// Setup describes what to set up in a repository on GitHub.
 type Setup struct {
 	Provider Provider
 	Model    string
@@ -45,22 +45,22 @@ type Setup struct {
 	Server     string // root of GitHub's pages
 }
 
-// Report is the result in sentences.
+// Report lists what a setup did, and what is left, in sentences.
 type Report struct {
 	Done []string
 	Left []string // what the person has to do
 	URL  string   // of the pull request; empty for none
 }
 
-// Do sets up a repository. Steps beyond the token's permissions are left to people. If the files
-// cannot be added, it returns an error with the report so far. It changes nothing if failure is
-// foreseeable, and sets the secret last, because others may use it.
-func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) {
+// Apply sets up the repository. Steps that the token may not do are left to a person. If the files cannot
+// be added, it returns an error and the report so far. It checks first whether the setup can succeed. It
+// sets the secret last, because other workflows may use it.
+func (s Setup) Apply(ctx context.Context, r Repository) (report Report, err error) {
 	found, err := s.readState(ctx, r)
 	if err != nil {
 		return report, err
 	}
-	if err := s.settings(ctx, r, &report); err != nil {
+	if err := s.applySettings(ctx, r, &report); err != nil {
 		return report, err
 	}
 	if !s.Build.isKnown() {
@@ -75,11 +75,11 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 		report.Left = append(report.Left, "write the model "+s.Model+" as model.name into "+DefaultsPath+" if it is to be asked: that file names "+cmp.Or(found.model, "none"))
 	}
 	if len(found.missing) > 0 {
-		if err := push(ctx, r, found.head, found.missing); err != nil {
+		if err := pushSetupBranch(ctx, r, found.head, found.missing); err != nil {
 			return report, err
 		}
 	}
-	if err := s.secret(ctx, r, &report); err != nil {
+	if err := s.setSecret(ctx, r, &report); err != nil {
 		return report, err
 	}
 	switch {
@@ -87,7 +87,7 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 		report.URL = found.open.URL
 		report.Done = append(report.Done, "the pull request is open already")
 	case len(found.missing) > 0:
-		pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: title, Head: setupBranch, Base: found.base, Body: s.body(found.missing, report)})
+		pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: title, Head: setupBranch, Base: found.base, Body: s.pullRequestBody(found.missing, report)})
 		if err != nil {
 			return report, err
 		}
@@ -96,16 +96,17 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	return report, nil
 }
 
-func (s Setup) files() ([]File, error) {
+// filesToAdd returns the defaults and the workflow of the setup.
+func (s Setup) filesToAdd() ([]File, error) {
 	defaults, err := withModel(starterFile(defaultsName), s.Provider, s.Model)
 	if err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.inWorkflow(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
+	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.adaptWorkflow(s.Build.PinAction(starterFile(s.Workflow)))}}, nil
 }
 
-// tip returns the default branch and its commit.
-func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, err error) {
+// defaultBranchTip returns the default branch and its last commit.
+func defaultBranchTip(ctx context.Context, r Repository) (branch string, head *forge.Commit, err error) {
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", nil, err
 	}
@@ -115,8 +116,8 @@ func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, 
 	return branch, head, err
 }
 
-// secret sets the secret, unless it exists and may not be replaced.
-func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
+// setSecret sets the secret with the key, unless it exists and s.Replace is false.
+func (s Setup) setSecret(ctx context.Context, r Repository, report *Report) error {
 	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
 	exists, err := r.HasSecret(ctx, name)
 	if exists && !s.Replace {
@@ -130,44 +131,45 @@ func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
 	if err == nil { // else it is not known whether something would be replaced
 		err = r.PutSecret(ctx, name, s.Key)
 	}
-	return report.add(ctx, err, done, "add the secret "+name+" with the key: "+page+"/new")
+	return report.addStep(ctx, err, done, "add the secret "+name+" with the key: "+page+"/new")
 }
 
-// add reports success, or what to click after a failure. It returns errors that would fail
-// everything else too.
-func (report *Report) add(ctx context.Context, err error, done, click string) error {
+// addStep adds a step: done if err is nil, else click, the instruction for a person. It returns err only if
+// the remaining steps would fail too.
+func (report *Report) addStep(ctx context.Context, err error, done, click string) error {
 	switch {
 	case err == nil:
 		report.Done = append(report.Done, done)
 	case ctx.Err() != nil || forge.KindOf(err) == forge.Unauthorized || forge.KindOf(err) == forge.Unavailable:
 		return err
 	default:
-		report.Left = append(report.Left, click+" ("+reason(err)+")")
+		report.Left = append(report.Left, click+" ("+failureMessage(err)+")")
 	}
 	return nil
 }
 
-// settings sets setting and label, or reports what to click.
-func (s Setup) settings(ctx context.Context, r Repository, report *Report) error {
+// applySettings lets workflows open pull requests and creates the label. It reports steps that failed as
+// left to a person.
+func (s Setup) applySettings(ctx context.Context, r Repository, report *Report) error {
 	page := s.Server + "/" + r.Name()
-	err := report.add(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",
+	err := report.addStep(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",
 		"turn on \"Allow GitHub Actions to create and approve pull requests\" under Workflow permissions: "+page+"/settings/actions")
 	if err != nil {
 		return err
 	}
-	return report.add(ctx, r.CreateLabel(ctx, Label, labelColor, labelDescription), "the label "+Label+" is there", "make the label "+Label+": "+page+"/labels")
+	return report.addStep(ctx, r.CreateLabel(ctx, Label, labelColor, labelDescription), "the label "+Label+" is there", "make the label "+Label+": "+page+"/labels")
 }
 
-// reason returns the reason of a failed call alone.
-func reason(err error) string {
+// failureMessage returns the message of a failed request without the name of the request.
+func failureMessage(err error) string {
 	if failed, ok := errors.AsType[*forge.Error](err); ok {
 		return failed.Message
 	}
 	return err.Error()
 }
 
-// body returns the text of the pull request that adds the files.
-func (s Setup) body(added []File, report Report) string {
+// pullRequestBody returns the text of the pull request that adds the files.
+func (s Setup) pullRequestBody(added []File, report Report) string {
 	var b strings.Builder
 	b.WriteString("`agent-ci init --github` made this. After the merge, put the label `" + Label + "` on an issue to get a pull request. You need write permission.\n\nIt adds\n\n")
 	for _, file := range added {
@@ -188,8 +190,8 @@ func (s Setup) body(added []File, report Report) string {
 	return b.String()
 }
 
-// push makes the branch of the setup, with the files in one commit.
-func push(ctx context.Context, r Repository, head *forge.Commit, files []File) error {
+// pushSetupBranch creates the setup's branch with one commit that adds the files.
+func pushSetupBranch(ctx context.Context, r Repository, head *forge.Commit, files []File) error {
 	var edits []forge.TreeEdit
 	for _, file := range files {
 		id, err := r.CreateBlob(ctx, bytes.NewReader(file.Content))
@@ -208,7 +210,7 @@ func push(ctx context.Context, r Repository, head *forge.Commit, files []File) e
 	}
 	if err := r.CreateBranch(ctx, setupBranch, made.SHA); err != nil {
 		if forge.KindOf(err) == forge.Invalid {
-			return fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), setupBranch, reason(err))
+			return fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), setupBranch, failureMessage(err))
 		}
 		return fmt.Errorf("%w; files below .github/workflows need a token with the permission workflows: write (classic: the scope workflow)", err)
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// existingFiles maps the relevant existing files to ids: defaults and workflows.
+// existingFiles maps the paths of existing workflows and defaults to the ids of their blobs.
 type existingFiles map[string]string
 
-// readExisting lists the defaults and workflows in a tree. It refuses a link or folder in the place of a file to add.
+// readExisting returns the defaults and workflows in a tree. It fails if a link or folder has the path of a
+// file to add.
 func readExisting(ctx context.Context, r Repository, tree string) (existingFiles, error) {
 	existing := existingFiles{}
 	for _, folder := range []string{".github", ".github/workflows"} {
@@ -27,7 +28,7 @@ func readExisting(ctx context.Context, r Repository, tree string) (existingFiles
 		}
 		for _, e := range entries {
 			isFile := strings.HasPrefix(e.Mode, "100")
-			if isStarter(e.Path) && !isFile {
+			if isSetupFile(e.Path) && !isFile {
 				return nil, fmt.Errorf("%s has a %s that is no file (mode %s): remove it first", r.Name(), e.Path, e.Mode)
 			}
 			if isFile && (e.Path == DefaultsPath || folder != ".github") {
@@ -38,9 +39,9 @@ func readExisting(ctx context.Context, r Repository, tree string) (existingFiles
 	return existing, nil
 }
 
-// isStarter reports whether a path can be one of a setup. Somebody may have pushed other
-// files to its branch.
-func isStarter(path string) bool {
+// isSetupFile reports whether a setup may add a file at this path. Other files on the setup's branch are
+// somebody else's.
+func isSetupFile(path string) bool {
 	return path == DefaultsPath || regexp.MustCompile(`^\.github/workflows/agent-ci-[a-z-]+\.yml$`).MatchString(path)
 }
 
@@ -48,8 +49,9 @@ func isWorkflow(at string) bool {
 	return at != DefaultsPath && (path.Ext(at) == ".yml" || path.Ext(at) == ".yaml")
 }
 
-// checkProvider fails if existing and new files would send a key to another provider. It returns the model
-// in the existing defaults.
+// checkProvider fails if the existing files together with the new ones would send a key to the wrong
+// provider. model is the model in the existing defaults, or "". It sets s.Provider.KeyEnv to that of the
+// defaults.
 func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existingFiles) (model string, err error) {
 	id, hasDefaults := existing[DefaultsPath]
 	if hasDefaults {
@@ -57,7 +59,7 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 		if err != nil {
 			return "", err
 		}
-		found, named, err := ofDefaults(content)
+		found, named, err := parseDefaults(content)
 		if err != nil {
 			return "", err
 		}
@@ -76,16 +78,16 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 		if err != nil {
 			return "", err
 		}
-		if why := s.Provider.objection(content, isWanted); why != "" {
+		if why := s.Provider.whyUnsuitable(content, isWanted); why != "" {
 			return "", fmt.Errorf("%s exists already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", path, why, s.Provider)
 		}
 	}
 	return model, nil
 }
 
-// objection explains why a workflow does not suit a provider, or returns "". Only a wanted one must
-// pass a key.
-func (p Provider) objection(workflow []byte, wanted bool) string {
+// whyUnsuitable returns why a workflow must not be combined with the provider's key, or "". wanted means
+// that the workflow is the one to set up, so it must pass a key.
+func (p Provider) whyUnsuitable(workflow []byte, wanted bool) string {
 	if !wanted && !strings.Contains(string(workflow), "agent-ci") {
 		return ""
 	}
@@ -93,7 +95,7 @@ func (p Provider) objection(workflow []byte, wanted bool) string {
 	if err := yaml.Unmarshal(workflow, &document); err != nil {
 		return "is no YAML"
 	}
-	keys := keyValues(&document)
+	keys := modelKeyValues(&document)
 	if wanted && len(keys) == 0 {
 		return "passes no openai-api-key"
 	}
@@ -112,20 +114,20 @@ func (p Provider) objection(workflow []byte, wanted bool) string {
 	return ""
 }
 
-// keyValues returns a workflow's values for the model's key.
-func keyValues(n *yaml.Node) (values []string) {
+// modelKeyValues returns the values that a workflow passes as the model's key.
+func modelKeyValues(n *yaml.Node) (values []string) {
 	for i, each := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			if name := n.Content[i-1].Value; name == "openai-api-key" || name == actionKey {
 				values = append(values, each.Value)
 			}
 		}
-		values = append(values, keyValues(each)...)
+		values = append(values, modelKeyValues(each)...)
 	}
 	return values
 }
 
-// state is the state before a setup.
+// state describes the repository before a setup.
 type state struct {
 	base    string // the default branch
 	head    *forge.Commit
@@ -135,47 +137,47 @@ type state struct {
 	model   string   // that the defaults which are there name
 }
 
-// readState returns the state before a setup. It fails if the setup would remain incomplete.
-func (s *Setup) readState(ctx context.Context, r Repository) (g state, err error) {
-	if g.base, g.head, err = tip(ctx, r); err != nil {
-		return g, err
+// readState reads the repository's state before the setup. It fails if the setup could not be completed.
+func (s *Setup) readState(ctx context.Context, r Repository) (found state, err error) {
+	if found.base, found.head, err = defaultBranchTip(ctx, r); err != nil {
+		return found, err
 	}
-	if g.open, err = openSetup(ctx, r); err != nil {
-		return g, err
+	if found.open, err = openSetup(ctx, r); err != nil {
+		return found, err
 	}
 	branch, err := r.Branch(ctx, setupBranch)
 	if err != nil {
-		return g, err
+		return found, err
 	}
-	tree := g.head.Tree
-	if g.open != nil && branch != nil {
+	tree := found.head.Tree
+	if found.open != nil && branch != nil {
 		tree = branch.Tree
 	}
 	existing, err := readExisting(ctx, r, tree)
 	if err != nil {
-		return g, err
+		return found, err
 	}
 	model, providerErr := s.checkProvider(ctx, r, existing)
-	g.model = model
-	files, err := s.files()
+	found.model = model
+	files, err := s.filesToAdd()
 	if err != nil {
-		return g, err
+		return found, err
 	}
 	for _, file := range files {
 		if _, exists := existing[file.Path]; exists {
-			g.kept = append(g.kept, file.Path)
+			found.kept = append(found.kept, file.Path)
 		} else {
-			g.missing = append(g.missing, file)
+			found.missing = append(found.missing, file)
 		}
 	}
-	if g.open != nil {
-		if err := s.requireSame(ctx, r, g, providerErr); err != nil {
-			return g, err
+	if found.open != nil {
+		if err := s.requireSameSetup(ctx, r, found, providerErr); err != nil {
+			return found, err
 		}
-	} else if providerErr == nil && branch != nil && len(g.missing) > 0 {
-		return g, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
+	} else if providerErr == nil && branch != nil && len(found.missing) > 0 {
+		return found, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
 	}
-	return g, providerErr
+	return found, providerErr
 }
 
 // openSetup returns the open pull request of a setup, or nil.
@@ -187,18 +189,18 @@ func openSetup(ctx context.Context, r Repository) (*forge.PullRequest, error) {
 	return pull, nil
 }
 
-// requireSame fails if the open pull request is of another setup. providerErr says why the provider
-// does not suit its files, or is nil.
-func (s *Setup) requireSame(ctx context.Context, r Repository, g state, providerErr error) error {
-	difference, err := s.difference(ctx, r, g, providerErr)
+// requireSameSetup fails if the open pull request belongs to a different setup. providerErr says why the
+// provider does not suit its files; nil if it does.
+func (s *Setup) requireSameSetup(ctx context.Context, r Repository, g state, providerErr error) error {
+	difference, err := s.differenceToOpenPull(ctx, r, g, providerErr)
 	if err != nil || difference == "" {
 		return err
 	}
 	return fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", g.open.URL, difference)
 }
 
-// difference returns how the open pull request differs from this setup, or "".
-func (s *Setup) difference(ctx context.Context, r Repository, g state, providerErr error) (string, error) {
+// differenceToOpenPull returns how the open pull request differs from this setup, or "".
+func (s *Setup) differenceToOpenPull(ctx context.Context, r Repository, g state, providerErr error) (string, error) {
 	switch {
 	case len(g.missing) > 0:
 		return "it has no " + g.missing[len(g.missing)-1].Path, nil

@@ -37,7 +37,7 @@ func (w world) change(t *testing.T, branch string, do func(dir string)) {
 func (w world) refused(t *testing.T, s Setup, words string) {
 	t.Helper()
 	before := len(w.forge.Requests())
-	if report, err := s.Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), words) {
+	if report, err := s.Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), words) {
 		t.Errorf("want %q, got %v, %+v", words, err, report)
 	}
 	for _, sent := range w.forge.Requests()[before:] {
@@ -78,7 +78,7 @@ func TestSendsKeyToNoOtherProvider(t *testing.T) {
 				w.refused(t, w.setup(t), c.words)
 				return
 			}
-			if report, err := w.setup(t).Do(t.Context(), w.hub); err != nil || report.URL == "" {
+			if report, err := w.setup(t).Apply(t.Context(), w.hub); err != nil || report.URL == "" {
 				t.Errorf("%+v, %v", report, err)
 			}
 		})
@@ -92,8 +92,8 @@ func TestOpenAISetupAllowsOtherAddresses(t *testing.T) {
 	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
 	s := w.setup(t)
 	w.refused(t, s, "mine.yml exists already and passes the key ${{ secrets.MINE }}")
-	s.Provider, _ = Lookup("openai")
-	if report, err := s.Do(t.Context(), w.hub); err != nil || report.URL == "" {
+	s.Provider, _ = ProviderNamed("openai")
+	if report, err := s.Apply(t.Context(), w.hub); err != nil || report.URL == "" {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestKeepsKeyVariableOfDefaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/agent-ci.yml": strings.Replace(openRouter, "chat", "chat, api_key_env: OPENROUTER_API_KEY", 1)})
-	report, err := w.setup(t).Do(t.Context(), w.hub)
+	report, err := w.setup(t).Apply(t.Context(), w.hub)
 	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "that file names none") {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -115,15 +115,15 @@ func TestKeepsKeyVariableOfDefaults(t *testing.T) {
 func TestAddressDecidesSecret(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"": "OPENAI_API_KEY", "https://api.openai.com/v1/": "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY", "https://elsewhere/v1": "MODEL_API_KEY"} {
-		p, _ := Lookup("openai")
-		if p, err := p.At(address); err != nil || p.Secret != want {
+		p, _ := ProviderNamed("openai")
+		if p, err := p.WithBaseURL(address); err != nil || p.Secret != want {
 			t.Errorf("%q: %s, %v", address, p.Secret, err)
 		}
-		if p, _, err := ofDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
+		if p, _, err := parseDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
 			t.Errorf("%q of defaults: %s, %v", address, p.Secret, err)
 		}
 	}
-	if _, _, err := ofDefaults([]byte("model: {api_key_env: 'A }}'}")); err == nil {
+	if _, _, err := parseDefaults([]byte("model: {api_key_env: 'A }}'}")); err == nil {
 		t.Error("a variable's name that is none is taken")
 	}
 }
@@ -133,18 +133,18 @@ func TestReplacesSecretOnlyOnRequest(t *testing.T) {
 	w := newWorld(t)
 	must.Do(t, w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"))
 	s := w.setup(t)
-	report, err := s.Do(t.Context(), w.hub)
+	report, err := s.Apply(t.Context(), w.hub)
 	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || value != "theirs" || len(report.Left) != 1 || !strings.Contains(report.Left[0], "--replace-secret") {
 		t.Errorf("%q, %+v, %v", value, report, err)
 	}
 	s.Replace = true
-	report, err = s.Do(t.Context(), w.hub)
+	report, err = s.Apply(t.Context(), w.hub)
 	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || value != s.Key || !strings.Contains(strings.Join(report.Done, "\n"), "the secret OPENROUTER_API_KEY is replaced") {
 		t.Errorf("%q, %+v, %v", value, report, err)
 	}
 	w = newWorld(t)
 	w.forge.On("GET", "/repos/octo/widgets/actions/secrets/OPENROUTER_API_KEY", forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible"}`}, 1)
-	report, err = w.setup(t).Do(t.Context(), w.hub)
+	report, err = w.setup(t).Apply(t.Context(), w.hub)
 	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || set || len(report.Left) != 1 {
 		t.Errorf("not known whether it is there: %+v, %v", report, err)
 	}
@@ -153,14 +153,14 @@ func TestReplacesSecretOnlyOnRequest(t *testing.T) {
 func TestRefusesSecondSetup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must.Get(w.setup(t).Do(t.Context(), w.hub))(t)
+	must.Get(w.setup(t).Apply(t.Context(), w.hub))(t)
 	other := w.setup(t)
 	other.Workflow = "comment"
 	w.refused(t, other, "of another setup is open (it has no .github/workflows/agent-ci-comment.yml): merge it, or close it and delete its branch, first")
 	other = w.setup(t)
 	other.Model = "another"
 	w.refused(t, other, "its model is qwen")
-	other.Provider, _ = Lookup("deepseek")
+	other.Provider, _ = ProviderNamed("deepseek")
 	w.refused(t, other, "close it and delete its branch")
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State = "closed" })
 	w.refused(t, w.setup(t), "has a branch agent-ci-setup without an open pull request")
@@ -189,7 +189,7 @@ func TestEveryWorkflowTakesKeyVariable(t *testing.T) {
 				Steps []struct{ With map[string]string }
 			}
 		}
-		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.inWorkflow(raw), &parsed); err != nil {
+		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.adaptWorkflow(raw), &parsed); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, job := range parsed.Jobs {

@@ -51,8 +51,9 @@ func recipeJob(recipe string) []byte {
 	return content
 }
 
-// About returns the first sentence of the comment at the start of a recipe's job.
-func About(recipe string) string {
+// RecipeSummary returns the first sentence of the comment at the start of a recipe's job file, without the
+// full stop.
+func RecipeSummary(recipe string) string {
 	var words []string
 	for line := range strings.Lines(string(recipeJob(recipe))) {
 		comment, isComment := strings.CutPrefix(line, "# ")
@@ -65,8 +66,8 @@ func About(recipe string) string {
 	return strings.TrimSuffix(sentence, ".")
 }
 
-// opensPulls reports whether a recipe opens pull requests.
-func opensPulls(recipe string) bool {
+// opensPullRequests reports whether a recipe opens pull requests.
+func opensPullRequests(recipe string) bool {
 	return !regexp.MustCompile(`(?m)^  as: (review|labels|comment)$`).Match(recipeJob(recipe))
 }
 
@@ -97,7 +98,7 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	if w.provider, err = providerIn(root); err != nil {
 		return w, err
 	}
-	toolchains := detect(root.FS())
+	toolchains := detectToolchains(root.FS())
 	w.checks = checkNames(toolchains)
 	files := map[string]string{DefaultsPath: "starter/" + defaultsName + ".yml"}
 	for _, name := range workflows {
@@ -112,8 +113,8 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 		if to == DefaultsPath {
 			content = withChecks(content, toolchains)
 		}
-		content = b.Pinned(w.watchChecks(root, to, content))
-		if err := w.write(root, to, w.provider.inWorkflow(content)); err != nil {
+		content = b.PinAction(w.triggerAfterChecks(root, to, content))
+		if err := w.write(root, to, w.provider.adaptWorkflow(content)); err != nil {
 			return w, err
 		}
 	}
@@ -127,7 +128,7 @@ func providerIn(root *os.Root) (Provider, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Provider{}, fmt.Errorf("read %s: %w", DefaultsPath, err)
 	}
-	provider, _, err := ofDefaults(content)
+	provider, _, err := parseDefaults(content)
 	return provider, err
 }
 
@@ -152,8 +153,8 @@ func (w *Written) write(root *os.Root, to string, content []byte) error {
 	return nil
 }
 
-// Next lists the steps that the user has to do for the files.
-func (w Written) Next(workflows, recipes []string, b Build) (steps []string) {
+// NextSteps returns the steps left to the user after the files were written.
+func (w Written) NextSteps(workflows, recipes []string, b Build) (steps []string) {
 	if !b.isKnown() {
 		steps = append(steps, b.whyUnknown())
 	}
@@ -165,7 +166,7 @@ func (w Written) Next(workflows, recipes []string, b Build) (steps []string) {
 		steps = append(steps, "write the checks that a change must pass, as verify in "+DefaultsPath)
 	}
 	steps = append(steps, "add the secret "+w.provider.Secret)
-	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
+	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPullRequests) {
 		steps = append(steps, "allow Actions to create pull requests in the settings")
 	}
 	if slices.Contains(workflows, "issue") {

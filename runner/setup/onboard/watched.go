@@ -14,25 +14,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// watched is the trigger of a recipe that starts after other workflows, before those of the repository are known.
-const watched = "workflows: [CI]"
+// placeholderTrigger is the trigger in recipes that start after other workflows. triggerAfterChecks
+// replaces it.
+const placeholderTrigger = "workflows: [CI]"
 
-// watchChecks has a recipe start after the repository's workflows that check pull requests.
-func (w *Written) watchChecks(root *os.Root, to string, content []byte) []byte {
-	if !bytes.Contains(content, []byte(watched)) {
+// triggerAfterChecks replaces placeholderTrigger by the names of the repository's workflows that run on
+// pull requests. If there are none, it adds a note for the user.
+func (w *Written) triggerAfterChecks(root *os.Root, to string, content []byte) []byte {
+	if !bytes.Contains(content, []byte(placeholderTrigger)) {
 		return content
 	}
-	names := checkingWorkflows(root)
+	names := pullRequestWorkflowNames(root)
 	if len(names) == 0 {
 		w.Notes = append(w.Notes, to+": no workflow that checks pull requests was found; name yours in the place of CI.")
 		return content
 	}
-	return bytes.Replace(content, []byte(watched), []byte("workflows: ["+strings.Join(names, ", ")+"]"), 1)
+	return bytes.Replace(content, []byte(placeholderTrigger), []byte("workflows: ["+strings.Join(names, ", ")+"]"), 1)
 }
 
-// checkingWorkflows returns the quoted names of the workflows that run on pull requests, without those of
+// pullRequestWorkflowNames returns the quoted names of the workflows that run on pull requests, without those of
 // agent-ci itself.
-func checkingWorkflows(root *os.Root) (names []string) {
+func pullRequestWorkflowNames(root *os.Root) (names []string) {
 	const folder = ".github/workflows"
 	entries, _ := fs.ReadDir(root.FS(), folder) // none without a folder
 	for _, entry := range entries {
@@ -41,7 +43,7 @@ func checkingWorkflows(root *os.Root) (names []string) {
 		if !isWorkflow || strings.HasPrefix(entry.Name(), "agent-ci-") {
 			continue
 		}
-		name := strconv.Quote(checkingWorkflow(root, path.Join(folder, entry.Name()))) // YAML reads the quoted name, too
+		name := strconv.Quote(pullRequestWorkflowName(root, path.Join(folder, entry.Name()))) // YAML reads the quoted name, too
 		if name != `""` && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -49,9 +51,9 @@ func checkingWorkflows(root *os.Root) (names []string) {
 	return names
 }
 
-// checkingWorkflow returns the name of a workflow that runs on pull requests, or its path if it has no name. It
+// pullRequestWorkflowName returns the name of a workflow that runs on pull requests, or its path if it has no name. It
 // returns "" for any other file.
-func checkingWorkflow(root *os.Root, file string) string {
+func pullRequestWorkflowName(root *os.Root, file string) string {
 	const longest = 1 << 20
 	content, err := boundedfile.ReadIn(root, file, longest)
 	var workflow struct {

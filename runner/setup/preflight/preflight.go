@@ -34,7 +34,7 @@ type Finding struct {
 	Message string `json:"message"`       // a sentence that says what to do
 }
 
-// Findings follow a run's order.
+// Findings are in the order in which a run needs the things they are about.
 type Findings []Finding
 
 // Options describes the run.
@@ -51,7 +51,8 @@ type Options struct {
 	InBase func(path string) (bool, error)
 }
 
-// Check returns all findings. The error is the machine's.
+// Check returns the mistakes in the job and the missing requirements on this machine. The error means that
+// the check itself failed.
 func Check(ctx context.Context, o Options) (Findings, error) {
 	var all Findings
 	if !o.Scripted {
@@ -77,7 +78,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	programs, err := o.programs()
+	programs, err := o.checkPrograms()
 	all = append(all, programs...)
 	if o.Publish == "" && o.Environ.Token() == "" && o.Job.Task.Issue != "" && !o.Job.Publish.IsFeedback() {
 		all.add(ctx, Missing, publish.NoTokenForIssue())
@@ -85,7 +86,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	return all, err
 }
 
-// add adds an error, which may be nil.
+// add adds err as a finding. A nil err adds nothing.
 func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
 	if err == nil {
 		return
@@ -94,8 +95,8 @@ func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
 	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 }
 
-// refused returns the findings that end a run.
-func (fs Findings) refused() Findings {
+// blocking returns the findings that would end a run: all but notes.
+func (fs Findings) blocking() Findings {
 	var refused Findings
 	for _, f := range fs {
 		if f.Kind != Note {
@@ -105,9 +106,10 @@ func (fs Findings) refused() Findings {
 	return refused
 }
 
-// Stop returns the run's end with all findings, or nil if it can begin.
+// Stop returns the outcome of a run with these findings, or nil if it can start. The message lists all
+// blocking findings.
 func (fs Findings) Stop() error {
-	refused := fs.refused()
+	refused := fs.blocking()
 	if len(refused) == 0 {
 		return nil
 	}

@@ -16,20 +16,21 @@ import (
 
 // program is a program of a job's hook, server or tool.
 type program struct {
-	of     string // "hook lint"
-	key    string // where the job names it
-	name   string
-	script string // that an interpreter reads, of the base commit; empty for none
-	path   string // where a bare name is looked for
-	home   string // the folder that ~/ names
-	hint   string // for one that is missing; may be empty
+	usedBy     string // "hook lint"
+	key        string // where the job names it
+	name       string
+	script     string // that an interpreter reads, of the base commit; empty for none
+	searchPath string // where a bare name is looked for
+	home       string // the folder that ~/ names
+	hint       string // for one that is missing; may be empty
 	// needed ends a run without the program. installable means that setup commands may install it.
 	needed, installable bool
 }
 
-func (o Options) programs() (found Findings, err error) {
-	for _, p := range slices.Concat(o.hooks(), o.servers(), o.tools()) {
-		f, err := o.look(p)
+// checkPrograms returns a finding for each missing program of a hook, MCP server or dynamic tool.
+func (o Options) checkPrograms() (found Findings, err error) {
+	for _, p := range slices.Concat(o.hookPrograms(), o.serverPrograms(), o.toolPrograms()) {
+		f, err := o.checkProgram(p)
 		if err != nil {
 			return found, err
 		}
@@ -40,7 +41,7 @@ func (o Options) programs() (found Findings, err error) {
 	return found, nil
 }
 
-func (o Options) hooks() (all []program) {
+func (o Options) hookPrograms() (all []program) {
 	home := o.Environ.Home()
 	for _, name := range slices.Sorted(maps.Keys(o.Job.Hooks)) {
 		hook := o.Job.Hooks[name]
@@ -49,14 +50,15 @@ func (o Options) hooks() (all []program) {
 			words[i] = job.ExpandHome(words[i], home)
 		}
 		all = append(all, program{
-			of: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], script: job.ScriptOf(words), path: o.Path, home: home, needed: hook.OnError != job.OnErrorContinue,
+			usedBy: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], script: job.ScriptOf(words), searchPath: o.Path, home: home, needed: hook.OnError != job.OnErrorContinue,
 		})
 	}
 	return all
 }
 
-// servers lists the programs of the servers that the job starts, by name. env.set may give them another PATH or HOME.
-func (o Options) servers() (all []program) {
+// serverPrograms returns the programs of the MCP servers that the job starts. A server's env.set may
+// replace PATH and HOME.
+func (o Options) serverPrograms() (all []program) {
 	for _, name := range slices.Sorted(maps.Keys(o.Job.MCPServers)) {
 		server := o.Job.MCPServers[name]
 		if server.Command == "" {
@@ -70,76 +72,80 @@ func (o Options) servers() (all []program) {
 			home = own
 		}
 		all = append(all, program{
-			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, home: home, hint: server.SplitHint(), needed: server.Required, installable: o.installs(),
+			usedBy: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, searchPath: path, home: home, hint: server.SplitHint(), needed: server.Required, installable: o.hasSetupCommands(),
 		})
 	}
 	return all
 }
 
-func (o Options) tools() (all []program) {
+// toolPrograms returns the programs of dynamic tools. Tools that are shell scripts have none.
+func (o Options) toolPrograms() (all []program) {
 	path := stage.Variable(policy.Environment(o.Environ, o.Job.Policy.Env.Pass, o.Job.Policy.Env.Set), "PATH")
 	for i, tool := range o.Job.Tools.Dynamic {
 		if len(tool.Run.Argv) == 0 { // a script for the shell
 			continue
 		}
 		all = append(all, program{
-			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Home(), needed: true, installable: o.installs(),
+			usedBy: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], searchPath: path, home: o.Environ.Home(), needed: true, installable: o.hasSetupCommands(),
 		})
 	}
 	return all
 }
 
-// installs reports commands before the agent, which may install programs.
-func (o Options) installs() bool { return len(o.Job.Setup) > 0 }
+// hasSetupCommands reports whether setup commands run before the agent. They may install programs.
+func (o Options) hasSetupCommands() bool { return len(o.Job.Setup) > 0 }
 
-// look checks a program. It returns nil if it exists or is unknowable.
-func (o Options) look(p program) (*Finding, error) {
+// checkProgram returns a finding for a missing program, or nil if the program exists or only the run can
+// tell.
+func (o Options) checkProgram(p program) (*Finding, error) {
 	switch name := filepath.FromSlash(job.ExpandHome(p.name, p.home)); {
 	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
 		return nil, nil // some folder of the run
 	case filepath.IsAbs(name):
 		mayChange := o.Changeable != nil && o.Changeable(name)
-		if mayChange || executable(name) {
+		if mayChange || isExecutable(name) {
 			return nil, nil
 		}
-		return p.missing("is not on this machine, or is no program"), nil
+		return p.notFound("is not on this machine, or is no program"), nil
 	case strings.Contains(p.name, "/"):
-		return o.inBase(p, p.name)
-	case isInPath(name, p.path):
-		return o.inBase(p, p.script)
+		return o.checkFileInBase(p, p.name)
+	case isInPath(name, p.searchPath):
+		return o.checkFileInBase(p, p.script)
 	}
-	return p.missing("is not in PATH"), nil
+	return p.notFound("is not in PATH"), nil
 }
 
 func isInPath(name, path string) bool {
-	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool { return filepath.IsAbs(dir) && executable(filepath.Join(dir, name)) })
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool { return filepath.IsAbs(dir) && isExecutable(filepath.Join(dir, name)) })
 }
 
-// inBase looks for a file of the repository. Setup commands bring none: it comes from the commit.
-func (o Options) inBase(p program, name string) (*Finding, error) {
+// checkFileInBase returns a finding if the base commit lacks the file name. Setup commands cannot install
+// it: agent-ci reads it from the commit.
+func (o Options) checkFileInBase(p program, name string) (*Finding, error) {
 	switch {
 	case name == "":
 		return nil, nil
 	case !filepath.IsLocal(filepath.FromSlash(name)):
-		return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is outside of the repository; give an absolute path (%s).", p.of, name, p.key)), nil
+		return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is outside of the repository; give an absolute path (%s).", p.usedBy, name, p.key)), nil
 	case o.InBase == nil:
-		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s; without a checkout agent-ci cannot tell whether the base commit has it.", p.of, name)), nil
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s; without a checkout agent-ci cannot tell whether the base commit has it.", p.usedBy, name)), nil
 	}
 	there, err := o.InBase(filepath.ToSlash(filepath.Clean(name)))
 	if err != nil || there {
 		return nil, err
 	}
-	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)), nil
+	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.usedBy, name, p.key)), nil
 }
 
-func (p program) missing(where string) *Finding {
+// notFound returns the finding for a program that is missing in a place, such as "is not in PATH".
+func (p program) notFound(where string) *Finding {
 	if p.installable {
-		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.of, p.name, where, p.hint))
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.usedBy, p.name, where, p.hint))
 	}
-	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s%s.", p.of, p.name, where, p.key, p.hint))
+	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s%s.", p.usedBy, p.name, where, p.key, p.hint))
 }
 
-// finding returns a note if a run can do without the program.
+// finding returns stop as a finding of a kind. It is only a note if the run does not need the program.
 func (p program) finding(kind Kind, stop *outcome.Stop) *Finding {
 	if !p.needed {
 		kind = Note
@@ -147,7 +153,7 @@ func (p program) finding(kind Kind, stop *outcome.Stop) *Finding {
 	return &Finding{kind, stop.Reason, p.key, stop.Message}
 }
 
-func executable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

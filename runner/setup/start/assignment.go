@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// withSettings returns a copy of the assignment with the settings set, which were read from ws.
+// withSettings returns a copy of the assignment with other settings, which were read from the commit of ws.
 func (s *Start) withSettings(a Assignment, set *settings.Settings, ws *workspace.Workspace) Assignment {
 	a.Settings = set
 	if a.Source != nil {
@@ -29,7 +29,8 @@ func (s *Start) withSettings(a Assignment, set *settings.Settings, ws *workspace
 	return a
 }
 
-// adoptSource gives a source the settings set. Files that they name are read from ws's commit.
+// adoptSource makes a task source use these settings. It reads the files that they name from the commit of
+// ws.
 func (s *Start) adoptSource(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return s.Source.ReadPrompt(ctx, ws.Commit(), set) }
@@ -43,8 +44,9 @@ func recordedAssignment(h *history.Run, req *Request) *Assignment {
 	return &Assignment{Request: req, Settings: &settings.Settings{Job: h.Job}, Task: h.RecordedTask()}
 }
 
-// EnsureCheckout finds the run's assignment and ensures a checkout of the right repository, clean and
-// on its base commit: the current one, which may be nil, or a clone. It registers the settings.
+// EnsureCheckout finds the run's assignment and ensures a clean checkout of the right repository on its
+// base commit: current, which may be nil, or a clone. noCheckout is the error that explains why current is
+// missing or unusable.
 func (s *Start) EnsureCheckout(ctx context.Context, event intake.Event, current *workspace.Workspace, noCheckout error) (*Assignment, error) {
 	a, err := s.assign(ctx, event, Assignment{Request: s.Assignment.Request}, s.Assignment.Settings, current)
 	if err != nil {
@@ -62,8 +64,8 @@ func (s *Start) EnsureCheckout(ctx context.Context, event intake.Event, current 
 	return &a, ws.Prepare(ctx, a.preparation(ws))
 }
 
-// moveToClone replaces the current checkout, which may be nil, by a clone of the assignment's repository. The
-// clone's settings decide who may start a run, so it checks the requester again if they differ.
+// moveToClone replaces the current checkout, which may be nil, by a clone of the assignment's repository.
+// If the clone configures the run differently, it checks the requester again by that configuration.
 func (s *Start) moveToClone(ctx context.Context, event intake.Event, before Assignment, current *workspace.Workspace) (*workspace.Workspace, Assignment, error) {
 	if current != nil {
 		s.AbandonedBase = current.Base()
@@ -101,7 +103,7 @@ func (s *Start) assign(ctx context.Context, event intake.Event, known Assignment
 		return a, err
 	}
 	a.Source.Forge, a.Source.Target = a.Project.Forge, a.Project.Repo
-	pull, err := s.admit(ctx, &a, ws)
+	pull, err := s.checkRequester(ctx, &a, ws)
 	if err != nil {
 		return a, err
 	}
@@ -146,10 +148,10 @@ func requireSameRepository(a *Assignment) error {
 		"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", cloned, named, named)
 }
 
-// admit checks the requester's permission and the run's requirements. It returns the pull request that the
-// run is about, or nil. If a stranger may have caused the run, it checks permission first: a stranger
-// learns nothing of missing requirements.
-func (s *Start) admit(ctx context.Context, a *Assignment, ws *workspace.Workspace) (*forge.PullRequest, error) {
+// checkRequester checks the requester's permission and the run's requirements. It returns the pull request
+// that the run is about, or nil. For a run that a stranger may have caused it checks the permission first,
+// so that strangers learn nothing of missing requirements.
+func (s *Start) checkRequester(ctx context.Context, a *Assignment, ws *workspace.Workspace) (*forge.PullRequest, error) {
 	checkout := ws
 	if ws != nil && s.wantsClone(*a, ws, nil) {
 		checkout = nil // the clone will have the base commit
@@ -200,7 +202,7 @@ func (s *Start) intakeSource(event intake.Event, req *Request, set *settings.Set
 // checkReady stops a run that cannot work, before its first request. The error lists all mistakes and
 // missing requirements. ws is a checkout of the base commit, or nil if that commit is unknown.
 func (s *Start) checkReady(ctx context.Context, a *Assignment, ws *workspace.Workspace) error {
-	found, err := look.Lacks(ctx, s.Record, ws, preflight.Options{Job: a.Job(), Environ: s.Env, Scripted: a.Script != "", Publish: a.Publish})
+	found, err := look.CheckRequirements(ctx, s.Record, ws, preflight.Options{Job: a.Job(), Environ: s.Env, Scripted: a.Script != "", Publish: a.Publish})
 	if err != nil {
 		return err
 	}

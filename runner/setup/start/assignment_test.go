@@ -41,7 +41,7 @@ func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 		"elsewhere":      {of: "octo/gadgets"},
 		"a pull request": {"octo/gadgets", intake.Task{Mode: intake.Join, Pull: pull}, "main"},
 	} {
-		if got := baseOf(event, Assignment{Project: publish.Project{Repo: named{name: c.of}}, Task: c.task}); got != c.want {
+		if got := configuringBranch(event, Assignment{Project: publish.Project{Repo: named{name: c.of}}, Task: c.task}); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -31,9 +31,9 @@ func (s *Start) OpenHere(ctx context.Context, event intake.Event, pullNamed bool
 	return ws, obstacle
 }
 
-// baseOf returns the branch that configures a run on a pull request or event, or "". The base in an
-// event of another repository does not apply here.
-func baseOf(event intake.Event, a Assignment) string {
+// configuringBranch returns the branch whose commit configures a run on a pull request or event, or "". The
+// base in an event of another repository does not apply here.
+func configuringBranch(event intake.Event, a Assignment) string {
 	switch pull := a.Task.PullRequest(); {
 	case pull != nil:
 		return pull.Base
@@ -43,8 +43,8 @@ func baseOf(event intake.Event, a Assignment) string {
 	return ""
 }
 
-// wantsClone reports whether the run needs another repository or base than the checkout's, or there
-// is no checkout.
+// wantsClone reports whether the run must work in a clone: there is no checkout, or it is of another
+// repository or base. noCheckout is the error that explains a missing checkout.
 func (s *Start) wantsClone(a Assignment, ws *workspace.Workspace, noCheckout error) bool {
 	switch {
 	case a.Project.Name() == "":
@@ -71,7 +71,7 @@ func (s *Start) reportOtherCheckout(wanted, actual string, current *workspace.Wo
 }
 
 // clone closes the current checkout, if any, and clones the assignment's repository. It reads the run's
-// configuration from the clone and registers both.
+// configuration from the clone. It stores the clone and the assignment in s.
 func (s *Start) clone(ctx context.Context, a Assignment, event intake.Event, current *workspace.Workspace) (*workspace.Workspace, Assignment, error) {
 	if current != nil {
 		s.Workspace = nil
@@ -79,7 +79,7 @@ func (s *Start) clone(ctx context.Context, a Assignment, event intake.Event, cur
 			return nil, a, fmt.Errorf("close the checkout of another repository: %w", err)
 		}
 	}
-	base := baseOf(event, a)
+	base := configuringBranch(event, a)
 	defer s.Record.BeginStep("", "clone of "+a.Project.Name())()
 	o := s.CheckoutOptions(a.Dir)
 	cloned, err := workspace.Clone(ctx, s.Record, workspace.CloneOptions{

@@ -33,7 +33,7 @@ func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, err error) {
 	if o.Key, err = s.preparePublishing(ctx, p); err != nil {
 		return nil, err
 	}
-	if o.Sandboxes, err = s.confine(ctx, p); err != nil {
+	if o.Sandboxes, err = s.openSandboxes(ctx, p); err != nil {
 		return nil, err
 	}
 	if o.Hooks, err = s.findHooks(ctx, p, o.Sandboxes); err != nil {
@@ -43,7 +43,7 @@ func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, err error) {
 	if p.ResumedRun != nil {
 		err = s.recordResumed(ctx, &o)
 	} else {
-		err = s.begin(ctx, &o)
+		err = s.recordNewRun(ctx, &o)
 	}
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Start) preparePublishing(ctx context.Context, p *Place) (*sshsig.Key, e
 	return publish.Prepare(ctx, to, p.Task, p.Workspace.Base(), p.Job(), p.Publish != "")
 }
 
-// Poster returns what posts the agent's findings on the run's subject.
+// Poster returns the feedback.Poster for the issue or pull request that the run comments on.
 func (s *Start) Poster(a *Assignment) feedback.Poster {
 	return feedback.Poster{
 		Record: s.Record, Server: a.Project.Forge, Publish: a.Job().Publish, Subject: *a.Task.Subject, Key: a.Task.Key, RunID: s.Record.ID,
@@ -115,10 +115,10 @@ func (s *Start) Poster(a *Assignment) feedback.Poster {
 	}
 }
 
-// confine opens the sandboxes, before any command runs or the model is asked. Afterwards other runs may
-// use the checkout too. They may not if this run publishes nothing, or if the change's branch is checked
-// out.
-func (s *Start) confine(ctx context.Context, p *Place) (*confine.Sandboxes, error) {
+// openSandboxes settles the confinement of commands, before any command runs or the model is asked.
+// Afterwards it lets other runs use the checkout too, unless this run writes to the checkout or its branch
+// is checked out there.
+func (s *Start) openSandboxes(ctx context.Context, p *Place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
 		Control: egress.Control{Record: s.Record, Environ: s.Env, Job: p.Job(), Rules: p.rules, Authorities: p.authorities},
 		Dir:     p.Dir, BaseTree: p.baseTree(), HasHooks: len(p.Job().Hooks) > 0 || p.Operator != "",
@@ -157,8 +157,9 @@ func (s *Start) findHooks(ctx context.Context, p *Place, boxes *confine.Sandboxe
 	return found, nil
 }
 
-// begin writes the first events of a new run, and starts the progress comment and the repair.
-func (s *Start) begin(ctx context.Context, o *Opened) error {
+// recordNewRun writes the first events of a new run. It starts the progress comment and, for a repair, the
+// comment about the attempt.
+func (s *Start) recordNewRun(ctx context.Context, o *Opened) error {
 	s.Watch.InitStatus(nil, o.Job().Limits.CostUSD, o.Job().Limits.Tokens)
 	if err := s.RecordStart(o.Assignment); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (s *Start) begin(ctx context.Context, o *Opened) error {
 	); err != nil {
 		return err
 	}
-	s.showProgress(ctx, o.Place, o.Task.ProgressOn, o.Task.ProgressLike)
+	s.startProgressComment(ctx, o.Place, o.Task.ProgressOn, o.Task.ProgressLike)
 	if o.Repair == nil {
 		return nil
 	}
@@ -192,9 +193,9 @@ func (s *Start) begin(ctx context.Context, o *Opened) error {
 	return nil
 }
 
-// showProgress starts a progress comment on the issue or pull request that requested the run. It reuses
-// the comment of an earlier run, which it finds in like. It does nothing for number 0.
-func (s *Start) showProgress(ctx context.Context, p *Place, number int, like []forge.Comment) {
+// startProgressComment starts a progress comment on issue or pull request number. It continues the comment
+// of an earlier run if like contains one. It does nothing for number 0.
+func (s *Start) startProgressComment(ctx context.Context, p *Place, number int, like []forge.Comment) {
 	if number == 0 || p.Project.Mode != publish.ToForge {
 		return
 	}
@@ -243,7 +244,7 @@ func (s *Start) RecordStart(a *Assignment) error {
 	return s.Record.Begin(event)
 }
 
-// recordResumed writes run.resumed. From then on the old result is deleted, and the run writes a new one.
+// recordResumed writes run.resumed and deletes the old result. From then on the run writes a new one.
 func (s *Start) recordResumed(ctx context.Context, o *Opened) error {
 	h := o.ResumedRun
 	if err := o.Workspace.BeginMove(h.FoundWork.Place); err != nil {
@@ -262,12 +263,12 @@ func (s *Start) recordResumed(ctx context.Context, o *Opened) error {
 	if err := o.Hooks.RecordList(); err != nil {
 		return err
 	}
-	s.showProgressAgain(ctx, o.Place)
+	s.resumeProgressComment(ctx, o.Place)
 	return nil
 }
 
-// showProgressAgain continues the progress comment of a run requested by an event.
-func (s *Start) showProgressAgain(ctx context.Context, p *Place) {
+// resumeProgressComment continues the progress comment of a resumed run that an event requested.
+func (s *Start) resumeProgressComment(ctx context.Context, p *Place) {
 	requestedOn, currentRepository := p.ResumedRun.RequestedOn(), s.Env.Get("GITHUB_REPOSITORY")
 	if requestedOn.Number == 0 || !strings.EqualFold(currentRepository, requestedOn.Repository) {
 		return
@@ -276,5 +277,5 @@ func (s *Start) showProgressAgain(ctx context.Context, p *Place) {
 	if on, err := p.Project.Forge.Repository(currentRepository).Issue(ctx, requestedOn.Number); err == nil {
 		comments = on.Comments
 	}
-	s.showProgress(ctx, p, requestedOn.Number, comments)
+	s.startProgressComment(ctx, p, requestedOn.Number, comments)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Enter makes the place of a new run. It finds obstacles to publishing before it runs any command. The
-// base commit configures the run. Afterwards the workspace moves to the head of a person's branch, or
-// of the pull request that the run comments on.
-func (s *Start) Enter(ctx context.Context, a *Assignment, ws *workspace.Workspace) (p *Place, err error) {
+// PreparePlace reads everything that the base commit configures, and checks whether the work is allowed and
+// not done yet. It runs no command. Afterwards the workspace is on the head of the person's branch or of
+// the pull request that the run comments on, if there is one.
+func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.Workspace) (p *Place, err error) {
 	base := ws.Base()
 	newPlace := Place{configBase: base}
-	if err := s.readRules(ctx, &newPlace, a, ws); err != nil {
+	if err := s.readRulesAndAuthorities(ctx, &newPlace, a, ws); err != nil {
 		return nil, err
 	}
 	if err := a.Task.RequireBaseBranch(base.Branch, workspace.BaseName(base)); err != nil {
@@ -47,14 +47,14 @@ func (s *Start) Enter(ctx context.Context, a *Assignment, ws *workspace.Workspac
 	headAssignment := *a
 	if a.Task.WorksOnHead() { // from here on ws has the head's files, not the base's
 		s.AbandonedBase = base
-		ws, headAssignment, err = s.goToHead(ctx, headAssignment, ws)
+		ws, headAssignment, err = s.moveToHead(ctx, headAssignment, ws)
 	}
 	newPlace.Assignment, newPlace.Workspace, newPlace.Lessons = &headAssignment, ws, lessons.Attach(ws, headAssignment.Job(), headAssignment.Task.Subject != nil)
 	return s.registerPlace(newPlace), err
 }
 
-// decideRepair stops a repair that has nothing to fix or is not allowed, with a post on the pull request.
-// Otherwise it sets the run's cost limit.
+// decideRepair returns the assignment with the attempt to make and its remaining budget. It returns an
+// outcome if there is nothing to fix or no further attempt is allowed, and says so on the pull request.
 func (s *Start) decideRepair(ctx context.Context, a *Assignment, ws *workspace.Workspace) (*Assignment, error) {
 	decided, err := a.Repair.Decide(ctx, a.Source, s.Env.RunLink(), a.Job().Repair)
 	if err != nil {
@@ -70,10 +70,11 @@ func (s *Start) decideRepair(ctx context.Context, a *Assignment, ws *workspace.W
 	return &repairing, nil
 }
 
-// recall completes the place of a recorded run. It reads the configuration from the base again.
-func (s *Start) recall(ctx context.Context, p Place, lessons *proposals.Lessons) (_ *Place, err error) {
+// completeRecordedPlace completes the place of a recorded run: it reads rules, certificate authorities and
+// guides from the base commit again.
+func (s *Start) completeRecordedPlace(ctx context.Context, p Place, lessons *proposals.Lessons) (_ *Place, err error) {
 	p.Lessons = lessons.Attach(p.Workspace, p.Job(), p.Task.Subject != nil)
-	if err := s.readRules(ctx, &p, p.Assignment, p.Workspace); err != nil {
+	if err := s.readRulesAndAuthorities(ctx, &p, p.Assignment, p.Workspace); err != nil {
 		return nil, err
 	}
 	p.Guides, err = worker.ReadGuides(p.Workspace.Commit(), p.Job().Repository.Path, s.Record.Warn)
@@ -86,9 +87,9 @@ func (s *Start) registerPlace(p Place) *Place {
 	return &p
 }
 
-// readRules reads the rules on commands and the certificate authorities of hosts from the base commit. It
-// also tells the record that parts of secrets that occur in the base's text need no redaction.
-func (s *Start) readRules(ctx context.Context, p *Place, a *Assignment, ws *workspace.Workspace) (err error) {
+// readRulesAndAuthorities reads the rules on commands and the certificate authorities of hosts from the
+// base commit. It also exempts texts of the base commit from redaction.
+func (s *Start) readRulesAndAuthorities(ctx context.Context, p *Place, a *Assignment, ws *workspace.Workspace) (err error) {
 	base := ws.Commit()
 	if p.rules, err = settings.ReadRules(ctx, base, a.Job().Policy.Rules); err != nil {
 		return err
@@ -99,9 +100,9 @@ func (s *Start) readRules(ctx context.Context, p *Place, a *Assignment, ws *work
 	return err
 }
 
-// goToHead sets the base to the tip of the person's branch that the run joins, or to the head of the
-// pull request that it comments on. If the checkout lacks that commit, the run works in a clone.
-func (s *Start) goToHead(ctx context.Context, a Assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ Assignment, err error) {
+// moveToHead sets the base to the tip of the person's branch that the run joins, or to the head of the pull
+// request that it comments on. If the checkout lacks that commit, the run moves to a clone.
+func (s *Start) moveToHead(ctx context.Context, a Assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ Assignment, err error) {
 	head, err := a.pullHead(ctx)
 	if err != nil {
 		return ws, a, err

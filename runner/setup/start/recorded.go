@@ -73,11 +73,11 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 			return nil, err
 		}
 	}
-	return s.recall(ctx, p, proposals.Recorded(s.Record, h.View))
+	return s.completeRecordedPlace(ctx, p, proposals.Recorded(s.Record, h.View))
 }
 
-// PlaceReplay returns a replay's place without the base's configuration, which RecallReplay reads.
-func (s *Start) PlaceReplay(original *replay.Original, tree *workspace.Workspace) (p Place, err error) {
+// NewReplayPlace returns the place of a replay. CompleteReplayPlace adds the base commit's configuration.
+func (s *Start) NewReplayPlace(original *replay.Original, tree *workspace.Workspace) (p Place, err error) {
 	req := s.Assignment.Request
 	if req.Recording, err = original.Read(s.Record, tree); err == nil {
 		req.Tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.Recording.RecordedCalls())
@@ -94,8 +94,8 @@ func (s *Start) PlaceReplay(original *replay.Original, tree *workspace.Workspace
 	return p, nil
 }
 
-// RecallReplay completes a replay's place, with the recorded model.
-func (s *Start) RecallReplay(ctx context.Context, p Place, h *history.Run) (_ *Place, err error) {
+// CompleteReplayPlace completes the place of a replay, with a model that repeats the recorded answers.
+func (s *Start) CompleteReplayPlace(ctx context.Context, p Place, h *history.Run) (_ *Place, err error) {
 	a := *p.Assignment
 	if a.Model, err = a.Recording.Answers.Model(a.Job(), s.Record.Warn); err != nil {
 		return nil, err
@@ -104,5 +104,5 @@ func (s *Start) RecallReplay(ctx context.Context, p Place, h *history.Run) (_ *P
 		return nil, err
 	}
 	p.Assignment = &a
-	return s.recall(ctx, p, proposals.Recorded(s.Record, h.View).ForReplay())
+	return s.completeRecordedPlace(ctx, p, proposals.Recorded(s.Record, h.View).ForReplay())
 }

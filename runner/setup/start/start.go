@@ -116,12 +116,12 @@ func (s *Start) CheckoutOptions(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: s.Env.Get("PATH"), Forge: s.Env.ForgeServer(), OpenFilter: confine.EarlyFilters(s.Record, s.Env)}
 }
 
-// Publisher returns what publishes a change of ws to p. ws may be nil.
+// Publisher returns the publish.Publisher for a change of ws in project p. ws may be nil.
 func (s *Start) Publisher(p publish.Project, ws *workspace.Workspace) publish.Publisher {
 	return publish.Publisher{Project: p, Record: s.Record, Workspace: ws, Env: s.Env}
 }
 
-// Forge returns what publishes to p's forge. ws may be nil.
+// Forge returns the publish.Forge for project p. ws may be nil.
 func (s *Start) Forge(p publish.Project, ws *workspace.Workspace) publish.Forge {
 	return publish.Forge{Publisher: s.Publisher(p, ws)}
 }

@@ -58,7 +58,7 @@ func diagnose(flags *cli.FlagSet) cli.RunFunc {
 		if err != nil {
 			return cli.Fail(p, "doctor", err)
 		}
-		run, hooksUnknown := look.At(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
+		run, hooksUnknown := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)
 		if asJSON {
 			err = cli.WriteJSON(p.Stdout, withHooks{found, run.Hooks})

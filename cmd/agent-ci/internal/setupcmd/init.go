@@ -110,7 +110,7 @@ func writeFiles(p cli.Process, repo string, workflows, recipes []string) int {
 		fmt.Fprintln(p.Stdout, "There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
 	}
 	fmt.Fprintln(p.Stdout, "Next:")
-	for i, step := range written.Next(workflows, recipes, p.Build) {
+	for i, step := range written.NextSteps(workflows, recipes, p.Build) {
 		fmt.Fprintf(p.Stdout, "  %d. %s\n", i+1, step)
 	}
 	return cli.ExitOK
@@ -119,7 +119,7 @@ func writeFiles(p cli.Process, repo string, workflows, recipes []string) int {
 // recipeLines returns a line for each recipe, for the help.
 func recipeLines() (lines string) {
 	for _, name := range onboard.Recipes() {
-		lines += fmt.Sprintf("\n  %-14s %s", name, onboard.About(name))
+		lines += fmt.Sprintf("\n  %-14s %s", name, onboard.RecipeSummary(name))
 	}
 	return lines
 }

@@ -49,7 +49,7 @@ func (g *gitHubSetup) define(flags *cli.FlagSet) {
 
 // flagProblem returns what is wrong with the flags, or "".
 func (g *gitHubSetup) flagProblem() string {
-	_, known := onboard.Lookup(g.provider)
+	_, known := onboard.ProviderNamed(g.provider)
 	switch {
 	case !g.on && (g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
 		return "--provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
@@ -80,7 +80,7 @@ func (g *gitHubSetup) run(ctx context.Context, p cli.Process) int {
 	}
 	ctx, stop := cli.UntilSignal(ctx) // after the questions, so that Ctrl-C ends a question at once
 	defer stop()
-	report, err := setup.Do(ctx, hub)
+	report, err := setup.Apply(ctx, hub)
 	printReport(p, report)
 	if err != nil {
 		return cli.Fail(p, "init", err)
@@ -122,7 +122,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 		return github.Setup{}, "", err
 	}
 	if inCheckout := intake.RepositoryInURL(origin, server); inCheckout != "" && strings.EqualFold(inCheckout, name) {
-		g.toolchains = onboard.DetectIn(g.repo)
+		g.toolchains = onboard.DetectToolchains(g.repo)
 	}
 	return client.Setup(name), server, nil
 }
@@ -187,7 +187,7 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 	if err := g.askKey(&s, p, person); err != nil {
 		return s, err
 	}
-	checked, err := s.Provider.Check(ctx, s.Key)
+	checked, err := s.Provider.CheckKey(ctx, s.Key)
 	if err != nil {
 		return s, err
 	}
@@ -212,7 +212,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) 
 			return err
 		}
 	}
-	provider, _ := onboard.Lookup(name) // flagProblem and askChoice accept only known names
+	provider, _ := onboard.ProviderNamed(name) // flagProblem and askChoice accept only known names
 	isOther := provider.Name == "other"
 	address, wire := g.baseURL, g.wire
 	if isOther && address == "" && person != nil {
@@ -223,7 +223,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) 
 	if isOther && address == "" {
 		return errors.New("give the address of the provider's API with --base-url")
 	}
-	if s.Provider, err = provider.At(address); err != nil {
+	if s.Provider, err = provider.WithBaseURL(address); err != nil {
 		return err
 	}
 	if isOther && wire == "" && person != nil {

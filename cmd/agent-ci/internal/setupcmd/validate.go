@@ -156,20 +156,20 @@ func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
 	}
-	found, err := look.At(ctx, look.Options{Inputs: given, Dir: "."})
+	found, err := look.Inspect(ctx, look.Options{Inputs: given, Dir: "."})
 	if err != nil {
 		stop, kind := outcome.ForError(ctx, err), preflight.Missing
 		if stop.Reason == "job" { // a mistake in --set, the defaults or variables
 			kind = preflight.Mistake
 		}
-		found.Lacks = append(found.Lacks, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
+		found.Findings = append(found.Findings, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 	}
 	c.addHooks(found)
 	if found.HooksUnknown != nil {
 		c.WhyHooksUnknown = outcome.ForError(ctx, found.HooksUnknown).Message
 	}
-	c.addFindings(found.Lacks, ready)
-	c.SkillProblems, c.LessonsWithoutEvidence = found.Skills.Problems, found.LessonsGone
+	c.addFindings(found.Findings, ready)
+	c.SkillProblems, c.LessonsWithoutEvidence = found.Skills.Problems, found.LostLessons
 	for _, s := range found.Skills.Skills {
 		s.Text = ""
 		c.Skills = append(c.Skills, s)
@@ -213,7 +213,7 @@ func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
 		key := "hooks." + h.Name + ".run"
-		isMissingHere := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		isMissingHere := slices.ContainsFunc(found.Findings, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
 		if h.Problem != "" && !isMissingHere {
 			c.Valid = false
 			c.Problems = append(c.Problems, config.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
@@ -280,7 +280,7 @@ func inspectServers(ctx context.Context, p cli.Process, file string, content []b
 		o.JobFile = ""
 		fmt.Fprintf(p.Stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))
 	}
-	found, err := doctor.LookAtServers(ctx, o)
+	found, err := doctor.DescribeServers(ctx, o)
 	if err != nil {
 		stop := outcome.ForError(ctx, err)
 		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))

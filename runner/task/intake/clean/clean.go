@@ -27,8 +27,7 @@ func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 // VisibleText returns text as its page shows it. It removes characters by Unicode category, not by a list:
 // format (Cf), control (Cc) except line breaks and tabs, private use (Co), unassigned (Cn), and variation
 // selectors. It removes comments everywhere, even in code: GitHub's parser decides on the limits of code,
-// and a difference between parsers would be a way in. Line endings become "
-// ".
+// and a difference between parsers would be a way in. Line endings become \n.
 func VisibleText(text string) (string, Removed) {
 	text, characters := removeHidden(text)
 	text, comments := removeComments(text)
