@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// moveToolsToInput moves the instructions and the tools that agent-ci runs to the start of the input. Tools that the API
-// runs stay in the field tools, the only place for them.
+// moveToolsToInput moves the instructions and the tools that agent-ci runs to the start of the input. Tools that the
+// API runs itself stay in the field tools, because the API accepts them only there.
 func (b *body) moveToolsToInput() error {
 	local, groups, hosted, err := splitByRunner(b.Tools)
 	if err != nil {

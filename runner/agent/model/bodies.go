@@ -13,14 +13,14 @@ import (
 // Bodies encodes only the new items. The zero value is ready for use.
 type Bodies struct {
 	settings      Settings
-	items         []json.RawMessage // items that encodedPrefix contains, before their encoding
-	encodedPrefix []byte            // a body up to the end of its items
+	items         []json.RawMessage // the items in encodedPrefix
+	encodedPrefix []byte            // the JSON of the last request up to the end of its items
 }
 
 // endOfItems closes a body after its last item. The input is its last field.
 const endOfItems = "]}"
 
-// Encode returns the JSON of r for m, the same bytes as BodyFor.
+// Encode returns the JSON of r in the form that m sends. It returns the same bytes as BodyFor.
 func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
@@ -43,7 +43,8 @@ func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 	return slices.Concat(b.encodedPrefix, []byte(endOfItems)), nil // a client may still be reading the last one
 }
 
-// continueOrRestart keeps the encoded items if r begins with them and has the same settings. Otherwise it starts over.
+// continueOrRestart keeps the encoded items if r begins with them and has the same settings. Otherwise it drops them
+// and encodes the settings of r.
 func (b *Bodies) continueOrRestart(r Request) error {
 	if b.encodedPrefix != nil && b.isContinuedBy(r) {
 		return nil
@@ -63,11 +64,15 @@ func (b *Bodies) continueOrRestart(r Request) error {
 	return nil
 }
 
+// isContinuedBy reports whether r has the same settings and begins with the encoded items.
 func (b *Bodies) isContinuedBy(r Request) bool {
-	return len(r.History) >= len(b.items) && reflect.DeepEqual(r.Settings, b.settings) &&
-		slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	if len(r.History) < len(b.items) || !reflect.DeepEqual(r.Settings, b.settings) {
+		return false
+	}
+	return slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
+// add appends an item. It notes bare reasoning without encoding it (see rawitem.IsBareReasoning).
 func (b *Bodies) add(item json.RawMessage) error {
 	if rawitem.IsBareReasoning(item) {
 		b.items = append(b.items, item)

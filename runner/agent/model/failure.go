@@ -21,7 +21,7 @@ type Failure struct {
 	Usage      Usage  // usage of the failed answer, if the API reports it
 	Attempts   int    // number of attempts; 0 counts as 1
 	Permanent  bool   // repeating the request cannot help, whatever the kind
-	Advice     string // begins the remedy in the stop's message; may be empty
+	Advice     string // begins the remedy in the message of Stop; may be empty
 	Quirk      Quirk  // quirk of the endpoint that the failure reveals, or ""
 }
 
@@ -80,7 +80,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
 }
 
-// Detail returns the API's message, or else the error, as one line of limited length.
+// Detail returns the API's message, or else the cause, as one line of limited length.
 func (f *Failure) Detail() string {
 	detail := f.Message
 	if detail == "" && f.Cause != nil {
@@ -100,8 +100,8 @@ func (f *Failure) Temporary() bool {
 	return false
 }
 
-// TryOtherModel reports whether another model of the endpoint may succeed where this one failed: this one is missing,
-// forbidden, out of quota or down. A refusal for the content is final.
+// TryOtherModel reports whether another model of the endpoint may succeed, because this one is missing, forbidden, out
+// of quota or down.
 func (f *Failure) TryOtherModel() bool {
 	switch f.Kind {
 	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
@@ -110,7 +110,7 @@ func (f *Failure) TryOtherModel() bool {
 	return false
 }
 
-// Stop returns the error that ends the run that f causes.
+// Stop returns the error that ends the run because of f.
 func (f *Failure) Stop() *outcome.Stop {
 	status := ""
 	if f.Status != 0 {

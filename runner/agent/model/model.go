@@ -1,8 +1,7 @@
-// Package model owns what a conversation asks of a model, whoever answers: requests and their
-// bodies, answers, failures and their remedies, and repeated attempts. Its subfolders have the
-// answerers: responses and chat for the two APIs, scripted for a session that is written down.
-// History items are the API's raw JSON (rawitem), so unknown fields come back unharmed. It knows
-// nothing of the behaviour of tools, of the loop or of the transcript.
+// Package model owns requests to a model, its answers, failures and retries. Its subfolders implement
+// Responder: responses and chat are clients for the two APIs, scripted reads answers from a file.
+// History items are the API's raw JSON (rawitem), so that unknown fields are sent back unchanged. The
+// package does not know what tools do, nor the agent's loop or the transcript.
 package model
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Settings are the constant parts of a run's requests. The prefix cached by the provider is
-// therefore the same bytes in every request.
+// Settings are the parts of a request that stay the same for the whole run. So all requests begin with the same
+// bytes, which the provider can cache.
 type Settings struct {
 	Model        string
 	Instructions string
@@ -30,22 +29,22 @@ type Settings struct {
 	// MaxOutputTokens limits an answer, with its reasoning; 0 for the model's own limit.
 	MaxOutputTokens int64
 	RequestForm
-	// NoTools omits everything about tools from requests: the model writes what it wants done.
+	// NoTools leaves tools out of requests. The model writes its edits and commands as text.
 	NoTools bool
 	// SerialCalls limits the model to one call at a time.
 	SerialCalls bool
 	// NoStream asks for an answer in one piece, not as a stream.
 	NoStream bool
-	// WordsOnly makes the model answer in words, without calls.
+	// WordsOnly makes the model answer with text, without calls.
 	WordsOnly bool
-	// Schema is the JSON Schema of the answer's words.
+	// Schema is the JSON Schema of the answer's text; nil for any text.
 	Schema json.RawMessage
 }
 
 // RequestForm is the form in which an endpoint accepts requests. A run learns it from refusals.
 type RequestForm struct {
-	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
-	// items. Context is then the number of turns with the model's thoughts; empty for its own.
+	// ToolsInInput sends the instructions and the tools that agent-ci runs as the first items of the input. Context
+	// then says which turns keep their reasoning; empty means the model's default.
 	ToolsInInput bool
 	Context      string
 	// FlatNamespaces lists the tools of namespaces one by one, for an endpoint without namespaces.
@@ -54,24 +53,23 @@ type RequestForm struct {
 	ChatQuirks []Quirk
 }
 
-// Tiers with a name: a cheap one, sometimes full, and the standard one, never full.
+// Service tiers. Flex is cheaper and sometimes busy, default is the standard one.
 const (
 	FlexTier    = "flex"
 	DefaultTier = "default"
 )
 
-// Request asks for the next response.
+// Request is a request for the next response.
 type Request struct {
 	Settings Settings
-	// History is every item so far, in order; History[FirstNew:] has not been sent
-	// before.
+	// History has all items so far, in order. The provider has not got History[FirstNew:] yet.
 	History  []json.RawMessage
 	FirstNew int
 	// Encoded is BodyFor's result for this request and this Responder; nil to encode it.
 	Encoded []byte
 }
 
-// Response is a whole answer.
+// Response is a complete answer.
 type Response struct {
 	ID     string
 	Status string
@@ -84,18 +82,17 @@ type Response struct {
 // Usage counts the tokens of an answer.
 type Usage = price.Usage
 
-// Observer sees an answer while it comes. Each function may be nil.
+// Observer receives an answer while it arrives. Each function may be nil.
 type Observer struct {
-	// Item gets each output item as soon as it is whole, as it was sent; all of
-	// them in their order before the answer is returned.
+	// Item gets each output item as soon as it is complete, in order, as the API sent it.
 	Item func(item json.RawMessage)
-	// Interrupted is called for an answer that will not end, with the items given so far. It returns
-	// whether they are kept. If so, the request is not sent again, because the answer would repeat
-	// them. Otherwise Item gets all items of another attempt.
+	// Interrupted is called if the answer breaks off. It returns true to keep the items received so far.
+	// Then the request is not sent again, because another answer would repeat them. Otherwise Item gets
+	// all items of the next attempt.
 	Interrupted func() (kept bool)
 }
 
-// GiveItems hands over items in their order.
+// GiveItems calls Item for each item, in order.
 func (o Observer) GiveItems(items ...json.RawMessage) {
 	for _, item := range items {
 		if o.Item != nil {
@@ -104,9 +101,10 @@ func (o Observer) GiveItems(items ...json.RawMessage) {
 	}
 }
 
+// keepInterrupted calls Interrupted. Without one, nothing is kept.
 func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
 
-// body is the JSON of a request. The fields are in wire order.
+// body is the JSON of a Responses API request. The fields are in the order in which they are sent.
 type body struct {
 	Model             string            `json:"model"`
 	Instructions      *string           `json:"instructions,omitempty"`
@@ -121,7 +119,7 @@ type body struct {
 	MaxOutputTokens   int64             `json:"max_output_tokens,omitempty"`
 	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
-	Chat              []Quirk           `json:"chat,omitempty"` // of Chat Completions alone: it is translated, and not sent
+	Chat              []Quirk           `json:"chat,omitempty"` // quirks of Chat Completions, which never get this body itself
 	Input             []json.RawMessage `json:"input"`
 }
 
@@ -141,8 +139,7 @@ type textFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the JSON of r for the Responses API. Two requests of a run share every byte up to
-// the first new item.
+// Body returns the JSON of r for the Responses API. Two requests of a run are equal up to the first new item.
 func (r Request) Body() ([]byte, error) {
 	b, err := r.Settings.body()
 	if err != nil {
@@ -152,7 +149,7 @@ func (r Request) Body() ([]byte, error) {
 	return rawitem.Encode(b)
 }
 
-// body returns a request's body without the conversation.
+// body returns a request's body without the history.
 func (s Settings) body() (body, error) {
 	b := body{
 		Model: s.Model, Instructions: &s.Instructions,
@@ -171,10 +168,9 @@ func (s Settings) body() (body, error) {
 	return b, nil
 }
 
-// addTools adds the tools to a body.
+// addTools adds the tools to a body, in the form that the endpoint accepts.
 func (s Settings) addTools(b *body) (err error) {
-	parallel := !s.SerialCalls
-	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", &parallel
+	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", new(!s.SerialCalls)
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}
 	}
@@ -200,7 +196,7 @@ type bodyTranslator interface {
 	Body(r Request) ([]byte, error)
 }
 
-// BodyFor returns the JSON of r for m.
+// BodyFor returns the JSON of r in the form that m sends.
 func BodyFor(m Responder, r Request) ([]byte, error) {
 	if r.Encoded != nil {
 		return r.Encoded, nil
@@ -214,6 +210,7 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 	return r.Body()
 }
 
+// text returns the body's field for the schema of the answer, or nil without one.
 func (s Settings) text() *textSettings {
 	if s.Schema == nil {
 		return nil
@@ -221,7 +218,7 @@ func (s Settings) text() *textSettings {
 	return &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 }
 
-// SettingsJSON returns a request's body for the record, with only the constant part of its input.
+// SettingsJSON returns a request's body for the record, without the history.
 func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	b, err := s.body()
 	if err != nil {
@@ -234,11 +231,11 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
 }
 
-// Quirk is a difference of an endpoint from Chat Completions as agent-ci sends it: a missing
-// feature or an extra demand. Requests are adapted to it.
+// Quirk names a way in which an endpoint differs from OpenAI's Chat Completions: a missing feature or an extra
+// demand. Requests are adapted to it.
 type Quirk string
 
-// ListOf returns quirks as the list of a job.
+// ListOf returns quirks as a YAML list, for a job file.
 func ListOf(quirks []Quirk) string {
 	var names []string
 	for _, name := range quirks {

@@ -10,18 +10,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// RequestRebuilder makes the bodies of requests from a transcript: the settings when they changed, and each
-// request's new items.
+// RequestRebuilder rebuilds the bodies of requests from a transcript. Call its methods with the transcript's events,
+// in order.
 type RequestRebuilder struct {
-	// Body makes a body of settings and a conversation; nil for the Responses API's.
+	// Body returns the body for settings and a conversation. Nil means the form of the Responses API.
 	Body func(settings json.RawMessage, history []json.RawMessage) ([]byte, error)
 
 	settings json.RawMessage
 	history  []json.RawMessage
 }
 
-// Request returns the SHA-256 of the next request's body, in hex. nil settings are those of the
-// previous request.
+// Request rebuilds the next request and returns the SHA-256 of its body, in hex. input are its new items. settings
+// is nil if they equal those of the previous request.
 func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
 	if settings != nil {
 		r.settings = settings
@@ -47,34 +47,34 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
-// settingsWithoutInput returns the start of a body, up to its input: the last field, starting with the same
-// items each time.
-func settingsWithoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, error) {
+// settingsWithoutInput returns the JSON of settings up to the field input, which is the last one. input is the value
+// of that field; nil if there is none.
+func settingsWithoutInput(settings json.RawMessage, input []json.RawMessage) ([]byte, error) {
 	head := bytes.TrimSuffix(bytes.Clone(settings), []byte("}"))
-	if opening == nil {
+	if input == nil {
 		return head, nil
 	}
-	list, err := rawitem.Encode(opening)
+	list, err := rawitem.Encode(input)
 	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
 }
 
-// Response takes the items of an answer, whole or interrupted.
+// Response adds the items of an answer, which may be incomplete.
 func (r *RequestRebuilder) Response(output []json.RawMessage) {
 	r.history = append(r.history, output...)
 }
 
-// LacksImages reports images in the conversation. A transcript has only their digests, so the
-// requests can't be rebuilt.
+// LacksImages reports whether the conversation contains images. A transcript has only their digests, so its requests
+// cannot be rebuilt.
 func (r *RequestRebuilder) LacksImages() bool {
 	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
 }
 
-// Fallback records a change to another model, without some items.
-func (r *RequestRebuilder) Fallback(leftOut []int) {
-	r.history = rawitem.WithoutIndexes(r.history, leftOut)
+// Fallback applies a change to another model, for which the items at these indexes were removed.
+func (r *RequestRebuilder) Fallback(removed []int) {
+	r.history = rawitem.WithoutIndexes(r.history, removed)
 }
 
-// Compaction takes a shortened conversation.
+// Compaction replaces the conversation by a shortened one.
 func (r *RequestRebuilder) Compaction(items []json.RawMessage) {
 	r.history = items
 }

@@ -11,7 +11,7 @@ import (
 var sealedRefusal = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
 	`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
 
-// RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
+// RefusesSealed reports whether the endpoint cannot read earlier items that a provider has encrypted or stored.
 func (f *Failure) RefusesSealed() bool {
 	switch f.Kind {
 	case InvalidRequest, ServerError:
@@ -27,12 +27,12 @@ const SealedCode = "invalid_encrypted_content"
 var namespacesRefusal = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
 	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
 
-// toolsRefusal is how endpoints refuse tools altogether, for a model or for all.
+// toolsRefusal matches refusals of all tools.
 var toolsRefusal = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
 	`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
 	`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
 
-// RefusesTools reports whether an endpoint takes no tools.
+// RefusesTools reports whether the endpoint accepts no tools at all.
 func (f *Failure) RefusesTools() bool {
 	switch f.Kind {
 	case InvalidRequest, NotFound, ServerError:
@@ -41,7 +41,7 @@ func (f *Failure) RefusesTools() bool {
 	return false
 }
 
-// RefusesNamespaces reports whether an endpoint takes no namespaces among tools.
+// RefusesNamespaces reports whether the endpoint accepts no namespaces of tools.
 func (f *Failure) RefusesNamespaces() bool {
 	return f.isInvalidRequest() && namespacesRefusal().MatchString(f.Message)
 }
@@ -51,11 +51,11 @@ func (f *Failure) isInvalidRequest() bool {
 	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity)
 }
 
-// toolItemsRefusal matches refusals of items of tools. Endpoints name the unknown field or its place.
+// toolItemsRefusal matches refusals of input items with tools. Endpoints name the unknown field or its place.
 var toolItemsRefusal = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
 	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 
-// RefusesToolsInInput reports whether an endpoint refuses tools and instructions as input items.
+// RefusesToolsInInput reports whether the endpoint refuses tools and instructions as input items.
 func (f *Failure) RefusesToolsInInput() bool {
 	return f.isInvalidRequest() && toolItemsRefusal().MatchString(f.Message)
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Responder answers requests: the API, a scripted session, or a test's own.
+// Responder answers requests: a client of an API, a scripted session, or a test's own.
 type Responder interface {
 	Respond(context.Context, Request, Observer) (*Response, error)
 }
 
-// Compacter makes a conversation shorter by the provider's own means. The
-// output of its answer stands for the whole history of the request.
+// Compacter lets the provider shorten a conversation. The output of its response replaces the whole history of the
+// request.
 type Compacter interface {
 	Compact(context.Context, Request) (*Response, error)
 }
@@ -25,41 +25,41 @@ var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
 // maxPause limits pauses, except those requested by the API.
 const maxPause = 30 * time.Second
 
-// Retrying repeats a request after a temporary failure, with the same bytes. It does not repeat an
-// interrupted answer kept by the observer: Respond then returns the failure after the pause.
+// Retrying is a Responder that repeats a request after a temporary failure. If the observer keeps an interrupted
+// answer, it does not repeat the request: Respond waits and returns the failure.
 type Retrying struct {
 	Next       Responder
-	Attempts   int           // in all; 0 means 6
+	Attempts   int           // maximum number of attempts; 0 means 6
 	FirstPause time.Duration // first pause, doubled each time; 0 means 500 ms
-	// MaxOutage limits pauses and failed further attempts, for all requests together; 0 means 10
+	// MaxOutage limits the time spent on pauses and failed retries, for all requests to a model together. 0 means 10
 	// minutes.
 	MaxOutage time.Duration
-	// Report is called before each pause with the failed attempt. It may be nil.
+	// Report is called before each pause with the failure. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
 	lastModel    string        // the model of the last request
-	outageUsed   time.Duration // of MaxOutage: pauses, and further attempts that failed
+	outageUsed   time.Duration // used part of MaxOutage
 	tierRefusals int           // number of refusals by a full flex tier
 }
 
-// Respond repeats Next's Respond until it succeeds, fails for good, or attempts or outage are used up.
-// A failure has the number of attempts.
+// Respond repeats Next's Respond until it succeeds, fails permanently, or has used up Attempts or MaxOutage. It sets
+// the Attempts of a failure.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
 	return retry(ctx, r, request.Settings, observe.keepInterrupted, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
-// Compact repeats Next's Compact in the same way. Without one it returns ErrNoCompaction.
+// Compact repeats Next's Compact in the same way. It returns ErrNoCompaction if Next is no Compacter.
 func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, error) {
-	compacter, ok := r.Next.(Compacter)
-	if !ok {
+	compacter, canCompact := r.Next.(Compacter)
+	if !canCompact {
 		return nil, ErrNoCompaction
 	}
 	return retry(ctx, r, request.Settings, Observer{}.keepInterrupted, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
-// retry calls try until it succeeds or fails for good. keepInterrupted reports whether the conversation keeps the
-// beginning of a broken answer. Then retry waits and returns the failure, since the next request continues that
-// answer.
+// retry calls try until it succeeds, fails permanently, or the limits of r are used up. keepInterrupted reports
+// whether the conversation keeps the beginning of an interrupted answer. Then retry waits and returns the failure,
+// since the next request continues that answer.
 func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted func() bool, try func() (*Response, error)) (*Response, error) {
 	if r.lastModel != settings.Model { // every model has its own MaxOutage
 		r.lastModel, r.outageUsed = settings.Model, 0
@@ -83,7 +83,7 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 			return nil, err
 		}
 		attemptsUsed := !isKept && attempt >= cmp.Or(r.Attempts, 6)
-		if attemptsUsed || r.tierBusyTooOften(failure, settings) {
+		if attemptsUsed || r.countTierRefusal(failure, settings) {
 			return nil, err
 		}
 		if !isKept && r.Report != nil {
@@ -105,8 +105,8 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 // without it. Such a refusal costs only time.
 const maxTierRefusals = 2
 
-// tierBusyTooOften counts a refusal by a full flex tier, and reports whether that was the last one to wait for.
-func (r *Retrying) tierBusyTooOften(failure *Failure, settings Settings) bool {
+// countTierRefusal counts a refusal by a full flex tier. It reports whether maxTierRefusals is reached.
+func (r *Retrying) countTierRefusal(failure *Failure, settings Settings) (tooMany bool) {
 	if failure.Kind != TierBusy || settings.ServiceTier != FlexTier {
 		return false
 	}
@@ -114,6 +114,7 @@ func (r *Retrying) tierBusyTooOften(failure *Failure, settings Settings) bool {
 	return r.tierRefusals >= maxTierRefusals
 }
 
+// sleep waits, or returns the error of ctx if that ends first.
 func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -125,8 +126,8 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// pause doubles from FirstPause to maxPause, with a tenth of jitter. The server's request takes
-// precedence.
+// pause returns the wait after an attempt, counted from 1. It doubles from FirstPause up to maxPause, with 10 % of
+// jitter. A wait requested by the API takes precedence.
 func (r *Retrying) pause(attempt int, requested time.Duration) time.Duration {
 	if requested > 0 {
 		return requested

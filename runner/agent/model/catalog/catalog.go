@@ -26,8 +26,8 @@ type entry struct {
 	source                 string
 }
 
-// readCatalog returns the rows whose bare model names wants accepts. It parses no others, since a run needs one model of
-// hundreds.
+// readCatalog returns the rows of the table tsv for which wants returns true. wants gets the bare model name (see
+// bareName). Other rows are not parsed, since a run needs one model of hundreds.
 func readCatalog(tsv string, wants func(name string) bool) ([]entry, error) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
 	columns := strings.Split(head, "\t")
@@ -76,12 +76,13 @@ func entryOf(columns, cells []string) (entry, error) {
 		return e, nil
 	}
 	var err error
-	e.price, err = listOf(row["price"], row["tiers"], row["service"])
+	e.price, err = priceListOf(row["price"], row["tiers"], row["service"])
 	return e, err
 }
 
-// listOf parses a price: the usual rates, rates for requests above some sizes (tiers), and rates by service tier.
-func listOf(rates, tiers, service string) (*price.List, error) {
+// priceListOf parses a price list. rates has the usual rates, tiers those for requests above some lengths, and
+// service those of the API's service tiers. For their form see ratesOf and pairs.
+func priceListOf(rates, tiers, service string) (*price.List, error) {
 	list := new(price.List)
 	var err error
 	if list.Rates, err = ratesOf(rates); err != nil {
@@ -177,16 +178,17 @@ func providerAt(baseURL string) string {
 	return providerByHost["."+parent]
 }
 
-// findEntry returns the table's entry for a model at the API at baseURL. It uses the row of that API's provider. If the
-// provider is unknown, it uses the one in the name's prefix, or else what all providers agree on. Only whole names match.
-func findEntry(name, baseURL string) (entry, bool) {
+// findEntry returns the table's entry for a model at the API at baseURL: the row of the API's provider. If the
+// provider is unknown, it uses the row of the provider in the name's prefix, or else the facts that all providers
+// share. Only whole names match.
+func findEntry(name, baseURL string) (e entry, found bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
 	for _, spelling := range []string{bareName(name), plainName(name)} {
 		entries := rowsOf(spelling)
 		if provider != "" {
-			entries = entriesOf(provider, entries)
-		} else if byPrefix := entriesOf(prefix, entries); len(byPrefix) > 0 {
+			entries = entriesAt(provider, entries)
+		} else if byPrefix := entriesAt(prefix, entries); len(byPrefix) > 0 {
 			entries = byPrefix
 		}
 		if len(entries) > 0 {
@@ -205,11 +207,13 @@ func rowsOf(name string) []entry {
 	return entries
 }
 
-func entriesOf(provider string, all []entry) []entry {
+// entriesAt returns those of all that are at provider.
+func entriesAt(provider string, all []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.provider != provider })
 }
 
-// commonFacts returns what holds at every provider: the smallest limits, and the price and efforts if all have the same.
+// commonFacts returns the facts that hold at every provider: the smallest limits, and the price and efforts if all
+// providers have the same.
 func commonFacts(entries []entry) entry {
 	common := entries[0]
 	for _, e := range entries[1:] {
@@ -223,7 +227,7 @@ func commonFacts(entries []entry) entry {
 	return common
 }
 
-// smallerLimit returns the smaller of two limits, where 0 means no limit.
+// smallerLimit returns the smaller of two limits. 0 means no limit.
 func smallerLimit(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -231,8 +235,8 @@ func smallerLimit(a, b int64) int64 {
 	return min(a, b)
 }
 
-// window returns how many tokens a conversation may have: what the model can read, but no more than the usual rates
-// cover. Above that a higher price would apply.
+// window returns the maximum length of a conversation, in tokens: the model's limit, or the length from which a
+// higher price applies, if that is less.
 func (e entry) window() int64 {
 	window := smallerLimit(e.context, e.input)
 	if e.price.Known() {
@@ -243,7 +247,8 @@ func (e entry) window() int64 {
 	return window
 }
 
-// applyTo returns a family's profile with the table's values. A window that the profile sets itself stays.
+// applyTo returns a family's profile with the limits and prices of the entry. It keeps a context window that the
+// profile sets itself.
 func (e entry) applyTo(p Profile) Profile {
 	if p.ContextWindow == profiles().Default.ContextWindow {
 		p.ContextWindow = e.window()

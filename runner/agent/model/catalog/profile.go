@@ -56,6 +56,7 @@ type profileFile struct {
 	Models  []Profile `yaml:"models"`
 }
 
+// profiles returns the content of profiles.yml.
 var profiles = sync.OnceValue(func() profileFile {
 	file, err := readProfiles(profilesYAML)
 	if err != nil {
@@ -78,13 +79,15 @@ func readProfiles(raw []byte) (profileFile, error) {
 		}
 	}
 	for _, p := range append(file.Models, file.Default) {
-		if p.ContextWindow == 0 || p.Commands == "" || p.Shell == "" || p.Patch == "" {
+		isComplete := p.ContextWindow > 0 && p.Commands != "" && p.Shell != "" && p.Patch != ""
+		if !isComplete {
 			return file, fmt.Errorf("read model profiles: that of %v is not complete", p.Models)
 		}
 	}
 	return file, nil
 }
 
+// validate returns an error for a profile without model patterns or source, or with an invalid pattern.
 func (p Profile) validate() error {
 	if len(p.Models) == 0 || p.Source == "" {
 		return fmt.Errorf("an entry needs models and source: %v", p.Models)
@@ -100,18 +103,18 @@ func (p Profile) validate() error {
 // ProfileOf returns the profile of a model at OpenAI's own API.
 func ProfileOf(name string) Profile { return ProfileAt(name, "") }
 
-// ProfileAt returns the profile of a model at the API at baseURL. An empty address means OpenAI's own API. The profile of the
-// model's family gets the limits and prices in the table.
+// ProfileAt returns the profile of a model at the API at baseURL: the profile of its family with the limits and
+// prices in the table. An empty baseURL means OpenAI's own API.
 func ProfileAt(name, baseURL string) Profile {
-	p := family(plainName(name))
+	p := familyProfile(plainName(name))
 	if e, found := findEntry(name, baseURL); found {
 		return e.applyTo(p)
 	}
 	return p
 }
 
-// family returns the profile of the first family whose patterns match, or the default.
-func family(name string) Profile {
+// familyProfile returns the first profile with a pattern that matches the model's name, or the default profile.
+func familyProfile(name string) Profile {
 	file := profiles()
 	for _, p := range file.Models {
 		if p.matchesName(name) {
@@ -121,12 +124,12 @@ func family(name string) Profile {
 	return file.Default
 }
 
-// matchesName reports whether a pattern matches name, or the rest of name from one of its words on. So a name such as
-// my-deployment-gpt-5 matches, too.
+// matchesName reports whether a pattern matches name, or the end of name from one of its words on. So the patterns
+// for gpt-5 match my-deployment-gpt-5, too.
 func (p Profile) matchesName(name string) bool {
 	for _, pattern := range p.Models {
 		for rest, more := name, true; more; rest, more = nextWord(rest) {
-			if ok, err := path.Match(pattern, rest); ok && err == nil {
+			if matches, err := path.Match(pattern, rest); matches && err == nil {
 				return true
 			}
 		}
@@ -134,6 +137,7 @@ func (p Profile) matchesName(name string) bool {
 	return false
 }
 
+// nextWord returns name without its first word. more is false if name has only one word.
 func nextWord(name string) (rest string, more bool) {
 	i := strings.IndexAny(name, "-_.: ")
 	return name[i+1:], i >= 0
@@ -146,5 +150,5 @@ func bareName(name string) string {
 	return strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 }
 
-// plainName returns a model's name in lower case, without the provider's prefix and a date.
+// plainName returns a model's name in lower case, without the provider's prefix and without a date at its end.
 func plainName(name string) string { return dateAtEnd().ReplaceAllString(bareName(name), "") }

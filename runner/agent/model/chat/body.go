@@ -52,6 +52,7 @@ type chatPart struct {
 	Image map[string]string `json:"image_url,omitempty"` // its url
 }
 
+// partWithImage returns the part of a message with the image at url.
 func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
@@ -75,7 +76,7 @@ type responsesSettings struct {
 	Quirks []model.Quirk `json:"chat"`
 }
 
-// bodyOf returns the chat request for r.
+// bodyOf returns the body of the chat request for r.
 func bodyOf(r model.Request) ([]byte, error) {
 	settings, err := r.Settings.SettingsJSON()
 	if err != nil {
@@ -84,10 +85,11 @@ func bodyOf(r model.Request) ([]byte, error) {
 	return Body(settings, r.History)
 }
 
-// Body returns the chat request for a conversation. body is a Responses API request without the conversation.
-func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
+// Body returns the body of the chat request for a conversation. settings is the body of a Responses API request
+// without the conversation.
+func Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	var s responsesSettings
-	if err := json.Unmarshal(body, &s); err != nil {
+	if err := json.Unmarshal(settings, &s); err != nil {
 		return nil, fmt.Errorf("read the settings of a request: %w", err)
 	}
 	messages, err := chatMessages(s.Instructions, history)
@@ -116,7 +118,7 @@ func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	return rawitem.Encode(b)
 }
 
-// chatTools returns the functions among the tools, because not every endpoint knows other kinds.
+// chatTools returns the functions among the tools. It leaves out other kinds, which not every endpoint knows.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 	definitions, err := rawitem.FlattenNamespaces(definitions)
 	if err != nil {
@@ -155,10 +157,10 @@ type chatItem struct {
 // runnerWords begin a user message that comes from the runner.
 const runnerWords = "[From the runner] "
 
-// chatMessages translates the history to messages. Only the first is a system message, since many templates refuse
-// others; later messages of the runner become user messages. The reasoning, text and calls of one answer become one
-// message, since some endpoints refuse calls without the preceding reasoning. An output cannot contain images, so they
-// follow the outputs of an answer in a user message.
+// chatMessages translates the history to messages. The first one is the only system message, since many templates
+// refuse others: later messages of the runner become user messages. The reasoning, text and calls of one answer
+// become one message, since some endpoints refuse calls without their reasoning. Images in outputs follow in a user
+// message, since an output cannot contain them.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
 	var thought *chatItem
@@ -211,7 +213,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	return messages, nil
 }
 
-// assistantMessage returns a message of the model with its reasoning, if any.
+// assistantMessage returns a message of the model with its reasoning, which may be nil.
 func assistantMessage(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
@@ -223,20 +225,21 @@ func assistantMessage(thought *chatItem, text string) chatMessage {
 	return m
 }
 
-// addThought puts reasoning into the field, or between the tags, in which it came. It returns the text of the message.
-func (m *chatMessage) addThought(cameAs, thought, text string) string {
-	switch cameAs {
+// addThought adds reasoning to the message in the form in which the endpoint sent it. source is a
+// chatAnswer.thoughtSource. addThought returns the message's text, which contains the reasoning if it was in tags.
+func (m *chatMessage) addThought(source, thought, text string) string {
+	switch source {
 	case "":
 		m.Thought = thought
 	case reasoningField:
 		m.Reasoning = thought
 	default:
-		return strings.TrimRight(cameAs+thought+thoughtTags[cameAs]+"\n\n"+text, "\n")
+		return strings.TrimRight(source+thought+thoughtTags[source]+"\n\n"+text, "\n")
 	}
 	return text
 }
 
-// output returns the text and the images of an output.
+// output returns the text and the images of a call's output. A caption precedes the images.
 func (i chatItem) output() (text string, images []chatPart) {
 	if json.Unmarshal(i.Output, &text) == nil {
 		return text, nil
@@ -273,7 +276,8 @@ func (i chatItem) chatContent() any {
 	return parts
 }
 
-// objectInsteadOf returns a replacement for arguments that are no JSON object, or nil for valid arguments.
+// objectInsteadOf returns an object to send instead of arguments that are no JSON object. It returns nil if they are
+// one.
 func objectInsteadOf(arguments string) any {
 	var object map[string]json.RawMessage
 	switch {
@@ -285,7 +289,8 @@ func objectInsteadOf(arguments string) any {
 	return map[string]string{"malformed": arguments}
 }
 
-// unwrapArguments returns arguments without the JSON string that some models wrap around them.
+// unwrapArguments returns the JSON object in arguments that some models encode a second time, as a JSON string. Other
+// arguments are returned unchanged.
 func unwrapArguments(arguments string) string {
 	if !strings.HasPrefix(strings.TrimSpace(arguments), `"`) {
 		return arguments
@@ -297,8 +302,8 @@ func unwrapArguments(arguments string) string {
 	return inner
 }
 
-// call converts a call in any form to a function call. The arguments are always a JSON object, even if the model wrote
-// none. Otherwise endpoints that parse the history would refuse all further requests.
+// call converts a call in any form to a function call. Its arguments are always a JSON object, even if the model wrote
+// something else: endpoints that parse the history would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
 	name, text := i.Name, i.Arguments
 	var arguments any

@@ -29,7 +29,7 @@ type Client struct {
 	idleLimit time.Duration
 }
 
-// New makes a client. It does not connect.
+// New returns a client for the endpoint e. It does not connect.
 func New(e model.Endpoint) (*Client, error) {
 	base, err := e.Base()
 	if err != nil {
@@ -50,16 +50,19 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings)})
-	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
-		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
+	onePiece := r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream)
+	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, onePiece, &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings)})
+	var failure *model.Failure
+	if errors.As(err, &failure) && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
+		failure.Quirk = quirkIn(failure.Message, r)
+		if failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some endpoints report a failing template as a server error
 		}
 	}
 	return answer, err
 }
 
-// send posts a request. A status of 300 or more is an error.
+// send posts a request's body and returns the response, whose body is unread. A status of 300 or more is an error.
 func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
 	if err != nil {
@@ -79,7 +82,7 @@ func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, exchange.FailureOf(err)
 	}
-	if response.StatusCode < 300 {
+	if response.StatusCode < http.StatusMultipleChoices {
 		return response, nil
 	}
 	defer response.Body.Close()
@@ -110,6 +113,7 @@ type chatDelta struct {
 // chatText is a text, or the joined texts of a list of parts, as Mistral's reasoning models send.
 type chatText string
 
+// UnmarshalJSON accepts a string or a list of parts.
 func (t *chatText) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -164,25 +168,27 @@ type chatAnswer struct {
 	tier          exchange.Tier
 }
 
-// CompletedBy reports whether a chunk can be the last one of the answer.
+// CompletedBy reports whether the chunk data can be the last one of the answer.
 func (a *chatAnswer) CompletedBy(data []byte) bool {
 	var chunk chatChunk
 	if json.Unmarshal(data, &chunk) != nil {
 		return false
 	}
-	return a.finishReason != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
+	isFinish := len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
+	return isFinish || a.finishReason != "" || chunk.Error != nil
 }
 
-// End returns the answer of a stream that has ended. announced reports whether the stream announced its end.
+// End returns the answer of a stream that has ended. announced means that the stream announced its end.
 func (a *chatAnswer) End(announced bool) (*model.Response, error) {
-	if a.finishReason == "" && (!announced || a.truncated()) {
+	isWhole := a.finishReason != "" || announced && !a.hasTruncatedCall()
+	if !isWhole {
 		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
 }
 
-// truncated reports whether the arguments of a call are incomplete JSON.
-func (a *chatAnswer) truncated() bool {
+// hasTruncatedCall reports whether the arguments of a call are incomplete JSON.
+func (a *chatAnswer) hasTruncatedCall() bool {
 	return slices.ContainsFunc(a.calls, func(call *arrivingCall) bool {
 		text := strings.TrimSpace(call.arguments.String())
 		return text != "" && !json.Valid([]byte(text))
@@ -200,7 +206,7 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	return a.response()
 }
 
-// Event takes a chunk of the stream.
+// Event adds a chunk of the stream to the answer. Its first result is always nil.
 func (a *chatAnswer) Event(data []byte) (*model.Response, error) {
 	if a.bytes += len(data); a.bytes > exchange.MaxAnswerBytes {
 		return nil, exchange.Malformed("the answer is too long", nil, data)
@@ -222,8 +228,8 @@ func (a *chatAnswer) Event(data []byte) (*model.Response, error) {
 	return nil, nil
 }
 
-// withoutReceived returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the
-// complete message.
+// withoutReceived returns the parts of a complete message that the stream has not sent in pieces before. It adds
+// missing arguments to received calls. Some endpoints end a stream with the complete message.
 func (a *chatAnswer) withoutReceived(message chatDelta) chatDelta {
 	if a.thought.Len() > 0 {
 		message.Thought, message.Reasoning = "", ""
@@ -237,9 +243,10 @@ func (a *chatAnswer) withoutReceived(message chatDelta) chatDelta {
 	if len(a.calls) == 0 {
 		return message
 	}
-	for n, call := range message.Calls { // the arguments may be all that is missing
-		if n < len(a.calls) && a.calls[n].arguments.Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
-			a.calls[n].arguments.WriteString(exchange.TextOf(call.Function.Arguments))
+	for n, call := range message.Calls[:min(len(message.Calls), len(a.calls))] {
+		received := a.calls[n]
+		if received.arguments.Len() == 0 && call.Function.Name == received.Function.Name {
+			received.arguments.WriteString(exchange.TextOf(call.Function.Arguments))
 		}
 	}
 	message.Calls = nil
@@ -268,9 +275,8 @@ func (a *chatAnswer) addDelta(delta chatDelta) {
 	}
 }
 
-// callOf returns the call that a piece belongs to. It cannot rely on indexes or IDs: some endpoints give every call the
-// index 0 or none, and some give each piece its own ID or none. A piece with a name starts another call if the previous
-// call has another ID or is complete.
+// callOf returns the call that a piece belongs to, which may be new. Neither indexes nor IDs are reliable: some
+// endpoints give every call the index 0 or none, others give each piece its own ID or none.
 func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	index := len(a.calls)
 	if piece.Index != nil {
@@ -291,7 +297,7 @@ func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	return call
 }
 
-// isFollowedBy reports whether a piece starts another call than c.
+// isFollowedBy reports whether a piece starts another call than c: it has a name, and c has another ID or is complete.
 func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	if piece.Function.Name == "" {
 		return false
@@ -303,8 +309,8 @@ func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	return isComplete && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
-// failureOfFinish returns the failure for a finish_reason that means an incomplete answer, and nil for others. It knows the
-// reasons of the API, and those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
+// failureOfFinish returns the failure for a finish_reason of an incomplete answer, and nil for other reasons. It knows
+// the reasons of OpenAI, DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
 func failureOfFinish(reason string) *model.Failure {
 	switch reason {
 	case "length", "max_tokens", "model_length":
@@ -317,29 +323,29 @@ func failureOfFinish(reason string) *model.Failure {
 	return nil
 }
 
-// response returns the answer as items of the Responses API.
+// response returns the complete answer as items of the Responses API, and gives the items to the observer.
 func (a *chatAnswer) response() (*model.Response, error) {
 	if f := failureOfFinish(a.finishReason); f != nil {
 		f.Usage = a.usage.ToModel(a.tier)
 		return nil, f
 	}
 	var items []any
-	thought, cameAs, text := a.thought.String(), a.thoughtSource, a.text.String()
+	thought, source, text := a.thought.String(), a.thoughtSource, a.text.String()
 	if thought == "" {
-		thought, cameAs, text = splitThought(text)
+		thought, source, text = splitThought(text)
 	}
 	if thought != "" {
 		item := map[string]any{
 			"type": "reasoning", "id": "rs_" + a.id, "summary": []string{},
 			"content": []any{map[string]string{"type": "reasoning_text", "text": thought}},
 		}
-		if cameAs != "" {
-			item["came_as"] = cameAs
+		if source != "" {
+			item["came_as"] = source
 		}
 		items = append(items, item)
 	}
 	if len(a.calls) == 0 && a.toolsInText != nil {
-		text = a.callsIn(text)
+		text = a.takeCallsFrom(text)
 	}
 	if text != "" {
 		items = append(items, rawitem.ModelMessage(a.id, text))

@@ -84,12 +84,12 @@ func Quirks() []string {
 	return names
 }
 
-// field returns an expression that matches one of the names of fields.
+// field returns an expression that matches a field name. names are alternatives, separated by |.
 func field(names string) func() *regexp.Regexp {
 	return lazyregexp.New(`(?:\b|\B\$)(?:` + names + `)\b`)
 }
 
-// words returns an expression for the words of a refusal.
+// words returns an expression for a refusal's words. It ignores case and matches across lines.
 func words(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + pattern) }
 
 // unknownField matches words that call a field unknown or unsupported.
@@ -104,14 +104,16 @@ func (q quirk) isRevealedBy(refusal string) bool {
 	return q.fieldName != nil && q.fieldName().MatchString(refusal) && unknownField().MatchString(refusal)
 }
 
-// quirkIn returns the quirk that a refusal reveals, or "". It ignores quirks that would not change the request.
+// quirkIn returns the quirk that the refusal of request r reveals, or "". It ignores quirks that would not change the
+// request.
 func quirkIn(message string, r model.Request) model.Quirk {
 	sent, err := bodyOf(r)
 	if err != nil {
 		return ""
 	}
 	for _, q := range quirks {
-		if slices.Contains(r.Settings.ChatQuirks, q.name) || !q.isRevealedBy(message) {
+		isKnown := slices.Contains(r.Settings.ChatQuirks, q.name)
+		if isKnown || !q.isRevealedBy(message) {
 			continue
 		}
 		adapted := r
@@ -123,12 +125,14 @@ func quirkIn(message string, r model.Request) model.Quirk {
 	return ""
 }
 
+// removeThoughts removes reasoning from all messages.
 func removeThoughts(b *chatBody) {
 	for i := range b.Messages {
 		b.Messages[i].Thought, b.Messages[i].Reasoning = "", ""
 	}
 }
 
+// useEmptyContent replaces missing content of messages by "".
 func useEmptyContent(b *chatBody) {
 	for i := range b.Messages {
 		if b.Messages[i].Content == nil {
@@ -159,7 +163,7 @@ func splitParallelCalls(messages []chatMessage) []chatMessage {
 			result = append(result, m)
 			continue
 		}
-		outputs := messages[:endOfOutputs(messages)]
+		outputs := messages[:leadingOutputs(messages)]
 		messages = messages[len(outputs):]
 		for n, call := range m.Calls {
 			single := chatMessage{Role: m.Role}
@@ -176,8 +180,8 @@ func splitParallelCalls(messages []chatMessage) []chatMessage {
 	return result
 }
 
-// endOfOutputs returns the number of outputs at the start of messages.
-func endOfOutputs(messages []chatMessage) int {
+// leadingOutputs returns the number of outputs of calls at the start of messages.
+func leadingOutputs(messages []chatMessage) int {
 	end := slices.IndexFunc(messages, func(m chatMessage) bool { return m.Role != "tool" })
 	if end < 0 {
 		return len(messages)
@@ -185,7 +189,7 @@ func endOfOutputs(messages []chatMessage) int {
 	return end
 }
 
-// moveSystemToUser moves the instructions into the first user message.
+// moveSystemToUser makes the system message a user message, joined with the user message after it.
 func moveSystemToUser(messages []chatMessage) []chatMessage {
 	if messages[0].Role != "system" {
 		return messages
@@ -204,8 +208,8 @@ const (
 	goOn        = runnerWords + "Go on."
 )
 
-// alternateRoles makes user and assistant messages alternate. It joins neighbours of one role, and adds placeholders where a
-// message is missing. Outputs count as the user's. The conversation begins and ends with the user.
+// alternateRoles makes user and assistant messages alternate, ending with the user. It joins neighbours with the same
+// role, and adds placeholders for missing messages. Outputs of calls count as user messages.
 func alternateRoles(messages []chatMessage) []chatMessage {
 	var result []chatMessage
 	for _, m := range messages {
@@ -247,15 +251,16 @@ func (m *chatMessage) join(other chatMessage) {
 	}
 }
 
+// partsOf returns a message's content as a list of parts.
 func partsOf(content any) []chatPart {
-	if text, is := content.(string); is {
+	if text, isText := content.(string); isText {
 		return []chatPart{{Type: "text", Text: text}}
 	}
 	parts, _ := content.([]chatPart)
 	return parts
 }
 
-// openSchemas removes additionalProperties and $schema from schemas. agent-ci checks the arguments anyway.
+// openSchemas removes additionalProperties and $schema from all schemas in a request. agent-ci checks arguments itself.
 func openSchemas(b *chatBody) {
 	for _, tool := range b.Tools {
 		tool.Function["parameters"] = openSchema(tool.Function["parameters"])
@@ -265,17 +270,18 @@ func openSchemas(b *chatBody) {
 	}
 }
 
-// openSchema returns a schema without additionalProperties and $schema. Invalid JSON stays unchanged.
+// openSchema returns a json.RawMessage schema, decoded, without additionalProperties and $schema. It returns invalid
+// JSON unchanged.
 func openSchema(schema any) any {
 	raw, _ := schema.(json.RawMessage)
-	var read any
-	if json.Unmarshal(raw, &read) != nil {
+	var decoded any
+	if json.Unmarshal(raw, &decoded) != nil {
 		return schema
 	}
-	return withoutAdditionalProperties(read)
+	return withoutAdditionalProperties(decoded)
 }
 
-// withoutAdditionalProperties returns a schema, and those below it, without additionalProperties and $schema.
+// withoutAdditionalProperties removes additionalProperties and $schema from a decoded schema and the schemas in it.
 func withoutAdditionalProperties(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
@@ -286,8 +292,9 @@ func withoutAdditionalProperties(schema any) any {
 		delete(schema, "additionalProperties")
 		delete(schema, "$schema")
 		for keyword, value := range schema {
-			named, is := value.(map[string]any)
-			if !is || keyword != "properties" && keyword != "$defs" {
+			named, isObject := value.(map[string]any)
+			hasNames := keyword == "properties" || keyword == "$defs"
+			if !isObject || !hasNames {
 				schema[keyword] = withoutAdditionalProperties(value)
 				continue
 			}

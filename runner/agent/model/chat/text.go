@@ -15,12 +15,12 @@ const reasoningField = "reasoning"
 // thoughtTags maps opening to closing tags, for endpoints that leave the model's reasoning in the text.
 var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
 
-// splitThought splits off the reasoning at the start of a text. Tags elsewhere belong to the text. A closing tag alone also
-// ends reasoning, since some endpoints put the opening tag into the prompt.
-func splitThought(text string) (thought, cameAs, rest string) {
+// splitThought splits a text that begins with reasoning in tags into the reasoning, its opening tag and the rest. It
+// ignores tags elsewhere. The opening tag may be missing, since some endpoints put it into the prompt.
+func splitThought(text string) (thought, openingTag, rest string) {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	for tag, end := range thoughtTags {
-		if after, is := strings.CutPrefix(trimmed, tag); is {
+		if after, hasTag := strings.CutPrefix(trimmed, tag); hasTag {
 			thought, rest, _ = strings.Cut(after, end)
 			return thought, tag, strings.TrimLeft(rest, "\r\n")
 		}
@@ -33,7 +33,8 @@ func splitThought(text string) (thought, cameAs, rest string) {
 	return "", "", text
 }
 
-// callableInText returns the names of the tools that may be called in the text of an answer, or nil for none.
+// callableInText returns the names of the tools that the model may call in the text of its answer. It returns nil if
+// calls in text are not allowed.
 func callableInText(s model.Settings) map[string]bool {
 	if s.WordsOnly || !slices.Contains(s.ChatQuirks, TextCalls) {
 		return nil
@@ -55,9 +56,10 @@ const (
 	callEnds   = "</tool_call>"
 )
 
-// callsIn takes the calls at the end of a text and returns the text before them. If anything but calls of offered tools
-// follows the first call, or a fence precedes it, the model is probably quoting. Then it returns the whole text.
-func (a *chatAnswer) callsIn(text string) (textBefore string) {
+// takeCallsFrom adds the calls at the end of a text to the answer and returns the text before them. The model is
+// probably only quoting calls if a code fence precedes them, or anything but calls of offered tools follows. Then
+// takeCallsFrom returns the whole text.
+func (a *chatAnswer) takeCallsFrom(text string) (textBefore string) {
 	start := strings.Index("\n"+text, "\n"+callBegins)
 	if start < 0 || strings.Contains(text[:start], "```") || strings.Contains(text[:start], "~~~") {
 		return text
@@ -76,8 +78,8 @@ func (a *chatAnswer) callsIn(text string) (textBefore string) {
 	return strings.TrimSpace(text[:start])
 }
 
-// callAt parses the call at the start of a text. It does not search for the closing tag, which an argument may contain,
-// but reads up to the end of the JSON.
+// callAt parses the call at the start of a text. rest is the text after it, ok is false if there is no call. It finds
+// the call's end by the end of the JSON, since an argument may contain the closing tag.
 func callAt(text string) (call chatCall, rest string, ok bool) {
 	inner, begins := strings.CutPrefix(text, callBegins)
 	if !begins {

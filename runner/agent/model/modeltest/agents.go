@@ -8,36 +8,36 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
-// agentOf finds the name of a started agent in its request. The name is before its task.
+// agentOf finds the name of a started agent in its request. Its task follows.
 var agentOf = regexp.MustCompile(`You are the agent ([^ ]+)\. The agent `)
 
-// scripts are those of the agents seen so far.
+// scripts are the scripts of the agents that have sent requests.
 type scripts struct {
 	mu      sync.Mutex
 	byAgent map[string]*agentScript
 }
 
-// agentScript is asked by one request at a time.
+// agentScript is the script of one agent. Its mutex is held during a request.
 type agentScript struct {
 	mu     sync.Mutex
 	script *scripted.Script
 }
 
-// scriptOf returns the script of the started agent behind a request; nil for the run's own agent.
+// scriptOf returns the script of the agent that sent the request raw, or nil for the run's own agent.
 func (s *Server) scriptOf(raw []byte) *agentScript {
 	all := agentOf.FindAllSubmatchIndex(raw, -1)
 	if all == nil {
 		return nil
 	}
 	last := all[len(all)-1]
-	id := string(raw[last[2]:last[3]])
+	id, task := string(raw[last[2]:last[3]]), bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
 	if s.agents.byAgent == nil {
 		s.agents.byAgent = map[string]*agentScript{}
 	}
 	if s.agents.byAgent[id] == nil {
-		s.agents.byAgent[id] = &agentScript{script: s.script.ForAgent(string(bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))))}
+		s.agents.byAgent[id] = &agentScript{script: s.script.ForAgent(string(task))}
 	}
 	return s.agents.byAgent[id]
 }

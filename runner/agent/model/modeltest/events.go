@@ -13,9 +13,10 @@ import (
 type eventWriter struct {
 	w    http.ResponseWriter
 	next int
-	cut  int // the connection breaks after so many events; 0 for never
+	cut  int // number of events after which the connection breaks; 0 for never
 }
 
+// send writes an event of type kind. It panics with http.ErrAbortHandler to break the connection.
 func (e *eventWriter) send(kind string, fields map[string]any) {
 	if e.cut > 0 && e.next >= e.cut {
 		panic(http.ErrAbortHandler)
@@ -29,8 +30,8 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 	}
 }
 
-// writeEvents streams an answer as the API does: created, each item with its
-// text in pieces, and the whole response at the end.
+// writeEvents streams an answer as the API does: first created, then each item with its text in pieces, then the
+// complete response. For cut see eventWriter.
 func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := &eventWriter{w: w, cut: cut}
@@ -43,14 +44,14 @@ func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 	e.send("response."+answer.Status, map[string]any{"response": response(answer, answer.Status, answer.Output)})
 }
 
-// writeJSON gives an answer in one piece.
+// writeJSON writes an answer as one JSON object.
 func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(encoded(answer)) // to a client that may have left
 }
 
-// encoded returns JSON with the script's items unchanged.
+// encoded returns the fields as JSON, with raw items unchanged. It panics if that fails.
 func encoded(fields map[string]any) json.RawMessage {
 	raw, err := rawitem.Encode(fields)
 	if err != nil {
@@ -59,9 +60,10 @@ func encoded(fields map[string]any) json.RawMessage {
 	return raw
 }
 
-// textPieces is into how many parts a text is cut.
+// textPieces is the number of events in which a text is sent.
 const textPieces = 3
 
+// sendText sends the texts of a message in pieces. index is the item's index in the answer.
 func (e *eventWriter) sendText(index int, raw json.RawMessage) {
 	var item struct {
 		ID      string `json:"id"`
@@ -83,6 +85,7 @@ func (e *eventWriter) sendText(index int, raw json.RawMessage) {
 	}
 }
 
+// response returns the API's response object for an answer, with this status and output.
 func response(answer *model.Response, status string, output []json.RawMessage) map[string]any {
 	if output == nil {
 		output = []json.RawMessage{}
@@ -100,6 +103,7 @@ func response(answer *model.Response, status string, output []json.RawMessage) m
 	return r
 }
 
+// usage returns the API's usage object.
 func usage(u model.Usage) map[string]any {
 	return map[string]any{
 		"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},

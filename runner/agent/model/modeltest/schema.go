@@ -16,20 +16,19 @@ import (
 //go:embed spec/responses.openapi.json
 var openAPISpec []byte
 
-// requestSchema is the description of a request's body.
+// requestSchema is the published JSON Schema of a request's body.
 type requestSchema struct {
 	schema *jsonschema.Schema
 	fields map[string]bool // every field that a body may have
 }
 
-// The descriptions of requests; they take long to read.
+// The schemas of requests. They are compiled once, because that is slow.
 var (
 	createSchema  = sync.OnceValue(func() *requestSchema { return compile("CreateResponse") })
 	compactSchema = sync.OnceValue(func() *requestSchema { return compile("CompactResponseMethodPublicBody") })
 )
 
-// compile reads the description of a request by its name. An unreadable one is a bug of this
-// package.
+// compile returns the request schema called name in openAPISpec. It panics if that is invalid.
 func compile(name string) *requestSchema {
 	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPISpec))
 	if err != nil {
@@ -48,6 +47,7 @@ func compile(name string) *requestSchema {
 	return &requestSchema{schema, fields}
 }
 
+// allowAnyVariant replaces oneOf by anyOf everywhere in a JSON Schema.
 func allowAnyVariant(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -66,6 +66,8 @@ func allowAnyVariant(value any) {
 	}
 }
 
+// collectFields adds the names of an object's fields, also from schemas that it refers to or combines. seen has
+// the schemas visited so far.
 func collectFields(s *jsonschema.Schema, fields map[string]bool, seen map[*jsonschema.Schema]bool) {
 	if s == nil || seen[s] {
 		return
@@ -80,6 +82,7 @@ func collectFields(s *jsonschema.Schema, fields map[string]bool, seen map[*jsons
 	}
 }
 
+// validate returns an error if a request's body does not fit the schema, or has an unknown field.
 func (s *requestSchema) validate(raw []byte) error {
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

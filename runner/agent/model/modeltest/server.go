@@ -1,6 +1,6 @@
 // Package modeltest serves scripted sessions over HTTP with server-sent events, like the Responses
-// API, for tests of the program and benchmarks. It checks each request like the API: by the
-// published description, and for pairs of calls and outputs.
+// API, for tests and benchmarks. Like the API it checks that each request fits the published schema
+// and that each call has an output.
 package modeltest
 
 import (
@@ -19,16 +19,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
-// Options say how a server treats requests.
+// Options configure a server.
 type Options struct {
-	Key string // the API key that is let in; any when empty
-	// Trusting omits the check by the published description, for measurements: its time grows with
-	// the history.
+	Key string // the accepted API key; empty accepts any
+	// Trusting turns off the check by the published schema, for measurements: its time grows with the history.
 	Trusting bool
-	// Compacts adds POST /v1/responses/compact, answered with one opaque item.
+	// Compacts adds POST /v1/responses/compact, which answers with one opaque item.
 	Compacts bool
-	// Usage is the usage of answers without their own. If zero, it is the least possible for the
-	// request, so it depends on the paths there.
+	// Usage is the usage of answers that have none in the script. If it is zero, it is estimated from the length of
+	// the request.
 	Usage model.Usage
 }
 
@@ -43,9 +42,9 @@ type Server struct {
 	requests  []Request
 	faults    []string
 	replace   map[int]http.HandlerFunc
-	cutAfter  map[int]int
-	cutAnswer *model.Response // that the next request gets: it was cut before
-	compact   int             // how often the server compacted
+	cutAfter  map[int]int     // number of events after which a request's answer is cut, by request number
+	cutAnswer *model.Response // the last answer if it was cut; the next request gets it again
+	compact   int             // number of compactions
 }
 
 // Request is a received request.
@@ -64,7 +63,7 @@ func Start(file string, o Options) (*Server, error) {
 	return StartScript(file, f, o)
 }
 
-// StartScript serves the session in r. The caller closes the server.
+// StartScript serves the session in r. name is its name in errors. The caller closes the server.
 func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	script, err := scripted.Read(name, r)
 	if err != nil {
@@ -79,36 +78,36 @@ func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 // BaseURL returns the value for OPENAI_BASE_URL.
 func (s *Server) BaseURL() string { return s.URL + "/v1" }
 
-// Replace answers request n (from 1) with h instead of the script.
+// Replace makes h answer request n (from 1) instead of the script.
 func (s *Server) Replace(n int, h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replace[n] = h
 }
 
-// Cut breaks the connection of request n (from 1) after a number of events of its answer. The next
-// request gets the same answer, unless it continues from a call of it.
+// Cut breaks the connection of request n (from 1) after this number of events. The next request gets the same answer
+// again, unless it contains the output of a call in that answer.
 func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cutAfter[n] = events
 }
 
-// Compactions is how often the server made a conversation shorter.
+// Compactions returns how often the server has compacted a conversation.
 func (s *Server) Compactions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.compact
 }
 
-// Requests are all requests so far.
+// Requests returns all requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Faults returns errors in requests, and answers never asked for.
+// Faults describes the invalid requests so far, and the answers that no request has asked for.
 func (s *Server) Faults() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,16 +118,16 @@ func (s *Server) Faults() []string {
 	return faults
 }
 
-// serve answers a request: by its replacement, a compaction, a refusal, or the script's next answer.
+// serve answers a request with its replacement (see Replace), a compaction, an error or the script's next answer.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	number, replaced := s.record(r, raw)
-	if replaced != nil {
-		replaced(w, r)
+	number, replacement := s.record(r, raw)
+	if replacement != nil {
+		replacement(w, r)
 		return
 	}
 	if s.options.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.options.Key {
@@ -141,11 +140,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	request, err := s.check(r, raw)
 	if err != nil {
-		s.fault(fmt.Sprintf("request %d: %v", number, err))
+		s.addFault(fmt.Sprintf("request %d: %v", number, err))
 		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	answer, cut, err := s.answer(r, raw, request, number)
+	answer, cutAfter, err := s.answer(r, raw, request, number)
 	if err == nil && answer.Usage.Total() == 0 {
 		if answer.Usage = s.options.Usage; answer.Usage.Total() == 0 {
 			answer.Usage.Input = leastTokens(raw)
@@ -157,21 +156,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case request.Settings.NoStream:
 		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
 	default:
-		s.stream(w, answer, cut)
+		s.stream(w, answer, cutAfter)
 	}
 }
 
-// leastTokens returns the least possible tokens of a request, for sessions without usage.
+// leastTokens returns a low estimate of a request's tokens, for sessions without usage.
 func leastTokens(request []byte) int64 { return int64(len(request))/1024 + 1 }
 
-// stream sends an answer, and keeps it for the next request when it is cut.
-func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
+// stream sends an answer as events. It breaks off after cutAfter events, if that is not 0, and keeps the answer for
+// the next request.
+func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cutAfter int) {
 	s.mu.Lock()
-	if cut > 0 {
+	if cutAfter > 0 {
 		s.cutAnswer = answer
 	}
 	s.mu.Unlock()
-	writeEvents(w, answer, cut)
+	writeEvents(w, answer, cutAfter) // panics if it breaks off
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cutAnswer == answer { // there were no more events
@@ -179,8 +179,9 @@ func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) 
 	}
 }
 
-// answer returns the script's next answer, or the cut one again.
-func (s *Server) answer(r *http.Request, raw []byte, request model.Request, number int) (*model.Response, int, error) {
+// answer returns the script's next answer, or again the answer that was cut. cutAfter is the number of events after
+// which to cut it, or 0. raw is the request's body, number its number.
+func (s *Server) answer(r *http.Request, raw []byte, request model.Request, number int) (answer *model.Response, cutAfter int, err error) {
 	if own := s.scriptOf(raw); own != nil {
 		own.mu.Lock()
 		defer own.mu.Unlock()
@@ -189,7 +190,7 @@ func (s *Server) answer(r *http.Request, raw []byte, request model.Request, numb
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer, err := s.cutAnswer, error(nil)
+	answer = s.cutAnswer
 	if answer == nil || continuesFrom(request, answer) {
 		answer, err = s.script.Respond(r.Context(), request, model.Observer{})
 	}
@@ -197,12 +198,12 @@ func (s *Server) answer(r *http.Request, raw []byte, request model.Request, numb
 	return answer, s.cutAfter[number], err
 }
 
-// isOutput says whether items of a type answer calls.
-func isOutput(kind string) bool {
-	return strings.HasSuffix(kind, "_call_output") || kind == "tool_search_output"
+// isOutput reports whether an item of this type is the output of a call.
+func isOutput(itemType string) bool {
+	return strings.HasSuffix(itemType, "_call_output") || itemType == "tool_search_output"
 }
 
-// continuesFrom reports whether a request has a call of a cut answer.
+// continuesFrom reports whether a request contains the output of a call in the answer cut.
 func continuesFrom(request model.Request, cut *model.Response) bool {
 	called := map[string]bool{}
 	for _, raw := range cut.Output {
@@ -217,7 +218,7 @@ func continuesFrom(request model.Request, cut *model.Response) bool {
 	})
 }
 
-// serveCompact repeats all messages but the model's, and replaces everything else by one item.
+// serveCompact answers with all messages except the model's, and one item that stands for everything else.
 func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	var body struct {
 		Input []json.RawMessage `json:"input"`
@@ -230,7 +231,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 		err = compactSchema().validate(raw)
 	}
 	if err != nil {
-		s.fault(fmt.Sprintf("compaction: %v", err))
+		s.addFault(fmt.Sprintf("compaction: %v", err))
 		refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
@@ -249,6 +250,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	})
 }
 
+// messagesIn returns the messages among the items, except the model's.
 func messagesIn(input []json.RawMessage) []any {
 	var messages []any
 	for _, raw := range input {
@@ -260,19 +262,22 @@ func messagesIn(input []json.RawMessage) []any {
 	return messages
 }
 
-func (s *Server) record(r *http.Request, raw []byte) (int, http.HandlerFunc) {
+// record keeps a request. It returns the request's number, from 1, and the handler that replaces its answer, or nil.
+func (s *Server) record(r *http.Request, raw []byte) (number int, replacement http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, Request{r.Header.Clone(), raw})
 	return len(s.requests), s.replace[len(s.requests)]
 }
 
-func (s *Server) fault(text string) {
+// addFault adds a text to Faults.
+func (s *Server) addFault(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, text)
 }
 
+// refuse answers a request with the HTTP error for err. A mismatch with the script is also added to Faults.
 func (s *Server) refuse(w http.ResponseWriter, number int, err error) {
 	failure, ok := err.(*model.Failure)
 	if !ok {
@@ -280,19 +285,21 @@ func (s *Server) refuse(w http.ResponseWriter, number int, err error) {
 		return
 	}
 	if failure.Kind == model.ScriptMismatch {
-		s.fault(fmt.Sprintf("request %d: %v", number, err))
+		s.addFault(fmt.Sprintf("request %d: %v", number, err))
 	}
 	status := cmp.Or(failure.Status, http.StatusBadRequest)
 	refuse(w, status, failure.Code, failure.Message)
 }
 
+// refuse writes an error in the API's form.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, map[string]any{"error": map[string]any{
 		"message": message, "type": "invalid_request_error", "code": code, "param": nil,
 	}})
 }
 
-// check checks a request like the API. Its new items follow the last item of the model.
+// check returns the request in raw, or an error if the API would refuse it. The items after the model's last one
+// count as new.
 func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/responses") {
 		return model.Request{}, fmt.Errorf("%s %s is not a request for a response", r.Method, r.URL.Path)
@@ -309,11 +316,11 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return model.Request{}, fmt.Errorf("the body is not JSON: %w", err)
 	}
-	fresh, err := checkPairs(body.Input)
+	firstNew, err := checkPairs(body.Input)
 	if err != nil {
 		return model.Request{}, err
 	}
-	return model.Request{Settings: model.Settings{NoStream: !body.Stream}, History: body.Input, FirstNew: fresh}, nil
+	return model.Request{Settings: model.Settings{NoStream: !body.Stream}, History: body.Input, FirstNew: firstNew}, nil
 }
 
 type inputItem struct {
@@ -322,12 +329,11 @@ type inputItem struct {
 	CallID string `json:"call_id"`
 }
 
-// checkPairs verifies that every call has one output after it. It returns the index after the model's
+// checkPairs returns an error unless every call has one output after it. firstNew is the index after the model's
 // last item.
-func checkPairs(input []json.RawMessage) (int, error) {
+func checkPairs(input []json.RawMessage) (firstNew int, err error) {
 	unanswered := map[string]bool{}
 	answered := map[string]bool{}
-	newFrom := 0
 	for i, raw := range input {
 		var item inputItem
 		if err := json.Unmarshal(raw, &item); err != nil {
@@ -348,13 +354,13 @@ func checkPairs(input []json.RawMessage) (int, error) {
 				return 0, fmt.Errorf("input[%d]: a second call with call_id %s", i, item.CallID)
 			}
 			unanswered[item.CallID] = true
-			newFrom = i + 1
+			firstNew = i + 1
 		case item.Role == "assistant", item.Type == "reasoning", item.Type == "compaction":
-			newFrom = i + 1
+			firstNew = i + 1
 		}
 	}
 	for id := range unanswered {
 		return 0, fmt.Errorf("no tool output found for call_id %s", id)
 	}
-	return newFrom, nil
+	return firstNew, nil
 }

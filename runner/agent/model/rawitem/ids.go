@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// CallIDs makes the call ids of a conversation unique. Gateways and local servers restart numbering
-// in each answer or give no ids, and others refuse such a conversation. A missing or taken id is
-// replaced by one made of the call's position, so equal answers get equal ids. The zero value is
-// ready.
+// CallIDs makes the call IDs of a conversation unique. Some servers send no IDs, or the same ones in
+// each answer, and others refuse such a conversation. A missing or duplicate ID is replaced by one made
+// of the call's position, so that equal answers get equal IDs. The zero value is ready for use.
 type CallIDs struct {
 	taken  map[string]bool
-	parent *CallIDs // ids that are taken too
+	parent *CallIDs // further IDs that are taken; may be nil
 }
 
-// ForAnswer returns ids for one answer. New ids differ from those of c, and do not enter c.
+// ForAnswer returns a CallIDs for one answer. Its IDs differ from those of c, and are not added to c.
 func (c *CallIDs) ForAnswer() CallIDs { return CallIDs{parent: c} }
 
-// NoteCalls marks the ids of the calls among items as taken.
+// NoteCalls marks the IDs of the calls among items as taken.
 func (c *CallIDs) NoteCalls(items ...json.RawMessage) {
 	for _, raw := range items {
 		if item := FieldsOf(raw); item.IsCall() {
@@ -26,6 +25,7 @@ func (c *CallIDs) NoteCalls(items ...json.RawMessage) {
 	}
 }
 
+// take marks an ID as taken.
 func (c *CallIDs) take(id string) {
 	if c.taken == nil {
 		c.taken = map[string]bool{}
@@ -33,10 +33,11 @@ func (c *CallIDs) take(id string) {
 	c.taken[id] = true
 }
 
+// has reports whether an ID is taken.
 func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.parent.has(id)) }
 
-// MakeUnique returns a call's item with a unique id, and marks that id as taken. turn and place are the call's
-// position, from which it makes a new id.
+// MakeUnique returns a call's item with a unique ID, and marks that ID as taken. If the call needs a new ID, it
+// consists of turn and place, the call's number in its turn.
 func (c *CallIDs) MakeUnique(call json.RawMessage, turn, place int) (json.RawMessage, error) {
 	item := FieldsOf(call)
 	id := c.unique(item.CallID, turn, place)
@@ -47,6 +48,7 @@ func (c *CallIDs) MakeUnique(call json.RawMessage, turn, place int) (json.RawMes
 	return WithFields(call, map[string]any{"call_id": id})
 }
 
+// unique returns id if it is set and not taken, and a new ID otherwise.
 func (c *CallIDs) unique(id string, turn, place int) string {
 	if id != "" && !c.has(id) {
 		return id

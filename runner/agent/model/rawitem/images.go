@@ -10,15 +10,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// dataURL is an image in an item. In the text of an item its quotes would be
-// escaped.
+// dataURL matches an image in an item's JSON. It does not match in a text, where the quotes are escaped.
 var dataURL = lazyregexp.New(`"image_url":"data:([a-z]+/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)"`)
 
+// hasImage reports whether an item may contain an image.
 func hasImage(item json.RawMessage) bool {
 	return bytes.Contains(item, []byte(`"image_url":"data:`))
 }
 
-// WithImageDigests returns items as the transcript keeps them: with the type, size and digest of each image.
+// WithImageDigests returns items for the transcript, with each image replaced by its digest, type and size.
 func WithImageDigests(items []json.RawMessage) []json.RawMessage {
 	recorded := make([]json.RawMessage, len(items))
 	for i, item := range items {
@@ -30,6 +30,7 @@ func WithImageDigests(items []json.RawMessage) []json.RawMessage {
 	return recorded
 }
 
+// withDigest returns the replacement for an image that dataURL matches.
 func withDigest(url []byte) []byte {
 	parts := dataURL().FindSubmatch(url)
 	data, err := base64.StdEncoding.DecodeString(string(parts[2]))
@@ -39,19 +40,19 @@ func withDigest(url []byte) []byte {
 	return fmt.Appendf(nil, `"image_url":"sha256:%x (%s, %d bytes)"`, sha256.Sum256(data), parts[1], len(data))
 }
 
-// recordedImage is an image as it stands in the transcript.
+// recordedImage matches an image as the transcript contains it.
 var recordedImage = lazyregexp.New(`\{"type":"input_image","image_url":"sha256:[0-9a-f]{64} \([^"]*\)","detail":"[a-z]*"\}`)
 
 // lostImage replaces an image missing from the transcript.
 const lostImage = `{"type":"input_text","text":"[The image is gone: the runner was started again. Look at it again if you need it.]"}`
 
-// ReplaceLostImages returns a transcript's items with a note in the place of each image.
+// ReplaceLostImages returns a transcript's items with each image replaced by a note to the model.
 func ReplaceLostImages(items []json.RawMessage) []json.RawMessage {
-	sent := make([]json.RawMessage, len(items))
+	replaced := make([]json.RawMessage, len(items))
 	for i, item := range items {
-		sent[i] = recordedImage().ReplaceAllLiteral(item, []byte(lostImage))
+		replaced[i] = recordedImage().ReplaceAllLiteral(item, []byte(lostImage))
 	}
-	return sent
+	return replaced
 }
 
 // BytesInToken is the assumed number of bytes in a token.
@@ -69,7 +70,7 @@ func EstimateTokens(items []json.RawMessage) int64 {
 // tokensInImage is the assumed number of tokens in an image of any size.
 const tokensInImage = 1500
 
-// EstimateBytes returns the size of an item for the estimate of tokens. An image counts tokensInImage.
+// EstimateBytes returns the size of an item for estimating its tokens. Each image counts as tokensInImage tokens.
 func EstimateBytes(item json.RawMessage) int {
 	bytes := len(item)
 	if hasImage(item) {
@@ -80,7 +81,7 @@ func EstimateBytes(item json.RawMessage) int {
 	return bytes
 }
 
-// MessageText returns the text of a message, or "" for one of the model and for other items.
+// MessageText returns the text of a message to the model, and "" for other items.
 func MessageText(item json.RawMessage) string {
 	if message := FieldsOf(item); message.Type == "message" && message.Role != "assistant" {
 		return message.Content.Text()

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// NamespaceType is the type of a group of tools.
+// NamespaceType is the type of a tool definition that is a namespace of tools.
 const NamespaceType = "namespace"
 
-// FunctionsNamespace is the group of all tools without another group, for tools in the input.
+// FunctionsNamespace is the namespace for tools in the input that have no other namespace.
 const FunctionsNamespace = "functions"
 
-// namespace is a group of tools.
+// namespace is the definition of a namespace of tools.
 type namespace struct {
 	Type        string            `json:"type"`
 	Name        string            `json:"name"`
@@ -20,7 +20,7 @@ type namespace struct {
 	Tools       []json.RawMessage `json:"tools"`
 }
 
-// Namespace returns the definition of a group of tools.
+// Namespace returns the definition of a namespace with these tools.
 func Namespace(name, description string, tools []json.RawMessage) (json.RawMessage, error) {
 	return Encode(namespace{NamespaceType, name, description, tools})
 }
@@ -56,7 +56,7 @@ const AdditionalToolsType = "additional_tools"
 // SearchOutputType is the type of the item that answers a tool_search_call.
 const SearchOutputType = "tool_search_output"
 
-// additionalTools are tools in the input.
+// additionalTools is an input item with tool definitions.
 type additionalTools struct {
 	Type  string            `json:"type"`
 	Role  string            `json:"role"`

@@ -1,5 +1,5 @@
-// Package rawitem owns the items of a conversation as the API's raw JSON: the fields that link them,
-// how they are made and changed, and what of them another provider can read.
+// Package rawitem reads, makes and changes the items of a conversation in the API's raw JSON. It knows which
+// fields link items, and which items only their own provider can read.
 package rawitem
 
 import (
@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Fields are an item's content, and the fields that tell its kind, link it to others, or tie it to its provider.
+// Fields are the parsed fields of an item: its type and content, the IDs that link it to other items, and the data
+// that only its provider understands.
 type Fields struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -19,7 +20,7 @@ type Fields struct {
 	Status    string          `json:"status"`
 	Encrypted string          `json:"encrypted_content"`
 	Content   Parts           `json:"content"`
-	Extra     json.RawMessage `json:"extra_content"`
+	Extra     json.RawMessage `json:"extra_content"` // data of the provider, such as signatures
 }
 
 // Part is a part of an item's content.
@@ -32,7 +33,7 @@ type Part struct {
 // Parts are an item's content.
 type Parts []Part
 
-// Text returns the words of all parts, with those of a refusal.
+// Text returns the joined texts of all parts, including a refusal.
 func (p Parts) Text() string {
 	var text strings.Builder
 	for _, part := range p {
@@ -41,23 +42,23 @@ func (p Parts) Text() string {
 	return text.String()
 }
 
-// FieldsOf returns the fields of an item. An item that cannot be read has no kind.
+// FieldsOf returns the fields of an item. They are zero if the item cannot be parsed.
 func FieldsOf(raw json.RawMessage) Fields {
 	var item Fields
 	_ = json.Unmarshal(raw, &item)
 	return item
 }
 
-// IsCall reports whether an item is a call with an id.
+// IsCall reports whether an item is a call with a call ID.
 func (f Fields) IsCall() bool { return f.CallID != "" && strings.HasSuffix(f.Type, "_call") }
 
-// IsOutput reports whether an item answers such a call.
+// IsOutput reports whether an item is the output of a call with a call ID.
 func (f Fields) IsOutput() bool {
 	return f.CallID != "" && (strings.HasSuffix(f.Type, "_call_output") || f.Type == SearchOutputType)
 }
 
-// WithFields returns an item with other values of some fields, and without others.
-func WithFields(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {
+// WithFields returns an item with the fields in values set, and the fields in removed left out.
+func WithFields(item json.RawMessage, values map[string]any, removed ...string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil {
 		return nil, fmt.Errorf("read item: %w", err)
@@ -69,7 +70,7 @@ func WithFields(item json.RawMessage, values map[string]any, without ...string) 
 		}
 		fields[name] = raw
 	}
-	for _, name := range without {
+	for _, name := range removed {
 		delete(fields, name)
 	}
 	return Encode(fields)
@@ -86,7 +87,7 @@ func WithoutIndexes(items []json.RawMessage, indexes []int) []json.RawMessage {
 	return rest
 }
 
-// Encode returns the JSON used in requests: no final newline, no HTML escapes.
+// Encode returns v as JSON without a final newline and without HTML escapes.
 func Encode(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -123,42 +124,42 @@ type functionCallItem struct {
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// ModelMessage returns a message of the model as the API has it.
+// ModelMessage returns a message of the model in the API's form.
 func ModelMessage(id, text string) any {
 	return messageItem{"message", "msg_" + id, "completed", "assistant", []contentPart{OutputText(text)}}
 }
 
-// OutputText returns a part of such a message.
+// OutputText returns a text as a part of a model's message.
 func OutputText(text string) contentPart {
 	return contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 }
 
-// FunctionCall returns a call of the model as the API has it. extra is data of the endpoint that
-// goes back with the call.
+// FunctionCall returns a call by the model in the API's form. extra is data of the endpoint that must be sent back
+// with the call; nil for none.
 func FunctionCall(id, callID, name, arguments string, extra json.RawMessage) any {
 	return functionCallItem{"function_call", "fc_" + id, "completed", callID, name, arguments, extra}
 }
 
-// inputMessage is an item from the runner.
+// inputMessage is a message to the model.
 type inputMessage struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
 	Content []any  `json:"content"`
 }
 
-// inputText is a part of such a message, or of a call's output.
+// inputText is a text as a part of a message to the model, or of a call's output.
 type inputText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// Text returns a part with a text.
+// Text returns a text as a part of a message to the model, or of a call's output.
 func Text(text string) any { return inputText{"input_text", text} }
 
-// Message returns a message of the runner, in the name of a role.
+// Message returns a message to the model. role is developer or user, parts are results of Text and images.
 func Message(role string, parts ...any) (json.RawMessage, error) {
 	return Encode(inputMessage{"message", role, parts})
 }
 
-// TextMessage returns a message of the runner with one text.
+// TextMessage returns a message to the model with one text. role is developer or user.
 func TextMessage(role, text string) (json.RawMessage, error) { return Message(role, Text(text)) }

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// IsBareReasoning reports whether an item is only the id of reasoning that the provider did not keep.
+// IsBareReasoning reports whether an item is reasoning without content: only the ID of something that the provider
+// did not store.
 func IsBareReasoning(raw json.RawMessage) bool {
 	if !bytes.Contains(raw, []byte(`"reasoning"`)) {
 		return false
@@ -15,13 +16,12 @@ func IsBareReasoning(raw json.RawMessage) bool {
 	return item.Type == "reasoning" && item.Encrypted == "" && len(item.Content) == 0
 }
 
-// WithoutBareReasoning returns the items sent to an endpoint: without reasoning given by its id only, since the
-// endpoint stores nothing.
+// WithoutBareReasoning returns the items without bare reasoning, because the endpoint could not find it by its ID.
 func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(items), IsBareReasoning)
 }
 
-// mayLinkReasoning reports whether the provider may link an item to reasoning by the item's id.
+// mayLinkReasoning reports whether the provider may link an item to reasoning by the item's ID.
 func (f Fields) mayLinkReasoning() bool {
 	switch f.Type {
 	case "message":
@@ -32,12 +32,12 @@ func (f Fields) mayLinkReasoning() bool {
 	return false
 }
 
-// noSignature is accepted by Gemini in place of a signature of thoughts.
+// noSignature replaces a signature of reasoning. Gemini accepts it.
 const noSignature = "skip_thought_signature_validator"
 
-// WithoutProviderTies returns the items of a conversation without ties to their provider: signatures, and the
-// ids linking calls and messages to reasoning. dropped are the indexes of reasoning to omit. changed
-// is false if there were no ties.
+// WithoutProviderTies returns the items without the data that only their provider understands: signatures, and the
+// IDs that link calls and messages to reasoning. dropped are the indexes of encrypted reasoning, which the caller
+// must remove. changed is false if there was nothing of both.
 func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
 	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw

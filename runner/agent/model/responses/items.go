@@ -12,18 +12,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// itemReader reads an answer of the Responses API.
+// itemReader assembles an answer of the Responses API from its events.
 //
-// Endpoints differ in where the text of an item is: in the item when it is done, in events for its
-// text, or in the response at the end. An item without its text is held back, with those behind
-// it, until the answer is whole, so that no call runs of which a part is missing.
+// Endpoints send the text of an item in different places: in the item when it is done, in separate events, or in the
+// response at the end. The reader holds back an item without its text, and all items after it, until the answer is
+// complete. So no incomplete call runs.
 type itemReader struct {
 	observer      model.Observer
-	items         []receivedItem // that are done
-	handedOver    int            // of items, those that the observer has
-	announced     []receivedItem // that were announced, and are not done
+	items         []receivedItem // items that are done
+	handedOver    int            // number of items that the observer has got
+	announced     []receivedItem // items that were announced, and are not done
 	textsOfEvents []*itemText
-	bytes         int // that came
+	bytes         int // number of bytes received
 }
 
 // receivedItem is an item with the identifiers that other events use for it.
@@ -35,16 +35,16 @@ type receivedItem struct {
 
 // itemText is the text of one item in events.
 type itemText struct {
-	kind     string // of the events
-	id       string // of the item
+	kind     string // prefix of the events' types, a key of textKinds
+	id       string // the item's ID
 	index    int
-	part     int // of a message
+	part     int // index of the text in a message
 	pieces   strings.Builder
-	complete *exchange.LenientText // by the event that ends it
-	isUsed   bool
+	complete *exchange.LenientText // the complete text, if an event has it
+	isUsed   bool                  // the text belongs to an item that is done
 }
 
-// text returns the whole text: from its last event, else from its pieces.
+// text returns the complete text if an event had it, or else the joined pieces.
 func (t *itemText) text() string {
 	if t.complete != nil {
 		return string(*t.complete)
@@ -52,8 +52,7 @@ func (t *itemText) text() string {
 	return t.pieces.String()
 }
 
-// streamEvent has the fields of the events in use. Other fields and unknown kinds of events are
-// ignored.
+// streamEvent has the fields of events that the reader uses.
 type streamEvent struct {
 	Type     string               `json:"type"`
 	Item     json.RawMessage      `json:"item"`
@@ -73,7 +72,7 @@ type streamEvent struct {
 	Diff      *exchange.LenientText `json:"diff"`
 }
 
-// receivedItem returns the item of an event.
+// receivedItem returns the item in an event.
 func (e streamEvent) receivedItem() receivedItem {
 	return receivedItem{e.Item, rawitem.FieldsOf(e.Item).ID, e.Index}
 }
@@ -86,7 +85,7 @@ var textKinds = map[string]string{
 	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
 }
 
-// Event takes an event of the stream. It returns the response with the last event, and nil before.
+// Event processes an event of the stream. It returns the response for the last event, and nil before.
 func (r *itemReader) Event(data []byte) (*model.Response, error) {
 	if r.bytes += len(data); r.bytes > exchange.MaxAnswerBytes {
 		return nil, exchange.Malformed("the answer is too long", nil, data)
@@ -119,14 +118,17 @@ func (r *itemReader) Event(data []byte) (*model.Response, error) {
 	return nil, nil
 }
 
-// addText adds a piece of a text, or the complete text.
+// addText keeps the text in an event: a piece if change is "delta", or the complete text if it is "done". kind is the
+// event's type without change.
 func (r *itemReader) addText(event streamEvent, kind, change string) {
+	id := string(event.ItemID)
 	i := slices.IndexFunc(r.textsOfEvents, func(t *itemText) bool {
-		return !t.isUsed && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
+		isSameItem := t.id == id && t.index == event.Index
+		return isSameItem && t.kind == kind && t.part == event.Part && !t.isUsed
 	})
 	if i < 0 {
 		i = len(r.textsOfEvents)
-		r.textsOfEvents = append(r.textsOfEvents, &itemText{kind: kind, id: string(event.ItemID), index: event.Index, part: event.Part})
+		r.textsOfEvents = append(r.textsOfEvents, &itemText{kind: kind, id: id, index: event.Index, part: event.Part})
 	}
 	text := r.textsOfEvents[i]
 	switch change {
@@ -137,21 +139,24 @@ func (r *itemReader) addText(event streamEvent, kind, change string) {
 	}
 }
 
-// addDone adds a complete item. It hands it over unless an item before it is held back.
-func (r *itemReader) addDone(a receivedItem) error {
-	r.announced = slices.DeleteFunc(r.announced, func(b receivedItem) bool { return b.index == a.index || b.id != "" && b.id == a.id })
-	a, isComplete, err := r.withText(a, false)
+// addDone adds an item that is done. It gives the item to the observer unless it, or an item before it, has no text
+// yet.
+func (r *itemReader) addDone(done receivedItem) error {
+	r.announced = slices.DeleteFunc(r.announced, func(a receivedItem) bool {
+		return a.index == done.index || a.id != "" && a.id == done.id
+	})
+	done, isComplete, err := r.withText(done, false)
 	if err != nil {
 		return err
 	}
-	r.items = append(r.items, a)
+	r.items = append(r.items, done)
 	if isComplete && r.handedOver == len(r.items)-1 {
 		r.handOver()
 	}
 	return nil
 }
 
-// handOver gives all items so far to the observer.
+// handOver gives the observer all items that it has not got yet.
 func (r *itemReader) handOver() {
 	for _, a := range r.items[r.handedOver:] {
 		r.observer.GiveItems(a.item)
@@ -159,8 +164,8 @@ func (r *itemReader) handOver() {
 	r.handedOver = len(r.items)
 }
 
-// textsOf returns the texts received for an item, by its id or else its index. Some endpoints give
-// each event another id, some give all items one index.
+// textsOf returns the texts received for an item: those with its ID, or else those with its index. Some endpoints give
+// each event another ID, others give all items the same index.
 func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	kind := rawitem.FieldsOf(a.item).Type
 	var byID, byIndex []*itemText
@@ -184,9 +189,9 @@ func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	return slices.DeleteFunc(byIndex, func(t *itemText) bool { return t.id != byIndex[0].id })
 }
 
-// withText returns an item with its text, and whether the text is complete. Pieces alone are no
-// complete text until the answer has ended.
-func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, isComplete bool, err error) {
+// withText returns an item with its text. isComplete is false while its text may still arrive: until the answer has
+// ended, pieces alone are not enough.
+func (r *itemReader) withText(a receivedItem, ended bool) (filled receivedItem, isComplete bool, err error) {
 	fill := fillerFor(a.item)
 	texts := r.textsOf(a)
 	for _, t := range texts {
@@ -203,7 +208,7 @@ func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, isCom
 	return a, true, err
 }
 
-// filler puts texts into an item without them.
+// filler returns an item with the texts put into it.
 type filler func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 
 // fillerFor returns the filler for an item without text, or nil if the item has its own text or never has any.
@@ -240,7 +245,7 @@ func fillerFor(item json.RawMessage) filler {
 	return nil
 }
 
-// withDiff returns the filler for the diff of an apply_patch_call.
+// withDiff returns a filler that sets the diff in the operation of an apply_patch_call.
 func withDiff(operation map[string]json.RawMessage) filler {
 	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
 		filled := map[string]any{}
@@ -252,12 +257,14 @@ func withDiff(operation map[string]json.RawMessage) filler {
 	}
 }
 
+// inField returns a filler that sets the field called name.
 func inField(name string) filler {
 	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
 		return rawitem.WithFields(item, map[string]any{name: texts[0].text()})
 	}
 }
 
+// withParts is a filler that sets the content of a message.
 func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
 	var parts []any
 	for _, t := range texts {
@@ -270,7 +277,7 @@ func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 	return rawitem.WithFields(item, map[string]any{"content": parts})
 }
 
-// CompletedBy reports whether an event can be the last one.
+// CompletedBy reports whether the event data can be the last one of an answer.
 func (r *itemReader) CompletedBy(data []byte) bool {
 	var event streamEvent
 	if json.Unmarshal(data, &event) != nil {
@@ -283,13 +290,13 @@ func (r *itemReader) CompletedBy(data []byte) bool {
 	return event.Error != nil
 }
 
-// End returns the failure of a stream without its last event.
+// End returns the failure of a stream that ended without its last event.
 func (r *itemReader) End(bool) (*model.Response, error) {
 	return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before response.completed"}
 }
 
-// Whole joins the received items with the last event. Endpoints without item events give all items
-// in the last event.
+// Whole returns the response made of the received items and raw, the response in the last event. Some endpoints send
+// all items only there.
 func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	var wire wireResponse
 	if err := json.Unmarshal(raw, &wire); err != nil {
@@ -310,13 +317,13 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	return answer, nil
 }
 
-// complete completes the items of an ended answer. listed are the items of its last event.
+// complete adds missing texts and items to an answer that has ended. listed are the items in its last event.
 func (r *itemReader) complete(listed []json.RawMessage) error {
 	sameItems := r.beginsWithSameTypes(listed)
 	if err := r.fillHeldBack(listed, sameItems); err != nil {
 		return err
 	}
-	if sameItems && len(listed) > len(r.items) { // the rest had no events of its own
+	if sameItems && len(listed) > len(r.items) { // there were no events for the rest
 		r.announced = nil
 		for i, item := range listed[len(r.items):] {
 			r.announced = append(r.announced, receivedItem{item, rawitem.FieldsOf(item).ID, len(r.items) + i})
@@ -325,7 +332,7 @@ func (r *itemReader) complete(listed []json.RawMessage) error {
 	return r.addAnnounced()
 }
 
-// beginsWithSameTypes reports whether listed begins with items of the same types as those received.
+// beginsWithSameTypes reports whether the first items of listed have the types of the received items, in that order.
 func (r *itemReader) beginsWithSameTypes(listed []json.RawMessage) bool {
 	if len(listed) < len(r.items) {
 		return false
@@ -338,7 +345,7 @@ func (r *itemReader) beginsWithSameTypes(listed []json.RawMessage) bool {
 	return true
 }
 
-// fillHeldBack completes the items without text: by the listed item, if they are the same items, or by the
+// fillHeldBack completes the items that have no text: by the item in listed if sameItems is true, or else by the
 // received pieces.
 func (r *itemReader) fillHeldBack(listed []json.RawMessage, sameItems bool) (err error) {
 	for i := r.handedOver; i < len(r.items); i++ {
@@ -355,8 +362,8 @@ func (r *itemReader) fillHeldBack(listed []json.RawMessage, sameItems bool) (err
 	return nil
 }
 
-// addAnnounced adds the items that were announced and never done. Unfinished items without events for their
-// text are dropped.
+// addAnnounced adds the items that were announced but not done. It drops unfinished items of types that have no text
+// events.
 func (r *itemReader) addAnnounced() (err error) {
 	for _, announced := range r.announced {
 		if announced, _, err = r.withText(announced, true); err != nil {

@@ -1,5 +1,5 @@
-// Package responses owns the Responses API, through openai-go: a request goes out as it is, and the
-// items of its answer are put together from what endpoints send.
+// Package responses is a client for the Responses API, built on openai-go. It sends requests unchanged, and
+// assembles the items of an answer from the different events that endpoints send.
 package responses
 
 import (
@@ -20,15 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Client speaks the Responses API. It sends each request once; Retrying sends it
-// again.
+// Client is a client for the Responses API. It sends each request once; model.Retrying repeats requests.
 type Client struct {
 	service         responses.ResponseService
 	idleLimit       time.Duration
 	usesKeyExchange bool
 }
 
-// New makes a client. It does not connect.
+// New returns a client for the endpoint e. It does not connect.
 func New(e model.Endpoint) (*Client, error) {
 	base, err := e.Base()
 	if err != nil {
@@ -43,13 +42,13 @@ func New(e model.Endpoint) (*Client, error) {
 	if e.APIKey != "" {
 		options = append(options, option.WithAPIKey(e.APIKey))
 	}
-	if e.Workload != nil { // behind refusals, so that it sees a key that is refused, and drops it
+	if e.Workload != nil { // after rewriteRefusals, so that it sees that a key is refused, and drops the key
 		options = append(options, option.WithWorkloadIdentity(*e.Workload))
 	}
 	if e.UserAgent != "" {
 		options = append(options, option.WithHeader("User-Agent", e.UserAgent))
 	}
-	for name, values := range base.Query() { // which openai-go drops
+	for name, values := range base.Query() { // openai-go would drop them
 		for _, value := range values {
 			options = append(options, option.WithQueryAdd(name, value))
 		}
@@ -60,7 +59,8 @@ func New(e model.Endpoint) (*Client, error) {
 	return &Client{service: responses.NewResponseService(options...), idleLimit: cmp.Or(e.IdleLimit, exchange.DefaultIdleLimit), usesKeyExchange: e.Workload != nil}, nil
 }
 
-// rewriteRefusals rewrites refusals worded in a way openai-go can't read.
+// rewriteRefusals turns an answer with an error status into a *model.Failure, because openai-go cannot parse the
+// errors of all endpoints.
 func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
 	if err != nil || answer.StatusCode < http.StatusBadRequest {
@@ -70,8 +70,7 @@ func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Respons
 	return nil, exchange.Refusal(answer)
 }
 
-// Respond sends r and reads the answer to its end. Its error is a *Failure, or
-// ctx's.
+// Respond sends r and reads the answer to its end. The error is a *model.Failure, or that of ctx.
 func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	raw, err := model.BodyFor(c, r)
 	if err != nil {
@@ -80,18 +79,17 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	return exchange.Do(ctx, c.idleLimit, c.send, raw, r.Settings.NoStream, &itemReader{observer: observe})
 }
 
-// send posts the bytes of a request and gives the answer unread. openai-go is given
-// them as they are: parameters it would encode once more.
-func (c *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
+// send posts a request's body and returns the response, whose body is unread.
+func (c *Client) send(ctx context.Context, raw []byte) (response *http.Response, err error) {
 	err = c.sendWithFreshKey(func() error {
-		_, err := c.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
+		_, err := c.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&response))
 		return err
 	})
-	return sent, err
+	return response, err
 }
 
-// sendWithFreshKey sends a request, and repeats it once if the key from an exchange is refused: the key may
-// have expired early, and the next exchange gives another.
+// sendWithFreshKey calls send, and repeats it once if the API refuses a key from a token exchange. The key may have
+// expired, and the second call exchanges a token for another one.
 func (c *Client) sendWithFreshKey(send func() error) error {
 	err := send()
 	if err != nil && c.usesKeyExchange && exchange.FailureOf(err).Kind == model.Unauthorized {
@@ -103,7 +101,7 @@ func (c *Client) sendWithFreshKey(send func() error) error {
 	return nil
 }
 
-// wireResponse has the fields of a response in use.
+// wireResponse has the fields of the API's response object that the client reads.
 type wireResponse struct {
 	ID         string            `json:"id"`
 	Status     string            `json:"status"`
@@ -116,7 +114,7 @@ type wireResponse struct {
 	ServiceTier exchange.Tier   `json:"service_tier"`
 }
 
-// failure returns why a response is no complete answer, or nil. raw is its JSON.
+// failure returns the failure if a response is no complete answer, or nil. raw is the response's JSON.
 func (r *wireResponse) failure(raw json.RawMessage) *model.Failure {
 	switch {
 	case r.Error != nil:
@@ -145,7 +143,8 @@ type compactBody struct {
 	Input          []json.RawMessage `json:"input"`
 }
 
-// Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
+// Compact lets the endpoint shorten the conversation, by POST /responses/compact. It returns ErrNoCompaction for an
+// endpoint without that.
 func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response, error) {
 	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.WithoutBareReasoning(r.History)})
 	if err != nil {

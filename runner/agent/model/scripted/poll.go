@@ -9,31 +9,33 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// untilEnded is the value of the key until: the next turn waits for the end.
+// untilEnded is the only value of the key until: the next turn waits until the call has ended.
 const untilEnded = "ended"
 
-// waitCall reads the output of a call. If something started by the call still runs, it returns the
-// tool and arguments to wait for it.
+// waitCall reads the output of a call. If that says that something still runs, waitCall returns the tool and
+// arguments of the call that waits for it.
 type waitCall func(output string) (tool string, arguments map[string]any, runs bool)
 
-// pollState tracks the answers between two turns. The next turn waits for the last one's calls with the
-// key until.
+// pollState tracks the answers between two turns. They wait for the calls with the key until.
 type pollState struct {
-	callIDs       []string          // ids of the calls whose outputs are looked at next
-	newItems      []json.RawMessage // all that was new to the model since the last turn
-	count         int               // answers so far
-	unawaitedRuns bool              // something that no call waits for
+	callIDs       []string          // IDs of the calls to wait for
+	newItems      []json.RawMessage // items that the model got since the last turn
+	count         int               // number of waiting answers since the last turn
+	unawaitedRuns bool              // something still runs that no call waits for
 }
 
-// poll returns an answer that waits for running calls, or nil if none runs. newItems are the items new
-// to the model.
+// poll returns an answer that waits for the running calls of callIDs, or nil if none runs. newItems are the items
+// since the last request.
 func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
 	s.polls.newItems = append(s.polls.newItems, newItems...)
 	var waiting []string
 	var calls []json.RawMessage
 	for _, item := range newItems {
 		callID, output := outputIn(item)
-		tool, arguments, runs := s.stillRuns(output)
+		if s.StillRuns == nil {
+			continue
+		}
+		tool, arguments, runs := s.StillRuns(output)
 		if !runs {
 			continue
 		}
@@ -61,18 +63,11 @@ func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
 	return &model.Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.turnsTaken, s.polls.count), Status: "completed", Output: calls}, nil
 }
 
-func (s *Script) stillRuns(output string) (tool string, arguments map[string]any, runs bool) {
-	if s.StillRuns == nil {
-		return "", nil, false
-	}
-	return s.StillRuns(output)
-}
-
-// stillRunsAdvice is the advice for a mismatch while a command runs.
+// stillRunsAdvice is the advice for a missing text while a command runs.
 const stillRunsAdvice = "a command still runs, perhaps since this machine is slow: give its call until: ended, which waits for it however long it takes. Else "
 
-// outputIn returns an output's call id and its first text. Both are empty for other items.
-func outputIn(item json.RawMessage) (id, text string) {
+// outputIn returns the call ID and the first text of an output item. Both are "" for other items.
+func outputIn(item json.RawMessage) (callID, text string) {
 	var o struct {
 		CallID string          `json:"call_id"`
 		Output json.RawMessage `json:"output"`
@@ -80,8 +75,11 @@ func outputIn(item json.RawMessage) (id, text string) {
 	if json.Unmarshal(item, &o) != nil || len(o.Output) == 0 {
 		return "", ""
 	}
+	if json.Unmarshal(o.Output, &text) == nil {
+		return o.CallID, text
+	}
 	var parts []struct{ Text string }
-	if json.Unmarshal(o.Output, &text) != nil && json.Unmarshal(o.Output, &parts) == nil && len(parts) > 0 {
+	if json.Unmarshal(o.Output, &parts) == nil && len(parts) > 0 {
 		text = parts[0].Text
 	}
 	return o.CallID, text

@@ -1,5 +1,4 @@
-// Package scripted owns scripted sessions: the answers of a model, written down, in the place of an
-// API.
+// Package scripted owns scripted sessions: files with a model's answers, used instead of an API.
 package scripted
 
 import (
@@ -21,19 +20,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Script is a scripted session: the answers of a model, written down. It takes
-// the place of the API in demonstrations and tests; docs/reference/scripted-session.md
-// describes the format. A Script serves one agent, in one goroutine.
+// Script gives one agent the answers in a scripted session, instead of an API. It is for
+// demonstrations and tests; docs/reference/scripted-session.md describes the format. A Script is
+// not safe for concurrent use.
 type Script struct {
-	// StillRuns reads the output of a call. If nil, no output means that something still runs.
+	// StillRuns reports whether the output of a call says that something still runs. Nil means never.
 	StillRuns waitCall
 
 	turns      []scriptTurn
-	turnsTaken int           // for how many of them
-	agents     *scriptAgents // of the session
+	turnsTaken int           // number of turns whose answers were given
+	agents     *scriptAgents // the scripts of all agents of the session
 	polls      pollState
 }
 
+// scriptFile is the content of a session's file.
 type scriptFile struct {
 	Version int           `yaml:"version"`
 	About   string        `yaml:"about"`
@@ -41,21 +41,21 @@ type scriptFile struct {
 	Agents  []scriptAgent `yaml:"agents"`
 }
 
-// scriptAgent has the answers for an agent started by another.
+// scriptAgent has the answers for an agent that another agent starts.
 type scriptAgent struct {
-	Task  string       `yaml:"task"` // that its message holds
+	Task  string       `yaml:"task"` // text by which its first message is recognized
 	Turns []scriptTurn `yaml:"turns"`
 }
 
-// scriptAgents are the scripts of a session's agents. Each serves one agent.
+// scriptAgents are the scripts of a session's agents. Each script serves one agent.
 type scriptAgents struct {
 	mu      sync.Mutex
 	unused  []scriptAgent
-	main    *Script       // of the run's own agent
-	changed chan struct{} // closed, and made anew, when that was asked
+	main    *Script       // the script of the run's own agent
+	changed chan struct{} // closed and replaced when main gives an answer
 }
 
-// waitForAnswers waits until the run's own agent got that number of answers.
+// waitForAnswers waits until the run's own agent has got this number of answers.
 func (a *scriptAgents) waitForAnswers(ctx context.Context, answers int) error {
 	for {
 		a.mu.Lock()
@@ -72,7 +72,7 @@ func (a *scriptAgents) waitForAnswers(ctx context.Context, answers int) error {
 	}
 }
 
-// nextTurn takes the next turn of a script.
+// nextTurn takes the script's next turn, and wakes agents that wait for it.
 func (s *Script) nextTurn() scriptTurn {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Script) nextTurn() scriptTurn {
 	return s.turns[s.turnsTaken-1]
 }
 
-// ForAgent returns the script for an agent started with a message: the first unused one whose task is in
-// the message. Without such a script it returns one without answers.
+// ForAgent returns the script for an agent that is started with message: the first unused one whose task is part of
+// message. If there is none, it returns a script without answers.
 func (s *Script) ForAgent(message string) *Script {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
@@ -98,44 +98,46 @@ func (s *Script) ForAgent(message string) *Script {
 	return &Script{agents: s.agents}
 }
 
+// scriptTurn is one answer of the model, and the request that it expects.
 type scriptTurn struct {
 	Expect []string     `yaml:"expect"`
 	Output []scriptItem `yaml:"output"`
 	Usage  model.Usage  `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
 	Hang   bool         `yaml:"hang"`  // the answer never comes
-	After  int          `yaml:"after"` // it comes once the agent of the run was given so many
+	After  int          `yaml:"after"` // the answer waits until the run's own agent has got this number of answers
 
-	items []json.RawMessage // the output in the API's form
-	until []string          // ids of the calls whose end the next turn waits for
+	items []json.RawMessage // Output in the API's form
+	until []string          // IDs of the calls that must end before the next turn
 }
 
 // scriptItem is one output item: exactly one of Say, Call and Item is set.
 type scriptItem struct {
 	Say       string         `yaml:"say"`
 	Call      string         `yaml:"call"`
-	ID        string         `yaml:"id"`        // of the call; call_<turn>_<n> when empty
+	ID        string         `yaml:"id"`        // of the call; empty means call_<turn>_<n>
 	Arguments map[string]any `yaml:"arguments"` // of a function call
-	Text      *string        `yaml:"text"`      // arguments as raw text, also malformed
+	Text      *string        `yaml:"text"`      // arguments as raw text, which may be malformed
 	Input     *string        `yaml:"input"`     // of a freeform call
 	Until     string         `yaml:"until"`     // "ended": the next turn waits for what the call started
-	Item      map[string]any `yaml:"item"`      // as the API would send it
+	Item      map[string]any `yaml:"item"`      // an item as the API would send it
 }
 
+// scriptFail is an error that the API answers instead.
 type scriptFail struct {
 	Status  int    `yaml:"status"`
 	Code    string `yaml:"code"`
 	Message string `yaml:"message"`
 }
 
-// Read reads a scripted session and checks all of it.
+// Read parses a scripted session and checks all of it. name is the file's name in errors.
 func Read(name string, r io.Reader) (*Script, error) {
 	var file scriptFile
 	dec := yaml.NewDecoder(r)
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
-	} else if typeError, is := errors.AsType[*yaml.TypeError](err); is {
+	} else if typeError, isTypeError := errors.AsType[*yaml.TypeError](err); isTypeError {
 		problem, _, _ := strings.Cut(typeError.Errors[0], " in type ")
 		problem, _, _ = strings.Cut(problem, " into ")
 		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, problem)
@@ -168,6 +170,7 @@ func Read(name string, r io.Reader) (*Script, error) {
 	return s, nil
 }
 
+// readTurns calls read for each turn.
 func readTurns(turns []scriptTurn) error {
 	for i := range turns {
 		if err := turns[i].read(i + 1); err != nil {
@@ -177,7 +180,7 @@ func readTurns(turns []scriptTurn) error {
 	return nil
 }
 
-// read makes the items of a turn: an answer or a failure.
+// read checks the turn and sets its items and until from its output. number is the turn's number, from 1.
 func (t *scriptTurn) read(number int) error {
 	if countTrue(t.Fail != nil, t.Hang, len(t.Output) > 0) > 1 {
 		return errors.New("a turn that fails or hangs has no output")
@@ -201,14 +204,15 @@ func (t *scriptTurn) read(number int) error {
 	return nil
 }
 
-// SkipTurns skips the turns that a resumed run had before.
+// SkipTurns skips the first turns, which a resumed run has used already.
 func (s *Script) SkipTurns(turns int) { s.turnsTaken = min(turns, len(s.turns)) }
 
 // TurnsLeft returns the number of turns not taken yet.
 func (s *Script) TurnsLeft() int { return len(s.turns) - s.turnsTaken }
 
-// Respond returns the next answer. It fails with a ScriptMismatch for a request without the
-// expected text, or after the last turn.
+// Respond returns the next answer of the script. If calls of the last turn must end first, it returns an answer that
+// waits for them. A request without the expected texts, or after the last turn, gives a *model.Failure of the kind
+// ScriptMismatch.
 func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -223,14 +227,14 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if s.TurnsLeft() == 0 {
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.turnsTaken+1, len(s.turns))
 	}
-	turn, polled := s.nextTurn(), s.polls
+	turn, sinceLastTurn := s.nextTurn(), s.polls
 	s.polls = pollState{callIDs: turn.until}
 	if err := s.agents.waitForAnswers(ctx, turn.After); err != nil {
 		return nil, err
 	}
-	if missing, ok := missingText(polled.newItems, turn.Expect); ok {
+	if missing, isMissing := missingText(sinceLastTurn.newItems, turn.Expect); isMissing {
 		failure := mismatch("turn %d expects %q in what is new to the model, and it is not there", s.turnsTaken, missing)
-		if polled.unawaitedRuns {
+		if sinceLastTurn.unawaitedRuns {
 			failure.Advice = stillRunsAdvice
 		}
 		return nil, failure
@@ -246,16 +250,16 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	return &model.Response{ID: scriptedID + strconv.Itoa(s.turnsTaken), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
-// scriptedID begins the ids of scripted answers; the number of the turn follows.
+// scriptedID is the prefix of the IDs of scripted answers. The number of the turn follows.
 const scriptedID = "resp_script_"
 
-// Turn returns the turn of a scripted answer, or the turn before a scripted wait; 0 for an
-// answer of a model.
+// Turn returns the number of the turn in the ID of a scripted answer. For an answer that waits for
+// calls, that is the turn with the calls. It returns 0 for the ID of another answer.
 func Turn(responseID string) int {
-	rest, scripted := strings.CutPrefix(responseID, scriptedID)
+	rest, isScripted := strings.CutPrefix(responseID, scriptedID)
 	number, _, _ := strings.Cut(rest, "_")
 	turn, err := strconv.Atoi(number)
-	if !scripted || err != nil {
+	if !isScripted || err != nil {
 		return 0
 	}
 	return turn
@@ -265,8 +269,8 @@ func mismatch(format string, args ...any) *model.Failure {
 	return &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf(format, args...)}
 }
 
-// missingText returns the first expected text missing from all strings of the items.
-func missingText(items []json.RawMessage, expected []string) (string, bool) {
+// missingText returns the first expected text that no string value of the items contains.
+func missingText(items []json.RawMessage, expected []string) (missing string, isMissing bool) {
 	var text strings.Builder
 	for _, item := range items {
 		var value any
@@ -282,6 +286,7 @@ func missingText(items []json.RawMessage, expected []string) (string, bool) {
 	return "", false
 }
 
+// writeStrings writes all string values in a decoded JSON value, one per line.
 func writeStrings(b *strings.Builder, value any) {
 	switch v := value.(type) {
 	case string:
@@ -298,6 +303,7 @@ func writeStrings(b *strings.Builder, value any) {
 	}
 }
 
+// customCallItem is a call of a freeform tool in the API's form.
 type customCallItem struct {
 	Type   string `json:"type"`
 	ID     string `json:"id"`
@@ -306,7 +312,8 @@ type customCallItem struct {
 	Input  string `json:"input"`
 }
 
-// apiItem returns an item as the API would send it. turn and n, its number in the turn, make its ids.
+// apiItem returns an item as the API would send it. Its IDs consist of turn, the turn's number, and n, the item's
+// number in the turn.
 func (i scriptItem) apiItem(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
 	callID := i.callID(turn, n)
@@ -333,12 +340,12 @@ func (i scriptItem) apiItem(turn, n int) (any, error) {
 	return rawitem.FunctionCall(place, callID, i.Call, string(arguments), nil), nil
 }
 
-// callID returns the id of the call at item n of a turn.
+// callID returns the ID of the call that is item n of a turn.
 func (i scriptItem) callID(turn, n int) string {
 	return cmp.Or(i.ID, fmt.Sprintf("call_%d_%d", turn, n))
 }
 
-// check verifies that an item has one kind of content.
+// check returns an error unless the item has exactly one kind of content and only keys that belong to it.
 func (i scriptItem) check() error {
 	if countTrue(i.Say != "", i.Call != "", i.Item != nil) != 1 {
 		return errors.New("give exactly one of say, call and item")
@@ -356,10 +363,10 @@ func (i scriptItem) check() error {
 	return nil
 }
 
-func countTrue(set ...bool) int {
+func countTrue(conditions ...bool) int {
 	n := 0
-	for _, yes := range set {
-		if yes {
+	for _, holds := range conditions {
+		if holds {
 			n++
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// FailureOf returns the failure for an error of a request or of reading its answer.
+// FailureOf returns the failure for an error of sending a request or reading its answer. If err is a failure already,
+// it returns that.
 func FailureOf(err error) *model.Failure {
 	var refused *model.Failure
 	switch {
@@ -27,11 +28,11 @@ func FailureOf(err error) *model.Failure {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &model.Failure{Kind: model.StreamCut, Cause: err}
 	}
-	if request, is := errors.AsType[*url.Error](err); is {
+	if request, isURLError := errors.AsType[*url.Error](err); isURLError {
 		err = request.Err // without the address: its query may be a credential
 	}
 	advice := ""
-	if step, is := errors.AsType[*net.OpError](err); is && step.Op == "proxyconnect" {
+	if step, isNetworkError := errors.AsType[*net.OpError](err); isNetworkError && step.Op == "proxyconnect" {
 		advice = "check HTTPS_PROXY; "
 	}
 	return &model.Failure{Kind: model.Unreachable, Cause: err, Advice: advice}
@@ -39,8 +40,8 @@ func FailureOf(err error) *model.Failure {
 
 // Refusal returns the failure for an answer with an error status.
 func Refusal(answer *http.Response) *model.Failure {
-	const most = 64 << 10
-	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // after an error, use what has arrived
+	const maxBytes = 64 << 10
+	raw, _ := io.ReadAll(io.LimitReader(answer.Body, maxBytes)) // after an error, use what has arrived
 	apiError := errorIn(raw)
 	f := apiError.Failure(answer.StatusCode)
 	f.RetryAfter = cmp.Or(WaitIn(answer.Header, raw), f.RetryAfter)
@@ -60,8 +61,8 @@ type Error struct {
 	wait     time.Duration // the wait that its fields ask for
 }
 
-// UnmarshalJSON also accepts forms of compatible endpoints: a bare string, a number as the code, or an object in place of
-// a string.
+// UnmarshalJSON also accepts the forms of other endpoints: a bare string, a number as the code, or an object instead
+// of a string.
 func (e *Error) UnmarshalJSON(raw []byte) error {
 	var fields struct {
 		Code, Type, Message, Detail, Param LenientText
@@ -81,6 +82,7 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 // LenientText is a JSON string's text, or the raw JSON if there is something else.
 type LenientText string
 
+// UnmarshalJSON accepts every value.
 func (t *LenientText) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -99,7 +101,7 @@ func TextOf(raw json.RawMessage) string {
 	return string(text)
 }
 
-// Failure returns the failure for the error and an HTTP status, which is 0 within a stream.
+// Failure returns the failure for the error in an answer with this HTTP status, or in a stream if status is 0.
 func (e *Error) Failure(status int) *model.Failure {
 	f := Failure(status, e.codeOrType(), e.message)
 	f.RetryAfter = cmp.Or(e.wait, f.RetryAfter)
@@ -114,7 +116,7 @@ func (e *Error) codeOrType() string {
 	return e.typeName
 }
 
-// errorIn returns the error in the body of an answer. Empty if the body is no JSON.
+// errorIn returns the error object in the body of an answer. It is empty if the body contains none.
 func errorIn(body []byte) *Error {
 	var several []json.RawMessage
 	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // Gemini wraps the error in a list
@@ -195,13 +197,14 @@ var (
 	tierWords     = lazyregexp.New(`(?i)service[_ ]tier`)
 )
 
-// Failure returns the failure for an HTTP status, which is 0 within a stream, and the API's code and message.
+// Failure returns the failure for an error with this code and message, in an answer with this HTTP status, or in a
+// stream if status is 0.
 func Failure(status int, code, message string) *model.Failure {
 	return &model.Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
 }
 
-// kindOf classifies a failure by its code, then its message, then its status, because the status says least. status is 0
-// within a stream.
+// kindOf classifies an error by its code, or else by its message, or else by the HTTP status, which says least. status
+// is 0 within a stream.
 func kindOf(status int, code, message string) model.Kind {
 	isInvalid := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	isMissingItem := status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound

@@ -12,9 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// WaitIn returns the wait that an API asks for in the headers or the JSON fields of its answer, or 0.
+// WaitIn returns the wait that an API requests in the headers or the JSON fields of its answer, or 0. h may be nil.
 func WaitIn(h http.Header, body []byte) time.Duration {
-	if wait := cmp.Or(waitOfText(h.Get("Retry-After-Ms"), time.Millisecond), waitOfText(h.Get("Retry-After"), time.Second)); wait > 0 {
+	wait := cmp.Or(waitOfText(h.Get("Retry-After-Ms"), time.Millisecond), waitOfText(h.Get("Retry-After"), time.Second))
+	if wait > 0 {
 		return wait
 	}
 	var fields any
@@ -33,10 +34,10 @@ var waitFields = map[string]time.Duration{
 	"resetsinseconds": time.Second, "resetinseconds": time.Second, "resetsat": time.Second, "resetat": time.Second,
 }
 
-// waitInFields returns the longest wait in a field of decoded JSON, at any depth up to deepest.
+// waitInFields returns the longest wait in the fields of decoded JSON, which is at this depth of its document.
 func waitInFields(value any, depth int) time.Duration {
-	const deepest = 8
-	if depth > deepest {
+	const maxDepth = 8
+	if depth > maxDepth {
 		return 0
 	}
 	longest := time.Duration(0)
@@ -56,7 +57,8 @@ func waitInFields(value any, depth int) time.Duration {
 	return longest
 }
 
-// waitOfField returns the wait in a field of waitFields: a number, a text, or a google.protobuf.Duration.
+// waitOfField returns the wait in a field's value: a number, a text, or a google.protobuf.Duration. unit is that of a
+// number.
 func waitOfField(value any, unit time.Duration) time.Duration {
 	switch value := value.(type) {
 	case float64:
@@ -70,11 +72,14 @@ func waitOfField(value any, unit time.Duration) time.Duration {
 	return 0
 }
 
-// waitOfNumber converts a number of units to a wait. A large number of seconds is a Unix time.
+// waitOfNumber converts a number of units to a wait of at most a year. It treats a large number of seconds as a Unix
+// time.
 func waitOfNumber(number float64, unit time.Duration) time.Duration {
-	const longest, since = 365 * 24 * time.Hour, 9e8
-	if unit == time.Second && number >= since {
-		return min(max(0, time.Until(time.Unix(int64(min(number, 1e11)), 0))), longest)
+	const longest = 365 * 24 * time.Hour
+	const minUnixTime, maxUnixTime = 9e8, 1e11
+	if unit == time.Second && number >= minUnixTime {
+		at := time.Unix(int64(min(number, maxUnixTime)), 0)
+		return min(max(0, time.Until(at)), longest)
 	}
 	wait := number * float64(unit)
 	switch {
@@ -86,7 +91,7 @@ func waitOfNumber(number float64, unit time.Duration) time.Duration {
 	return time.Duration(wait)
 }
 
-// waitOfText parses a number of units, a duration such as "1m30s", or a date.
+// waitOfText returns the wait in a text: a number of units, a duration such as "1m30s", or a date.
 func waitOfText(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
@@ -100,15 +105,15 @@ func waitOfText(text string, unit time.Duration) time.Duration {
 var waitWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
 	`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
 
-// waitInWords returns how long a message asks to wait, or 0.
+// waitInWords returns the wait that a message requests in words, or 0.
 func waitInWords(message string) time.Duration {
 	for _, match := range waitWords().FindAllStringSubmatchIndex(message, -1) {
-		afterWords, hasName, hasUnit := message[match[1]:], match[2] >= 0, match[4] >= 0
+		afterWords, hasFieldName, hasUnit := message[match[1]:], match[2] >= 0, match[4] >= 0
 		unit := time.Duration(0)
-		if hasName {
+		if hasFieldName {
 			unit = time.Second
 		}
-		if hasUnit && strings.HasPrefix(strings.ToLower(message[match[4]:match[5]]), "m") {
+		if hasUnit && strings.HasPrefix(strings.ToLower(message[match[4]:match[5]]), "m") { // ms or milliseconds
 			unit = time.Millisecond
 		}
 		if wait := cmp.Or(dateAt(afterWords), durationAt(afterWords, unit)); wait > 0 {
@@ -127,8 +132,8 @@ var waitUnits = map[string]time.Duration{
 
 var waitPart = lazyregexp.New(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 
-// durationAt parses the duration at the start of a text, such as "6ms", "1m30.5s" or "2 hours and 5 minutes". unit applies
-// to a number without a unit. With unit 0, a number alone is no duration.
+// durationAt returns the duration at the start of a text, such as "6ms", "1m30.5s" or "2 hours and 5 minutes", or 0.
+// unit is that of a number without a unit. If it is 0, such a number is no duration.
 func durationAt(text string, unit time.Duration) (total time.Duration) {
 	for {
 		part := waitPart().FindStringSubmatch(text)
@@ -152,7 +157,7 @@ func durationAt(text string, unit time.Duration) (total time.Duration) {
 
 var waitDate = lazyregexp.New(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
 
-// dateAt returns the time until the date at the start of a text. A date without a zone is in UTC.
+// dateAt returns the time until the date at the start of a text, or 0. A date without a zone is in UTC.
 func dateAt(text string) time.Duration {
 	match := waitDate().FindStringSubmatch(text)
 	if match == nil {

@@ -19,21 +19,21 @@ import (
 // DefaultIdleLimit is the default for how long an API may send nothing.
 const DefaultIdleLimit = 5 * time.Minute
 
-// Reader builds a response from the answer of one of the APIs.
+// Reader builds a response from the answer of an API.
 type Reader interface {
-	// Event takes the next event of a stream. The last one may give the response.
+	// Event processes the next event of a stream. It returns nil until it has the response.
 	Event(data []byte) (*model.Response, error)
 	// CompletedBy reports whether an event can be the last one of an answer.
 	CompletedBy(event []byte) bool
-	// End returns the result of a stream that ended without a response. said reports whether the stream announced its
-	// end. Without that the answer may be incomplete, even if the connection closed cleanly.
-	End(said bool) (*model.Response, error)
+	// End returns the result of a stream that ended without a response. announced means that the stream announced its
+	// end. Otherwise the answer may be incomplete, even if the connection closed cleanly.
+	End(announced bool) (*model.Response, error)
 	// Whole returns the response for an answer in one piece.
 	Whole(raw []byte) (*model.Response, error)
 }
 
-// Do sends a request and reads its answer. It fails if the API sends nothing for idle. onePiece means that the request
-// asks for an answer in one piece.
+// Do sends the request raw and reads its answer. It returns an error if the API sends nothing for the time idle.
+// onePiece means that the request asks for an answer in one piece, not for a stream.
 func Do(
 	ctx context.Context, idle time.Duration,
 	send func(context.Context, []byte) (*http.Response, error), raw []byte, onePiece bool, read Reader,
@@ -58,12 +58,13 @@ func Do(
 	return WithPlausibleUsage(answer, err, raw)
 }
 
-// RefuseOtherHost refuses redirects to another host, which must not get the key.
+// RefuseOtherHost is a http.Client.CheckRedirect that refuses redirects to another host, which must not get the key.
 func RefuseOtherHost(to *http.Request, via []*http.Request) error {
 	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
 		return fmt.Errorf("the endpoint redirects to another host or scheme, %s://%s", to.URL.Scheme, to.URL.Host)
 	}
-	if len(via) > 5 {
+	const maxRedirects = 5
+	if len(via) > maxRedirects {
 		return errors.New("the endpoint redirects too often")
 	}
 	return nil
@@ -72,6 +73,7 @@ func RefuseOtherHost(to *http.Request, via []*http.Request) error {
 // MaxAnswerBytes is the maximum size of an answer, in bytes.
 const MaxAnswerBytes = 64 << 20
 
+// readWhole reads an answer that is one JSON object.
 func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, MaxAnswerBytes+1))
 	if err != nil {
@@ -83,7 +85,7 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	return read.Whole(raw)
 }
 
-// isJSONObject reports whether an answer begins with a JSON object, as from an endpoint without streams. It does not
+// isJSONObject reports whether an answer's body begins with "{", as from an endpoint without streams. It does not
 // consume the body.
 func isJSONObject(response *http.Response) bool {
 	buffered := bufio.NewReader(response.Body)
@@ -105,8 +107,8 @@ func webPageFailure(response *http.Response) *model.Failure {
 	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
 }
 
-// WithIdleLimit runs work. It cancels work's context if ctx ends, or if work does not call alive for the time idle, and
-// returns the matching error.
+// WithIdleLimit runs work and returns its error. It cancels the context of work if work does not call alive for the
+// time idle, and then returns a failure of the kind Silent. If ctx ends, it returns the error of ctx.
 func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,20 +128,18 @@ func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx contex
 
 var errSilent = errors.New("the API fell silent")
 
-// Malformed returns the failure for data that is not what the API describes. It keeps the beginning of the data.
+// Malformed returns the failure for data that does not have the form that the API describes. It keeps the beginning of
+// the data. err is the cause and may be nil.
 func Malformed(problem string, err error, data []byte) *model.Failure {
-	const most = 2 << 10
+	const maxBytes = 2 << 10
 	if err != nil {
 		problem += ": " + err.Error()
 	}
-	if len(data) > most {
-		data = data[:most]
-	}
+	data = data[:min(len(data), maxBytes)]
 	return &model.Failure{Kind: model.Malformed, Message: problem, Cause: err, Data: bytes.Clone(data)}
 }
 
-// Incomplete returns the failure for an answer that the API stopped early. It is no response, because its last item may be
-// cut anywhere.
+// Incomplete returns the failure for an answer that the API stopped early for this reason.
 func Incomplete(reason string) *model.Failure {
 	if reason == "content_filter" {
 		return &model.Failure{Kind: model.Refused, Message: "the answer was stopped by the provider's content filter"}

@@ -21,12 +21,13 @@ type eventStream struct {
 // maxLineBytes is the maximum length of a line, in bytes.
 const maxLineBytes = 32 << 20
 
-// next returns the next event's data. ok is false at the end. complete is false if the stream ends
-// before the event's blank line.
+// next returns the next event's data. ok is false at the end of the stream. complete is false if the stream ended
+// before the blank line that ends the event.
 func (s *eventStream) next() (data []byte, complete, ok bool) {
 	for s.err == nil {
-		line, ended := s.line()
-		if len(line) == 0 && ended {
+		line, hasEnd := s.line()
+		isBlank := len(line) == 0 && hasEnd
+		if isBlank {
 			if len(data) > 0 {
 				return bytes.TrimSpace(data), true, true
 			}
@@ -46,8 +47,8 @@ func (s *eventStream) next() (data []byte, complete, ok bool) {
 	return data, false, true
 }
 
-// line reads the next line. ended reports whether it had a line end.
-func (s *eventStream) line() (line []byte, ended bool) {
+// line reads the next line. hasEnd is false if the stream ended before the line did.
+func (s *eventStream) line() (line []byte, hasEnd bool) {
 	for {
 		b, err := s.reader.ReadByte()
 		switch {
@@ -69,7 +70,7 @@ func (s *eventStream) line() (line []byte, ended bool) {
 	}
 }
 
-// withoutMark removes a byte order mark from the first line of the stream.
+// withoutMark returns the line, without a byte order mark if it is the first one of the stream.
 func (s *eventStream) withoutMark(line []byte) []byte {
 	if s.pastFirstLine {
 		return line
@@ -78,7 +79,7 @@ func (s *eventStream) withoutMark(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 }
 
-// failure returns why the stream broke off, or nil if it just ended.
+// failure returns the error that interrupted the stream, or nil if it ended normally.
 func (s *eventStream) failure() error {
 	if errors.Is(s.err, io.EOF) {
 		return nil
@@ -86,8 +87,8 @@ func (s *eventStream) failure() error {
 	return s.err
 }
 
-// splitEvents splits the data of an event into several events if each line is one. Some endpoints omit the blank lines
-// between events.
+// splitEvents splits the data of an event into its lines if each line is an event of its own, because some endpoints
+// omit the blank lines between events. Otherwise it returns the data as one event.
 func splitEvents(data []byte) [][]byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if len(lines) == 1 || json.Valid(data) {
@@ -104,8 +105,8 @@ func splitEvents(data []byte) [][]byte {
 // endOfStream is the data by which some streams announce their end.
 const endOfStream = "[DONE]"
 
-// readStream reads an answer that comes as events. A last event without a blank line counts only if it completes the
-// answer.
+// readStream reads an answer as a stream of events. It calls alive after each event. It ignores a last event without a
+// blank line, unless that completes the answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
 	for {
 		data, complete, ok := stream.next()
@@ -114,7 +115,9 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 		}
 		alive()
 		events := splitEvents(data)
-		if last := events[len(events)-1]; !complete && string(last) != endOfStream && !read.CompletedBy(last) {
+		last := events[len(events)-1]
+		endsAnswer := string(last) == endOfStream || read.CompletedBy(last)
+		if !complete && !endsAnswer {
 			break
 		}
 		for _, event := range events {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -13,18 +14,19 @@ import (
 const (
 	// maxTokens is more than a model reads or writes in one answer.
 	maxTokens = 1 << 30
-	// bytesPerToken is the estimate if the API gives no possible usage. longestToken is more bytes
-	// of text than any tokenizer's average token has.
+	// bytesPerToken is the assumed length of a token if the API gives no plausible usage. No tokenizer's average token
+	// has longestToken bytes.
 	bytesPerToken = 4
 	longestToken  = 1024
 )
 
-// tokenCount is a number of tokens from an API. Another JSON value counts as absent, so a wrong
-// usage loses no answer.
+// tokenCount is a number of tokens from an API. Any other JSON value gives unknownCount and no error, so that a wrong
+// usage does not fail the answer.
 type tokenCount int64
 
 const unknownCount tokenCount = -1
 
+// UnmarshalJSON accepts every value.
 func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	n, err := strconv.ParseFloat(string(raw), 64)
 	switch {
@@ -38,7 +40,7 @@ func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Usage is the usage of an answer under the names of either API.
+// Usage is the usage of an answer, with the field names of both APIs.
 type Usage struct {
 	Input         tokenCount  `json:"input_tokens"`
 	Output        tokenCount  `json:"output_tokens"`
@@ -51,13 +53,14 @@ type Usage struct {
 	CompletionDetails wireDetails `json:"completion_tokens_details"`
 }
 
-// Tier is the name of a service tier; empty for impossible ones.
+// Tier is the name of a service tier, or "" if the API sent none that is plausible.
 type Tier string
 
+// UnmarshalJSON accepts every value.
 func (t *Tier) UnmarshalJSON(raw []byte) error {
-	const longest = 40
+	const maxLength = 40
 	var name string
-	if json.Unmarshal(raw, &name) != nil || len(name) > longest {
+	if json.Unmarshal(raw, &name) != nil || len(name) > maxLength {
 		name = ""
 	}
 	*t = Tier(name)
@@ -70,6 +73,7 @@ type wireDetails struct {
 	Reasoning  tokenCount `json:"reasoning_tokens"`
 }
 
+// UnmarshalJSON accepts every value. Anything but an object gives unknown counts.
 func (u *Usage) UnmarshalJSON(raw []byte) error {
 	type plain Usage
 	if json.Unmarshal(raw, (*plain)(u)) != nil {
@@ -78,18 +82,13 @@ func (u *Usage) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ToModel returns the API's numbers, negative where it gives none. tier is the service tier named by
-// the API.
+// ToModel converts the usage for package model. Unknown counts are negative, as are those of a nil usage. tier is the
+// answer's service tier.
 func (u *Usage) ToModel(tier Tier) model.Usage {
 	if u == nil {
 		return model.Usage{Input: int64(unknownCount), Output: int64(unknownCount), ServiceTier: string(tier)}
 	}
-	first := func(a, b tokenCount) int64 {
-		if a != 0 {
-			return int64(a)
-		}
-		return int64(b)
-	}
+	first := func(a, b tokenCount) int64 { return int64(cmp.Or(a, b)) }
 	return model.Usage{
 		Input: first(u.Input, u.Prompt), Cached: first(u.InputDetails.Cached, u.PromptDetails.Cached),
 		CacheWrite: first(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite), ServiceTier: string(tier),
@@ -97,14 +96,14 @@ func (u *Usage) ToModel(tier Tier) model.Usage {
 	}
 }
 
-// WithPlausibleUsage returns an answer with a possible usage. It estimates missing numbers from the bytes sent
-// and received, and also numbers below what any tokenizer makes of the request.
+// WithPlausibleUsage corrects the usage of an answer r, or of the failure err. It estimates missing and impossibly
+// small counts from the lengths of the answer and of sent, the request's body. It returns r and err.
 func WithPlausibleUsage(r *model.Response, err error, sent []byte) (*model.Response, error) {
 	var failure *model.Failure
 	switch {
 	case errors.As(err, &failure):
 		failure.Usage = knownUsage(failure.Usage)
-		if failure.Kind == model.StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
+		if failure.Kind == model.StreamCut && failure.Usage.Total() == 0 { // the API has read the request, but reports no usage
 			failure.Usage.Input = estimateTokens(textBytes(sent))
 		}
 	case err == nil:
@@ -117,7 +116,7 @@ func WithPlausibleUsage(r *model.Response, err error, sent []byte) (*model.Respo
 	return r, err
 }
 
-// knownUsage returns the usage with unknown (negative) numbers as 0.
+// knownUsage returns the usage with unknown (negative) counts set to 0. It limits each part to its total.
 func knownUsage(u model.Usage) model.Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
@@ -125,8 +124,8 @@ func knownUsage(u model.Usage) model.Usage {
 	return u
 }
 
-// plausibleUsage returns a possible usage, and whether it had to estimate. Some APIs count cached tokens beside the
-// input, and reasoning beside the output.
+// plausibleUsage returns a corrected usage, and whether it had to estimate counts. It adds cached tokens to the input,
+// and reasoning to the output, for APIs that count them separately. sent and received are numbers of bytes.
 func plausibleUsage(u model.Usage, sent, received int) (usage model.Usage, estimated bool) {
 	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
 		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
@@ -143,10 +142,11 @@ func plausibleUsage(u model.Usage, sent, received int) (usage model.Usage, estim
 	return knownUsage(u), estimated
 }
 
+// estimateTokens returns the estimated tokens of a text with size bytes.
 func estimateTokens(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }
 
-// textBytes returns the length of a request without its images: their tokens do not depend on their
-// bytes.
+// textBytes returns the length of a request without the data of its images, whose size says nothing about their
+// tokens.
 func textBytes(request []byte) int {
 	size := len(request)
 	mark := []byte(";base64,")

@@ -34,7 +34,7 @@ func catalogOf(table []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// rowOf returns the catalog's row for a row of the source. It leaves out a price that is not the full price.
+// rowOf returns the row of catalog.tsv for a row of models-dev.tsv. It leaves out a price that is not the full price.
 func rowOf(cells []string) ([]string, error) {
 	if len(cells) != len(sourceColumns) {
 		return nil, fmt.Errorf("it has %d cells, not %d", len(cells), len(sourceColumns))
@@ -48,11 +48,11 @@ func rowOf(cells []string) ([]string, error) {
 			return nil, errors.New("it has no " + name)
 		}
 	}
-	whole, err := isFullPrice(row["price"], row["usd_reasoning"])
+	isFull, err := isFullPrice(row["price"], row["usd_reasoning"])
 	if err != nil {
 		return nil, err
 	}
-	if !whole {
+	if !isFull {
 		row["price"], row["tiers"], row["service"] = "", "", ""
 	}
 	kept := make([]string, len(catalogColumns))
@@ -62,8 +62,9 @@ func rowOf(cells []string) ([]string, error) {
 	return kept, nil
 }
 
-// isFullPrice reports whether rates are the full price of a model. A router may charge its input and
-// the model behind it. If reasoning has its own price, the output price is not that of an answer.
+// isFullPrice reports whether rates cover all tokens of a model. They do not if only one of input and output has a
+// price, as at a router that also charges for the model behind it, or if reasoning has a price of its own. rates has
+// the form INPUT/CACHED/CACHE_WRITE/OUTPUT. reasoning may be "".
 func isFullPrice(rates, reasoning string) (bool, error) {
 	if rates == "" {
 		return false, nil
@@ -72,10 +73,12 @@ func isFullPrice(rates, reasoning string) (bool, error) {
 	if len(parts) != 4 {
 		return false, fmt.Errorf("%q is no price", rates)
 	}
-	input, in := strconv.ParseFloat(parts[0], 64)
-	output, out := strconv.ParseFloat(parts[3], 64)
-	if in != nil || out != nil || input < 0 || output < 0 {
-		return false, nil // one of them is not known
+	input, inputErr := strconv.ParseFloat(parts[0], 64)
+	output, outputErr := strconv.ParseFloat(parts[3], 64)
+	if inputErr != nil || outputErr != nil || input < 0 || output < 0 {
+		return false, nil // one of them is unknown
 	}
-	return (input > 0) == (output > 0) && (reasoning == "" || reasoning == parts[3]), nil
+	chargesBoth := (input > 0) == (output > 0) // or neither
+	hasReasoningPrice := reasoning != "" && reasoning != parts[3]
+	return chargesBoth && !hasReasoningPrice, nil
 }

@@ -29,6 +29,7 @@ func main() {
 	}
 }
 
+// run writes catalog.tsv below the folder root. If api is not "", it first writes models-dev.tsv from that file.
 func run(root, api string, from source) error {
 	if api != "" {
 		if err := importAPI(api, filepath.Join(root, sourceFile), from); err != nil {

@@ -65,7 +65,8 @@ type publishedCost struct {
 	} `json:"tiers"`
 }
 
-// tableOf returns the content of models-dev.tsv for an api.json. It has only models that can call tools.
+// tableOf returns the content of models-dev.tsv for the content of api.json. It leaves out models that cannot call
+// tools.
 func tableOf(api []byte, from source) ([]byte, error) {
 	var all map[string]struct{ Models map[string]publishedModel }
 	if err := json.Unmarshal(api, &all); err != nil {
@@ -93,6 +94,7 @@ func tableOf(api []byte, from source) ([]byte, error) {
 	return table.Bytes(), nil
 }
 
+// cells returns the model's values for sourceColumns, without the first two and the last two columns.
 func (m publishedModel) cells() ([]string, error) {
 	var price, reasoning, tiers string
 	if m.Cost != nil {
@@ -100,33 +102,33 @@ func (m publishedModel) cells() ([]string, error) {
 		if tiers, err = m.Cost.tiers(); err != nil {
 			return nil, err
 		}
-		price, reasoning = m.Cost.rates(), dollars(m.Cost.Reasoning)
+		price, reasoning = m.Cost.rates(), dollarsCell(m.Cost.Reasoning)
 	}
 	return []string{
-		count(m.Limit.Context), count(m.Limit.Input), count(m.Limit.Output), price, reasoning, tiers, m.services(),
-		yesNo(m.Reasoning), m.efforts(), yesNo(slices.Contains(m.Modalities.Input, "image")), m.Released, m.Status,
+		numberCell(m.Limit.Context), numberCell(m.Limit.Input), numberCell(m.Limit.Output), price, reasoning, tiers, m.serviceTiers(),
+		yesOrNo(m.Reasoning), m.efforts(), yesOrNo(slices.Contains(m.Modalities.Input, "image")), m.Released, m.Status,
 	}, nil
 }
 
-// rates returns INPUT/CACHED/CACHE_WRITE/OUTPUT.
+// rates returns the prices as INPUT/CACHED/CACHE_WRITE/OUTPUT. A part is empty if the price is unknown.
 func (c *publishedCost) rates() string {
-	return strings.Join([]string{dollars(c.Input), dollars(c.Cached), dollars(c.CacheWrite), dollars(c.Output)}, "/")
+	return strings.Join([]string{dollarsCell(c.Input), dollarsCell(c.Cached), dollarsCell(c.CacheWrite), dollarsCell(c.Output)}, "/")
 }
 
-// tiers returns the rates above some lengths of the input, as LENGTH:RATES;LENGTH:RATES.
+// tiers returns the prices of long requests as LENGTH:RATES;LENGTH:RATES. RATES apply from LENGTH input tokens on.
 func (c *publishedCost) tiers() (string, error) {
 	all := make([]string, len(c.Tiers))
 	for i, t := range c.Tiers {
 		if t.Tier.Type != "" && t.Tier.Type != "context" {
 			return "", fmt.Errorf("a tier of its price is by %s, which this command does not know", t.Tier.Type)
 		}
-		all[i] = count(t.Tier.Size) + ":" + t.rates()
+		all[i] = numberCell(t.Tier.Size) + ":" + t.rates()
 	}
 	return strings.Join(all, ";"), nil
 }
 
-// services returns the rates of service tiers, as NAME:RATES;NAME:RATES.
-func (m publishedModel) services() string {
+// serviceTiers returns the prices of the API's service tiers as NAME:RATES;NAME:RATES.
+func (m publishedModel) serviceTiers() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.Experimental.Modes)) {
 		if mode := m.Experimental.Modes[name]; mode.Cost != nil && mode.Provider.Body.ServiceTier != "" {
@@ -136,6 +138,7 @@ func (m publishedModel) services() string {
 	return strings.Join(all, ";")
 }
 
+// efforts returns the accepted reasoning efforts, separated by |.
 func (m publishedModel) efforts() string {
 	var all []string
 	for _, option := range m.Options {
@@ -151,21 +154,23 @@ func (m publishedModel) efforts() string {
 	return strings.Join(all, "|")
 }
 
-func dollars(usd *float64) string {
+// dollarsCell returns a price as text, or "" for nil.
+func dollarsCell(usd *float64) string {
 	if usd == nil {
 		return ""
 	}
 	return strconv.FormatFloat(*usd, 'f', -1, 64)
 }
 
-func count(n int64) string {
+// numberCell returns a number as text, or "" for 0.
+func numberCell(n int64) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-func yesNo(yes bool) string {
+func yesOrNo(yes bool) string {
 	if yes {
 		return "yes"
 	}
