@@ -101,7 +101,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	next := *rd
 	if !rd.AlreadyWorked() {
 		checks := r.newChecks(ctx, work{ready: rd})
-		if err := checks.Applies(ctx); err != nil {
+		if err := checks.CheckApplies(ctx); err != nil {
 			return nil, err
 		}
 		if err := checks.SetUp(ctx); err != nil {

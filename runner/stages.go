@@ -103,7 +103,7 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	if w.Job().Recipe.Run == "" || attempts > 0 || w.AlreadyWorked() || w.Task.Subject != nil {
 		return w, false, nil
 	}
-	if err := r.newChecks(ctx, w).Recipe(ctx); err != nil {
+	if err := r.newChecks(ctx, w).RunRecipe(ctx); err != nil {
 		return w, false, err
 	}
 	if w, err = r.takeChange(ctx, w.Place, w); err != nil {
@@ -142,7 +142,7 @@ func (r *runner) reportRecipe(ctx context.Context, w work, failures string) erro
 	if err := w.Agent.SaveUncalledChange(ctx, w.change); err != nil {
 		return err
 	}
-	message := r.newChecks(ctx, w).RecipeWords()
+	message := r.newChecks(ctx, w).DescribeRecipe()
 	if failures != "" {
 		message += "\n\n" + failures
 	}

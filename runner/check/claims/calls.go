@@ -10,8 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Calls yields the arguments and outputs of the calls in a transcript. It ignores an incomplete
-// last line.
+// Calls yields the inputs and outputs of the calls in a transcript. It ignores an incomplete last line.
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
 		for e, err := range eventlog.Read(log) {
@@ -23,13 +22,13 @@ func Calls(log io.Reader) iter.Seq2[Text, error] {
 			case e.Type == transcript.TypeToolStarted:
 				var d transcript.ToolStarted
 				err = json.Unmarshal(e.Data, &d)
-				text.Asked = transcript.ReadableArguments(d.Input)
+				text.Input = transcript.ReadableArguments(d.Input)
 			case e.Type == transcript.TypeToolFinished:
 				var d transcript.ToolFinished
 				err = json.Unmarshal(e.Data, &d)
-				text.Printed = d.Output
+				text.Output = d.Output
 				if d.RewrittenInput != "" {
-					text.Asked = transcript.ReadableArguments(d.RewrittenInput)
+					text.Input = transcript.ReadableArguments(d.RewrittenInput)
 				}
 			default:
 				continue

@@ -12,9 +12,9 @@ import (
 
 // Bounds on the texts searched and the claims listed.
 const (
-	longest = 64 << 10 // bytes of a summary that are searched
-	maxRead = 100      // claims of a summary that are examined
-	most    = 20       // claims without evidence that are listed
+	maxSummaryBytes = 64 << 10 // bytes of a summary that are searched
+	maxExamined     = 100      // claims of a summary that are examined
+	maxListed       = 20       // claims without evidence that are listed
 )
 
 // kind tells where the evidence for a claim must be.
@@ -37,38 +37,38 @@ type claim struct {
 }
 
 const (
-	begins = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we)(?:['’]ve)? (?:have |also |then )*|also |then )?`
-	number = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
+	clauseBegin   = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we)(?:['’]ve)? (?:have |also |then )*|also |then )?`
+	numberPattern = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
 	// tests follows a number of tests.
-	tests  = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
-	passes = `(?:passes|passed|succeeds|succeeded|(?:is|are|was|were) (?:all )?green|(?:was|were) run|pass|succeed)\b`
+	testsNoun = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
+	passVerbs = `(?:passes|passed|succeeds|succeeded|(?:is|are|was|were) (?:all )?green|(?:was|were) run|pass|succeed)\b`
 	// names matches a list of code spans. plain has removed their content.
-	names      = "((?:``(?:, and |, | and | & | / ))*``)"
-	were       = `(?:was|were|has been|have been|is now|are now) (?:also |now |newly )?`
-	wasChanged = were + `(?:added|created|updated|changed|edited|modified|rewritten|removed|deleted|renamed|extended|implemented|written|adapted|bumped|regenerated|moved)\b`
+	codeSpans  = "((?:``(?:, and |, | and | & | / ))*``)"
+	wereVerb   = `(?:was|were|has been|have been|is now|are now) (?:also |now |newly )?`
+	wasChanged = wereVerb + `(?:added|created|updated|changed|edited|modified|rewritten|removed|deleted|renamed|extended|implemented|written|adapted|bumped|regenerated|moved)\b`
 )
 
 var (
 	// saysWasChanged matches names before a verb of change. "The users of `a.go`" is no match,
 	// because it only mentions a.go.
-	saysWasChanged = lazyregexp.New("(?i)(?:^[\\s*+>#-]*|[,;] |\\band )(?:and )?(?:both |the )?(?:new )?(?:files? |tests? )?" + names + ",? (?:" + wasChanged + "|" + were + "fixed\\b)")
+	saysWasChanged = lazyregexp.New("(?i)(?:^[\\s*+>#-]*|[,;] |\\band )(?:and )?(?:both |the )?(?:new )?(?:files? |tests? )?" + codeSpans + ",? (?:" + wasChanged + "|" + wereVerb + "fixed\\b)")
 	// saysChangedPlace matches a place after the verb.
 	saysChangedPlace = lazyregexp.New("(?i)" + wasChanged + "(?: as well)? (?:in|to|into|from) (?:the )?(``)")
-	countsWereFiles  = lazyregexp.New(`(?i)\b(` + number + ` files) ` + wasChanged)
-	countsWereAdded  = lazyregexp.New(`(?i)\b(` + number + tests + `) ` + were + `(?:added|created|written|removed|deleted)\b`)
+	countsWereFiles  = lazyregexp.New(`(?i)\b(` + numberPattern + ` files) ` + wasChanged)
+	countsWereAdded  = lazyregexp.New(`(?i)\b(` + numberPattern + testsNoun + `) ` + wereVerb + `(?:added|created|written|removed|deleted)\b`)
 	// saysWasRun matches a command after the verb.
 	saysWasRun = lazyregexp.New("(?i)\\b(?:was|were) (?:run|executed|checked|verified|tested) (?:with|using|via|by(?: running)?) (``)")
 	// saysPasses matches names of commands or tests that passed.
-	saysPasses = lazyregexp.New(`(?i)` + names + `(?: \([^()]*\))?((?: (?:now|also|still|all|both|each|commands?|suite|tests?))*) ` + passes)
+	saysPasses = lazyregexp.New(`(?i)` + codeSpans + `(?: \([^()]*\))?((?: (?:now|also|still|all|both|each|commands?|suite|tests?))*) ` + passVerbs)
 	// saysPassed matches the statement that something passed. Its group is set if it is only meant
 	// to pass, as in "to pass".
-	saysPassed = lazyregexp.New(`(?i)\b(to |let |make )?` + passes)
+	saysPassed = lazyregexp.New(`(?i)\b(to |let |make )?` + passVerbs)
 	// countsPassed matches a number of tests at the beginning of a phrase. "Python 3.12 tests" is
 	// no match.
-	countsPassed = lazyregexp.New(`(?i)(?:^[\s*+>#✅✔-]*|[,:(–—-] ?|\b(?:all|the|these|those|both|with|and|now|new|ran) )(` + number + tests + `)`)
+	countsPassed = lazyregexp.New(`(?i)(?:^[\s*+>#✅✔-]*|[,:(–—-] ?|\b(?:all|the|these|those|both|with|and|now|new|ran) )(` + numberPattern + testsNoun + `)`)
 	// countsAdded and countsFiles match a number that is the object of the verb.
-	countsAdded = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + number + tests + `)`)
-	countsFiles = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + number + ` files)\b`)
+	countsAdded = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + numberPattern + testsNoun + `)`)
+	countsFiles = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + numberPattern + ` files)\b`)
 
 	// doubts matches words that take a claim back, or that are about another time or change.
 	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|cannot|unable|skipped|skipping|unavailable|without|unchanged|untouched|would|could|should|can|will|must|may|to run|needs?|requires?|earlier|ago|last|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|in the same way|as in|in ci)\b|n['’]t\b`)
@@ -105,11 +105,11 @@ var programs = map[string]bool{
 	"shellcheck": false, "black": false, "flake8": false, "prettier": false, "gofmt": false, "docker": false, "terraform": false,
 }
 
-// read returns the claims of a summary. A sentence that takes something back, or is about another
-// time, claims nothing.
-func read(summary string) (all []claim) {
+// readClaims returns the claims of a summary. It skips code blocks, and sentences that take something back
+// or are about another time.
+func readClaims(summary string) (all []claim) {
 	inCode, inTests, inChanges := false, false, false
-	for line := range strings.Lines(clip.Start(summary, longest)) {
+	for line := range strings.Lines(clip.Start(summary, maxSummaryBytes)) {
 		line = link().ReplaceAllString(strings.TrimSpace(line), "$1")
 		if strings.HasPrefix(line, "```") {
 			inCode = !inCode
@@ -121,36 +121,37 @@ func read(summary string) (all []claim) {
 		if startsTests || startsChanges || heading().MatchString(line) {
 			inTests, inChanges = startsTests, startsChanges
 		}
-		if m := item().FindStringSubmatch(line); m != nil && certain(line) {
+		if m := item().FindStringSubmatch(line); m != nil && isAffirmative(line) {
 			switch {
 			case inTests:
-				all = append(all, commandIn(m[1], true)...)
-			case inChanges && endsPhrase(wordsOf(m[2])):
-				all = append(all, changeIn(m[1], false)...)
+				all = append(all, commandClaim(m[1], true)...)
+			case inChanges && canEndObject(wordsOf(m[2])):
+				all = append(all, changeClaim(m[1], false)...)
 			}
 		}
-		for _, sentence := range sentences(line) {
-			if len(all) >= maxRead {
-				return all[:maxRead]
+		for _, sentence := range splitSentences(line) {
+			if len(all) >= maxExamined {
+				return all[:maxExamined]
 			}
-			if certain(sentence) {
+			if isAffirmative(sentence) {
 				all = append(all, claimsOf(sentence)...)
 			}
 		}
 	}
-	return all[:min(len(all), maxRead)]
+	return all[:min(len(all), maxExamined)]
 }
 
-// certain reports whether a sentence takes nothing back. It ignores code spans.
-func certain(sentence string) bool {
-	return !doubts().MatchString(harmless().ReplaceAllString(plain(sentence), ""))
+// isAffirmative reports whether a sentence neither takes something back nor is about another time. It
+// ignores code spans.
+func isAffirmative(sentence string) bool {
+	return !doubts().MatchString(harmless().ReplaceAllString(withoutCode(sentence), ""))
 }
 
-// plain returns a sentence without the content of its code spans.
-func plain(sentence string) string { return span().ReplaceAllString(sentence, codeMark) }
+// withoutCode returns a sentence with empty code spans.
+func withoutCode(sentence string) string { return span().ReplaceAllString(sentence, codeMark) }
 
 // sentences splits a line after full stops and semicolons, except in code spans.
-func sentences(line string) (all []string) {
+func splitSentences(line string) (all []string) {
 	inSpan, start := false, 0
 	for i := range len(line) {
 		switch {
@@ -164,21 +165,21 @@ func sentences(line string) (all []string) {
 	return append(all, line[start:])
 }
 
-// claimsOf returns the claims of a sentence that certain accepts.
+// claimsOf returns the claims of an affirmative sentence.
 func claimsOf(sentence string) []claim {
-	s := sentenceClaims{text: plain(sentence)}
+	s := sentenceClaims{text: withoutCode(sentence)}
 	for _, m := range span().FindAllStringSubmatch(sentence, -1) {
 		s.code = append(s.code, m[1])
 	}
 	passed := saysPassed().FindStringSubmatch(s.text)
 	claimsPass := passed != nil && passed[1] == ""
-	for _, c := range clauses(s.text) {
+	for _, c := range splitClauses(s.text) {
 		s.addClause(c, !claimsPass)
 	}
 	s.addPassiveChanges()
 	s.addPassiveRuns()
 	if claimsPass {
-		s.addCounts(passing, countsPassed().FindAllStringSubmatch(s.text, most))
+		s.addCounts(passing, countsPassed().FindAllStringSubmatch(s.text, maxListed))
 	}
 	return s.claims
 }
@@ -199,22 +200,22 @@ func (s *sentenceClaims) addCounts(of kind, matches [][]string) {
 }
 
 // addClause adds the claims of a clause such as "added `a.go`" or "ran `make`". With counts, it
-// also adds those about numbers of changed files and tests.
+// also adds claims about numbers of changed files and tests.
 func (s *sentenceClaims) addClause(c clause, counts bool) {
 	text := s.text[c.from:c.to]
 	isAboutTests := mentionsTests().MatchString(text)
-	for _, i := range objects(s.text, c) {
-		if c.verb.runs {
-			s.claims = append(s.claims, runIn(s.code[i], c.verb.direct)...)
+	for _, i := range objectSpans(s.text, c) {
+		if c.verb.isRun {
+			s.claims = append(s.claims, runClaim(s.code[i], c.verb.actsOnObject)...)
 		} else {
-			s.claims = append(s.claims, changeIn(s.code[i], isAboutTests && c.verb.makes)...)
+			s.claims = append(s.claims, changeClaim(s.code[i], isAboutTests && c.verb.isAddition)...)
 		}
 	}
-	if c.verb.runs || !counts {
+	if c.verb.isRun || !counts {
 		return
 	}
 	s.addCounts(files, countsFiles().FindAllStringSubmatch(text, 1))
-	if c.verb.makes {
+	if c.verb.isAddition {
 		s.addCounts(added, countsAdded().FindAllStringSubmatch(text, 1))
 	}
 }
@@ -225,17 +226,17 @@ func (s *sentenceClaims) addPassiveChanges() {
 	for _, m := range matches {
 		isAboutTests := mentionsTests().MatchString(s.text[m[0]:m[1]])
 		for _, name := range s.spansAt(m[2], m[3]) {
-			s.claims = append(s.claims, changeIn(name, isAboutTests)...)
+			s.claims = append(s.claims, changeClaim(name, isAboutTests)...)
 		}
 	}
-	s.addCounts(files, countsWereFiles().FindAllStringSubmatch(s.text, most))
-	s.addCounts(added, countsWereAdded().FindAllStringSubmatch(s.text, most))
+	s.addCounts(files, countsWereFiles().FindAllStringSubmatch(s.text, maxListed))
+	s.addCounts(added, countsWereAdded().FindAllStringSubmatch(s.text, maxListed))
 }
 
 // addPassiveRuns adds claims such as "was checked with `make`" or "`make` passes".
 func (s *sentenceClaims) addPassiveRuns() {
 	for _, m := range saysWasRun().FindAllStringSubmatchIndex(s.text, -1) {
-		s.claims = append(s.claims, runIn(s.spansAt(m[2], m[3])[0], false)...)
+		s.claims = append(s.claims, runClaim(s.spansAt(m[2], m[3])[0], false)...)
 	}
 	for _, m := range saysPasses().FindAllStringSubmatchIndex(s.text, -1) {
 		names := s.spansAt(m[2], m[3])
@@ -244,7 +245,7 @@ func (s *sentenceClaims) addPassiveRuns() {
 			continue // an infinitive: "made `make test` pass"
 		}
 		for _, name := range names {
-			s.claims = append(s.claims, runIn(name, true)...)
+			s.claims = append(s.claims, runClaim(name, true)...)
 		}
 	}
 }
@@ -255,9 +256,9 @@ func (s *sentenceClaims) spansAt(from, to int) []string {
 	return s.code[first : first+strings.Count(s.text[from:to], codeMark)]
 }
 
-// changeIn returns the claim that the file or test in a code span was changed. With
-// acceptsTestNames, other names of several words are tests, too.
-func changeIn(code string, acceptsTestNames bool) []claim {
+// changeClaim returns the claim that the file or test in a code span was changed, or nil. With
+// acceptsTestNames, any name of several words may be a test.
+func changeClaim(code string, acceptsTestNames bool) []claim {
 	switch bare := strings.TrimSuffix(code, "()"); {
 	case testName().MatchString(bare), acceptsTestNames && identifier().MatchString(bare):
 		return []claim{{kind: test, text: code}}
@@ -267,18 +268,17 @@ func changeIn(code string, acceptsTestNames bool) []claim {
 	return nil
 }
 
-// runIn returns the claim that the test or command in a code span was run. acceptsBareName
+// runClaim returns the claim that the test or command in a code span was run, or nil. acceptsBareName
 // accepts a program's name without arguments.
-func runIn(code string, acceptsBareName bool) []claim {
+func runClaim(code string, acceptsBareName bool) []claim {
 	if testName().MatchString(strings.TrimSuffix(code, "()")) {
 		return []claim{{kind: test, text: code}}
 	}
-	return commandIn(code, acceptsBareName)
+	return commandClaim(code, acceptsBareName)
 }
 
-// commandIn returns the claim that the command in a code span was run, or nothing if it is no
-// command.
-func commandIn(code string, acceptsBareName bool) []claim {
+// commandClaim returns the claim that the command in a code span was run, or nil if it is no command.
+func commandClaim(code string, acceptsBareName bool) []claim {
 	steps := stepsOf(code)
 	if len(steps) == 0 || strings.ContainsAny(code, "<…") {
 		return nil

@@ -121,11 +121,11 @@ func TestReportsUnreadableTexts(t *testing.T) {
 
 func TestBoundsClaimsOfLine(t *testing.T) {
 	var line strings.Builder
-	for i := range 2 * maxRead {
+	for i := range 2 * maxExamined {
 		fmt.Fprintf(&line, "Ran `go run %d`; ", i)
 	}
-	if got := read(line.String()); len(got) != maxRead {
-		t.Errorf("%d claims, want %d", len(got), maxRead)
+	if got := readClaims(line.String()); len(got) != maxExamined {
+		t.Errorf("%d claims, want %d", len(got), maxExamined)
 	}
 }
 
@@ -141,13 +141,13 @@ func TestReadsNoChangeForCommands(t *testing.T) {
 func FuzzUnfounded(f *testing.F) {
 	f.Add("Ran `go test ./...`; all 3 tests pass. Updated `a.go`.", "go test ./...")
 	f.Fuzz(func(t *testing.T, summary, call string) {
-		e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts([]Text{{Asked: call, Printed: call}}, nil)}
+		e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts([]Text{{Input: call, Output: call}}, nil)}
 		got, err := Unfounded(summary, e)
-		if err != nil || len(got) > most {
+		if err != nil || len(got) > maxListed {
 			t.Errorf("%d claims, %v", len(got), err)
 		}
 		for _, name := range got {
-			if !strings.Contains(summary, strings.Trim(name, "`")) && !strings.Contains(strings.Join(sentences(summary), " "), name) {
+			if !strings.Contains(summary, strings.Trim(name, "`")) && !strings.Contains(strings.Join(splitSentences(summary), " "), name) {
 				t.Errorf("%q is not in the summary %q", name, summary)
 			}
 		}

@@ -26,23 +26,23 @@ type Evidence struct {
 
 // Text is the text of one call or check.
 type Text struct {
-	Asked   string // arguments or commands
-	Printed string
+	Input  string // arguments or commands
+	Output string
 }
 
-// Unfounded returns the claims of a summary without evidence: names of files, commands and tests,
-// and numbers of them. It would rather miss a false claim than doubt a true one.
+// Unfounded returns the claims of a summary that lack evidence: names of files, commands and tests,
+// and numbers of them. In doubt it believes the claim.
 func Unfounded(summary string, e Evidence) (names []string, err error) {
-	var open []claim
+	var unproven []claim
 	var diff *lines.Diff
-	cases := sync.OnceValue(func() int { return testCases(diff) })
-	for _, c := range read(summary) {
-		isRepeated := slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text })
-		if isRepeated || e.inPaths(c) {
+	cases := sync.OnceValue(func() int { return countTestCases(diff) })
+	for _, c := range readClaims(summary) {
+		isRepeated := slices.ContainsFunc(unproven, func(o claim) bool { return o.text == c.text })
+		if isRepeated || e.provenByPaths(c) {
 			continue
 		}
 		if c.kind == command || c.kind == files { // the changed lines are no evidence
-			open = append(open, c)
+			unproven = append(unproven, c)
 			continue
 		}
 		if diff == nil {
@@ -50,22 +50,22 @@ func Unfounded(summary string, e Evidence) (names []string, err error) {
 				return nil, err
 			}
 		}
-		if !inDiff(c, diff, cases) {
-			open = append(open, c)
+		if !provenByDiff(c, diff, cases) {
+			unproven = append(unproven, c)
 		}
 	}
-	if open, err = e.dropShown(open); err != nil {
+	if unproven, err = e.dropProven(unproven); err != nil {
 		return nil, err
 	}
-	for _, c := range open[:min(len(open), most)] {
+	for _, c := range unproven[:min(len(unproven), maxListed)] {
 		names = append(names, c.text)
 	}
 	return names, nil
 }
 
-// inPaths reports whether the changed paths prove a claim. A claimed path may start at any folder
+// provenByPaths reports whether the changed paths prove a claim. A claimed path may start at any folder
 // above or below the checkout, and may differ in case.
-func (e Evidence) inPaths(c claim) bool {
+func (e Evidence) provenByPaths(c claim) bool {
 	switch c.kind {
 	case file:
 		claimed := "/" + strings.ToLower(strings.TrimPrefix(path.Clean(c.text), "/"))
@@ -79,11 +79,10 @@ func (e Evidence) inPaths(c claim) bool {
 	return false
 }
 
-// inDiff reports whether the changed lines prove a claim about files or tests. A changed line that
-// names a file is enough: it may be an import or a list entry. cases counts the tests of the
-// change.
-func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
-	name := bare(c.text)
+// provenByDiff reports whether the changed lines prove a claim about files or tests. A changed line that
+// names a file is enough: it may be an import or a list entry. cases returns the number of the change's tests.
+func provenByDiff(c claim, diff *lines.Diff, cases func() int) bool {
+	name := ownTestName(c.text)
 	switch c.kind {
 	case added, passing:
 		return diff.OmittedLines > 0 || cases() >= c.count
@@ -105,8 +104,8 @@ var (
 	mayBeTable = lazyregexp.New(`(?i)parametri[sz]e|\beach\b|range \[`)
 )
 
-// testCases returns how many tests and cases the changed lines may declare. The estimate is high.
-func testCases(diff *lines.Diff) (n int) {
+// countTestCases estimates how many tests and cases the changed lines declare. The estimate is rather high.
+func countTestCases(diff *lines.Diff) (n int) {
 	for line := range changedLines(diff) {
 		if mayBeTest().MatchString(line) {
 			n++
@@ -133,33 +132,32 @@ func changedLines(diff *lines.Diff) iter.Seq[string] {
 	}
 }
 
-// dropShown returns the claims for which neither calls nor checks are evidence. Each claim must have
-// a different text.
-func (e Evidence) dropShown(open []claim) ([]claim, error) {
-	searches := map[string]search{} // unfinished searches, by the text of the claim
-	for _, c := range open {
-		if search := c.search(); search != nil {
+// dropProven returns the claims that no call and no check proves. The claims must have different texts.
+func (e Evidence) dropProven(unproven []claim) ([]claim, error) {
+	searches := map[string]evidenceSearch{} // unfinished searches, by the text of the claim
+	for _, c := range unproven {
+		if search := c.newSearch(); search != nil {
 			searches[c.text] = search
 		}
 	}
 	if e.Texts == nil {
-		return slices.DeleteFunc(open, func(c claim) bool { return searches[c.text] != nil }), nil
+		return slices.DeleteFunc(unproven, func(c claim) bool { return searches[c.text] != nil }), nil
 	}
 	if len(searches) == 0 {
-		return open, nil
+		return unproven, nil
 	}
 	for text, err := range e.Texts {
 		if err != nil {
 			return nil, err
 		}
-		text.Printed = colors().ReplaceAllString(text.Printed, "")
-		asked := map[string]bool{}
-		for _, part := range parts(tokens(text.Asked)) {
-			asked[part] = true
+		text.Output = colors().ReplaceAllString(text.Output, "")
+		inputParts := map[string]bool{}
+		for _, part := range pathParts(commandWords(text.Input)) {
+			inputParts[part] = true
 		}
-		open = slices.DeleteFunc(open, func(c claim) bool {
+		unproven = slices.DeleteFunc(unproven, func(c claim) bool {
 			search := searches[c.text]
-			isShown := search != nil && search(text, asked)
+			isShown := search != nil && search(text, inputParts)
 			if isShown {
 				delete(searches, c.text)
 			}
@@ -169,22 +167,22 @@ func (e Evidence) dropShown(open []claim) ([]claim, error) {
 			break
 		}
 	}
-	return open, nil
+	return unproven, nil
 }
 
-// search reports whether a text is evidence for a claim. asked has the parts of its words.
-type search func(t Text, asked map[string]bool) bool
+// evidenceSearch reports whether a text proves a claim. It may remember earlier texts. inputParts has the
+// parts of the words in the text's input.
+type evidenceSearch func(t Text, asked map[string]bool) bool
 
-// search returns the search for a claim, which sees the texts one after the other. It returns nil
-// if no text can be evidence.
-func (c claim) search() search {
+// newSearch returns the search for a claim's evidence. It returns nil if no call or check can prove the claim.
+func (c claim) newSearch() evidenceSearch {
 	switch c.kind {
 	case command:
 		return searchCommand(c.text)
 	case test:
-		name := bare(c.text)
+		name := ownTestName(c.text)
 		return func(t Text, _ map[string]bool) bool {
-			return strings.Contains(t.Asked, name) || strings.Contains(t.Printed, name)
+			return strings.Contains(t.Input, name) || strings.Contains(t.Output, name)
 		}
 	case passing:
 		return searchPassing(c.count, strings.Fields(c.text)[0])
@@ -192,27 +190,27 @@ func (c claim) search() search {
 	return nil
 }
 
-// searchCommand returns the search for a command line. Its steps may be in different texts.
-func searchCommand(line string) search {
+// searchCommand returns the search for a command line. The commands in it may have run in different calls.
+func searchCommand(line string) evidenceSearch {
 	missing := stepsOf(line)
 	return func(t Text, asked map[string]bool) bool {
 		missing = slices.DeleteFunc(missing, func(step []string) bool {
-			return hasAll(asked, parts(step)) || echoes(t.Printed, step)
+			return containsAll(asked, pathParts(step)) || echoes(t.Output, step)
 		})
 		return len(missing) == 0
 	}
 }
 
-// searchPassing returns the search for a number of passed tests. The numbers of two texts may add
-// up to it. written is the number as the claim has it, such as 1,234.
-func searchPassing(count int, written string) search {
+// searchPassing returns the search for a number of passed tests, as one number or as the sum of the numbers
+// in two texts. written is the number as the claim has it, such as 1,234.
+func searchPassing(count int, written string) evidenceSearch {
 	number := regexp.MustCompile(`(?:^|[^\w.,])(?:` + strconv.Itoa(count) + `|` + written + `)(?:$|[^\w.]|\.(?:\s|$))`)
 	seen := map[int]bool{} // numbers of tests that passed in earlier texts
 	return func(t Text, _ map[string]bool) bool {
-		if number.MatchString(t.Printed) {
+		if number.MatchString(t.Output) {
 			return true
 		}
-		for _, n := range passed(t.Printed) {
+		for _, n := range passedCounts(t.Output) {
 			if n == count || seen[count-n] {
 				return true
 			}
@@ -222,8 +220,8 @@ func searchPassing(count int, written string) search {
 	}
 }
 
-// bare returns a test's own name, without file, class and parentheses.
-func bare(name string) string {
+// ownTestName returns a test's own name, without file, class and parentheses.
+func ownTestName(name string) string {
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		name = name[i+2:]
 	}
@@ -240,7 +238,7 @@ var (
 // a command. It omits cd, because the folder may be given in other ways.
 func stepsOf(line string) (steps [][]string) {
 	for _, step := range separators().Split(line, -1) {
-		words := tokens(step)
+		words := commandWords(step)
 		for len(words) > 1 && assignment().MatchString(words[0]) {
 			words = words[1:]
 		}
@@ -251,9 +249,9 @@ func stepsOf(line string) (steps [][]string) {
 	return steps
 }
 
-// tokens splits a text into words for comparing commands. It drops quotes, and the folder and
+// commandWords splits a text into words for comparing commands. It drops quotes, and the folder and
 // version of programs.
-func tokens(text string) []string {
+func commandWords(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()$,{}\\", r) })
 	for i, word := range all {
 		if base := path.Base(word); versioned().MatchString(base) {
@@ -265,9 +263,9 @@ func tokens(text string) []string {
 	return all
 }
 
-// parts splits words at slashes, because a path may start at another folder. `go test ./src/...`
+// pathParts splits words at slashes, because a path may start at another folder. `go test ./src/...`
 // equals `cd src && go test ./...`.
-func parts(words []string) (all []string) {
+func pathParts(words []string) (all []string) {
 	for _, word := range words {
 		for part := range strings.SplitSeq(word, "/") {
 			if strings.Trim(part, ".") != "" {
@@ -278,7 +276,8 @@ func parts(words []string) (all []string) {
 	return all
 }
 
-func hasAll(text map[string]bool, parts []string) bool {
+// containsAll reports whether a set contains all parts.
+func containsAll(text map[string]bool, parts []string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !text[part] })
 }
 
@@ -313,8 +312,8 @@ var (
 	passedTotal = lazyregexp.New(`(?i)\b([0-9]+)(?: tests?)? (?:passed|passing|ok)\b|\bTests run: ([0-9]+)|\b([0-9]+) examples\b`)
 )
 
-// passed returns the numbers of passed tests in an output, one for each way to count.
-func passed(printed string) (all []int) {
+// passedCounts returns the numbers of passed tests in an output, one for each way to count.
+func passedCounts(printed string) (all []int) {
 	for _, lines := range passedLines {
 		if n := len(lines().FindAllStringIndex(printed, -1)); n > 0 {
 			all = append(all, n)

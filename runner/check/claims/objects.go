@@ -30,11 +30,11 @@ var (
 
 // verb is a verb that claims an action.
 type verb struct {
-	forms  []string // the forms that claim it was done
-	runs   bool     // a command was run; otherwise something was changed
-	makes  bool     // it makes tests, which can be counted
-	direct bool     // its direct object was changed or run
-	places []string // words before such an object
+	forms        []string // the forms that claim it was done
+	isRun        bool     // a command was run; otherwise something was changed
+	isAddition   bool     // it makes tests, which can be counted
+	actsOnObject bool     // its direct object was changed or run
+	places       []string // words before such an object
 }
 
 // verbsOf returns the verbs that claim something. "Fixed the crash in `a.go`" does not say that
@@ -43,18 +43,19 @@ var verbsOf = sync.OnceValue(func() []verb {
 	forms := strings.Fields
 	with := forms("with via using by running (")
 	return []verb{
-		{forms: forms("added adds adding created creates creating wrote writes writing introduced introduces introducing implemented implements implementing"), makes: true, direct: true, places: forms("in to into (")},
-		{forms: forms("removed removes removing deleted deletes deleting"), makes: true, direct: true, places: forms("in from (")},
-		{forms: forms("updated updates updating changed changes changing edited edits editing modified modifies modifying rewrote rewrites rewriting extended extends extending adapted adapts adapting bumped bumps bumping refactored refactors refactoring regenerated regenerates split splits"), direct: true, places: forms("in (")},
-		{forms: forms("renamed renames renaming moved moves moving"), direct: true, places: forms("in to into (")},
-		{forms: forms("fixed fixes fixing"), direct: true, places: forms("(")},
+		{forms: forms("added adds adding created creates creating wrote writes writing introduced introduces introducing implemented implements implementing"), isAddition: true, actsOnObject: true, places: forms("in to into (")},
+		{forms: forms("removed removes removing deleted deletes deleting"), isAddition: true, actsOnObject: true, places: forms("in from (")},
+		{forms: forms("updated updates updating changed changes changing edited edits editing modified modifies modifying rewrote rewrites rewriting extended extends extending adapted adapts adapting bumped bumps bumping refactored refactors refactoring regenerated regenerates split splits"), actsOnObject: true, places: forms("in (")},
+		{forms: forms("renamed renames renaming moved moves moving"), actsOnObject: true, places: forms("in to into (")},
+		{forms: forms("fixed fixes fixing"), actsOnObject: true, places: forms("(")},
 		{forms: forms("documented documents documenting"), places: forms("in")},
-		{forms: forms("ran re-ran executed"), runs: true, direct: true, places: with},
-		{forms: forms("tested verified validated confirmed checked formatted linted built"), runs: true, places: with},
+		{forms: forms("ran re-ran executed"), isRun: true, actsOnObject: true, places: with},
+		{forms: forms("tested verified validated confirmed checked formatted linted built"), isRun: true, places: with},
 	}
 })
 
-// clause is a verb that claims something, with the text after it up to the next such verb.
+// clause is a verb that claims something, with the text after it up to the next such verb: from and to are
+// its bounds.
 type clause struct {
 	verb     *verb
 	from, to int
@@ -77,15 +78,15 @@ var clauseStart = sync.OnceValue(func() *regexp.Regexp {
 		}
 	}
 	either := func(forms []string) string { return "(" + strings.Join(forms, "|") + `)\b` }
-	return regexp.MustCompile(begins + either(past) +
+	return regexp.MustCompile(clauseBegin + either(past) +
 		`|^[\s*+>#-]*(?:this|the) (?:pr|pull request|change|patch|commit|branch) (?:also )?` + either(present) +
 		`|(?:,|;| and| then)(?: i| we)?(?: also| then)? ` + either(append(past, present...)) +
 		`|\bby ` + either(going))
 })
 
-// clauses splits a plain text at its verbs, up to the first aside. It returns nothing unless the
-// text begins with such a verb.
-func clauses(text string) (all []clause) {
+// splitClauses splits a text at its verbs, up to the first aside. It returns nil unless the text begins
+// with a verb that claims something.
+func splitClauses(text string) (all []clause) {
 	end := len(text)
 	if aside := asides().FindStringIndex(text); aside != nil {
 		end = aside[0]
@@ -112,13 +113,12 @@ func clauses(text string) (all []clause) {
 // wordsOf splits a plain text into lower-case words, code marks and other single characters.
 func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
 
-// objects returns the indexes of the code spans that a clause says were changed or run. These are
-// the direct objects of its verb and the names after its places. A name after another preposition
-// is only mentioned.
-func objects(text string, c clause) (spans []int) {
+// objectSpans returns the indexes of the code spans that a clause says were changed or run: the direct
+// objects of its verb, and the names after its places. Names after other prepositions are only mentioned.
+func objectSpans(text string, c clause) (spans []int) {
 	next := strings.Count(text[:c.from], codeMark)
 	words := wordsOf(text[c.from:c.to])
-	acts := c.verb.direct // whether the verb acts on the next name
+	acts := c.verb.actsOnObject // whether the verb acts on the next name
 	for i, w := range words {
 		before := ""
 		if i > 0 {
@@ -126,12 +126,12 @@ func objects(text string, c clause) (spans []int) {
 		}
 		switch {
 		case w == codeMark:
-			if acts && endsPhrase(words[i+1:]) {
+			if acts && canEndObject(words[i+1:]) {
 				spans = append(spans, next)
 			}
 			next++
 		case slices.Contains(c.verb.places, w):
-			acts = beginsName(words[i+1:]) && !participle().MatchString(before)
+			acts = beginsWithCode(words[i+1:]) && !participle().MatchString(before)
 		case w == "in":
 			acts = false
 		case w == ":":
@@ -147,11 +147,13 @@ func objects(text string, c clause) (spans []int) {
 	return spans
 }
 
-// endsPhrase reports whether an object can end before these words.
-func endsPhrase(words []string) bool { return len(words) == 0 || behindObject().MatchString(words[0]) }
+// canEndObject reports whether an object can end before these words.
+func canEndObject(words []string) bool {
+	return len(words) == 0 || behindObject().MatchString(words[0])
+}
 
-// beginsName reports whether words begin with a code span, ignoring articles.
-func beginsName(words []string) bool {
+// beginsWithCode reports whether words begin with a code span, ignoring articles.
+func beginsWithCode(words []string) bool {
 	i := slices.IndexFunc(words, func(w string) bool { return !articles().MatchString(w) })
 	return i >= 0 && words[i] == codeMark
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// mostOfLog is how many bytes at the end of a check's output are examined.
-const mostOfLog = 1 << 20
+// maxLogBytes is how many bytes at the end of a check's output are examined.
+const maxLogBytes = 1 << 20
 
 // Case is a change with the results of its run.
 type Case struct {
@@ -43,7 +43,7 @@ type Case struct {
 	Change   *gitops.ChangeSet
 }
 
-// Signs returns silenced checks, and jobs of workflows that the branch would start.
+// Signs returns signs of silenced checks, and the jobs that the pushed branch would start.
 func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error) {
 	if c.Change.Empty() {
 		return found, nil
@@ -55,8 +55,8 @@ func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error
 	if found.SilencedSigns, found.MoreSilencedSigns, err = silenced.Find(diff); err != nil {
 		return found, err
 	}
-	found.SilencedSigns = append(silenced.Observe(c.Baseline, c.Table, c.printed), found.SilencedSigns...)
-	found.WorkflowStarts, err = c.started()
+	found.SilencedSigns = append(silenced.Observe(c.Baseline, c.Table, c.checkOutput), found.SilencedSigns...)
+	found.WorkflowStarts, err = c.startedJobs()
 	return found, err
 }
 
@@ -72,26 +72,25 @@ func (c Case) Claims(ctx context.Context) ([]string, error) {
 	switch {
 	case err == nil:
 		defer log.Close()
-		e.Texts = c.textsOf(boundedfile.WithContext(ctx, log))
+		e.Texts = c.evidenceTexts(boundedfile.WithContext(ctx, log))
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read %s: %w", record.TranscriptFile, err)
 	}
 	return claims.Unfounded(c.Summary, e)
 }
 
-// textsOf yields commands and outputs of checks, setup commands, and arguments and outputs of
-// calls.
-func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
+// evidenceTexts yields commands and outputs of checks, setup commands, and inputs and outputs of calls.
+func (c Case) evidenceTexts(log io.Reader) iter.Seq2[claims.Text, error] {
 	return func(yield func(claims.Text, error) bool) {
 		for _, rows := range [][]transcript.VerifyRow{c.Baseline, c.Table} {
 			for _, row := range rows {
-				if !yield(claims.Text{Asked: row.Run, Printed: c.printed(row.Log)}, nil) {
+				if !yield(claims.Text{Input: row.Run, Output: c.checkOutput(row.Log)}, nil) {
 					return
 				}
 			}
 		}
 		for _, step := range c.Job.Setup {
-			if !yield(claims.Text{Asked: step.Run}, nil) {
+			if !yield(claims.Text{Input: step.Run}, nil) {
 				return
 			}
 		}
@@ -99,15 +98,15 @@ func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
 	}
 }
 
-// largestRead is the size up to which a file that a workflow runs is read, in bytes.
-const largestRead = 256 << 10
+// maxFileBytes is the size up to which a file that a workflow runs is read, in bytes.
+const maxFileBytes = 256 << 10
 
 // started returns the jobs that the pushed branch starts and that run files of the change.
-func (c Case) started() ([]transcript.WorkflowStart, error) {
+func (c Case) startedJobs() ([]transcript.WorkflowStart, error) {
 	treeOf := func(tree gitops.Tree) workflows.Tree {
 		return workflows.Tree{
 			Read: func(path string) ([]byte, error) {
-				content, err := c.Checkout.ReadFile(tree, path, largestRead)
+				content, err := c.Checkout.ReadFile(tree, path, maxFileBytes)
 				if errors.As(err, new(*gitops.TooLargeError)) {
 					return []byte{}, nil // a file that is too large to read still exists
 				}
@@ -135,23 +134,23 @@ func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
 	return lines.Read(boundedfile.WithContext(ctx, patch))
 }
 
-// printed returns the end of a check's output, or "" if there is none.
-func (c Case) printed(log string) string {
+// checkOutput returns the end of a check's output. It returns "" without a log, and warns about an unreadable one.
+func (c Case) checkOutput(log string) string {
 	if log == "" {
 		return ""
 	}
-	text, err := c.Record.Tail(log, mostOfLog)
+	text, err := c.Record.Tail(log, maxLogBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.Record.Warn("log_unread", "What a check printed cannot be read (%v); the numbers of its tests were not compared.", err)
 	}
 	return text
 }
 
-// Refusal returns an outcome if the job refuses the findings, or nil.
+// Refusal returns an outcome.Stop if the job's policy refuses the change for these findings, or nil.
 func Refusal(p job.Policy, found transcript.Inspection) error {
 	if p.Silenced == "refuse" && found.RefusesSilenced() {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",
-			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.SilencedSigns))
+			"A check may pass without testing: %s (policy.silenced); nothing was published.", describeSigns(found.SilencedSigns))
 	}
 	if p.WorkflowRisk == "refuse" && found.Risky() {
 		return outcome.Stopf(outcome.PolicyViolation, "workflow_risk",
@@ -177,8 +176,8 @@ func describeStartedJobs(all []transcript.WorkflowStart) string {
 	return strings.Join(clip.List(jobs, 3), ", ")
 }
 
-// silencedWords names up to three signs of silenced checks.
-func silencedWords(all []transcript.SilencedSign) string {
+// describeSigns names up to three signs of silenced checks.
+func describeSigns(all []transcript.SilencedSign) string {
 	var places []string
 	for _, s := range all {
 		place := "check " + s.Check

@@ -51,7 +51,7 @@ func (c Case) Refusal(ctx context.Context) error {
 	if err := c.refuseUnpublished(); err != nil {
 		return err
 	}
-	if err := c.refuseChangedJudges(); err != nil {
+	if err := c.refuseChangedWorkflows(); err != nil {
 		return err
 	}
 	if err := c.limitSize(ctx); err != nil {
@@ -96,20 +96,20 @@ func (c Case) limitSize(ctx context.Context) error {
 		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
 			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
 	case l.FileSize > 0:
-		return c.fileSizes(ctx)
+		return c.limitFileSizes(ctx)
 	}
 	return nil
 }
 
-// fileSizes refuses a change with a new content above the job's limit. Content that a changed file
+// limitFileSizes refuses a change with a new file content above the job's limit. Content that a changed file
 // had on the base is not new. The size of a Git LFS file is that of its content.
-func (c Case) fileSizes(ctx context.Context) error {
-	isOld := map[string]bool{} // contents on the base, by ID
+func (c Case) limitFileSizes(ctx context.Context) error {
+	isOnBase := map[string]bool{} // contents on the base, by ID
 	for _, f := range c.Change.Files {
-		isOld[f.OldID] = true
+		isOnBase[f.OldID] = true
 	}
 	for _, f := range c.Change.Files {
-		if !hasBlob(f.NewMode) || isOld[f.NewID] {
+		if !hasBlob(f.NewMode) || isOnBase[f.NewID] {
 			continue
 		}
 		size, err := c.fileSize(ctx, f.NewID)
@@ -140,6 +140,7 @@ func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 	return lfsSize, errors.Join(err, lfs.Close())
 }
 
+// openLFS opens the Git LFS content that a blob points to. content is nil for another blob.
 func (c Case) openLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
 	if c.LFSContent == nil {
 		return nil, 0, nil
@@ -161,18 +162,17 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 // ownFolder is protected from agents, whatever the job protects.
 const ownFolder = ".agent-ci"
 
-// Verdict applies the policy to the changed files. It skips the paths in written, which the runner
-// wrote.
+// Verdict applies the policy to the changed files, except the paths in written, which the runner wrote.
 func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
-	treat := map[policy.Concern]policy.Treatment{}
+	treatments := map[policy.Concern]policy.Treatment{}
 	for concern, treatment := range map[policy.Concern]string{
 		policy.ConcernProtected: p.Change.Protected, policy.ConcernSubmodule: p.Change.Submodules, policy.ConcernNestedGit: p.Change.NestedGit,
 		policy.ConcernSymlinkOut: p.Change.SymlinksOut, policy.ConcernSymlink: p.Change.Symlinks,
 		policy.ConcernExecutable: p.Change.Executables, policy.ConcernLockfile: p.Change.Lockfiles,
 	} {
-		treat[concern] = policy.Treatment(treatment)
+		treatments[concern] = policy.Treatment(treatment)
 	}
-	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Treat: treat}.Judge(changedFiles(change, written))
+	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Treat: treatments}.Judge(changedFiles(change, written))
 }
 
 // verdict returns the policy's verdict, without the paths that the runner wrote.
@@ -218,8 +218,7 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	return files
 }
 
-// RefuseExcludedOnly refuses a run whose whole work cannot be part of a change. Such a run is not
-// one without work.
+// RefuseExcludedOnly returns an outcome.Stop if the agent's only work is in files that no change can contain.
 func (c Case) RefuseExcludedOnly() error {
 	if c.Change == nil || len(c.Change.Problems) == 0 {
 		return nil
@@ -227,7 +226,7 @@ func (c Case) RefuseExcludedOnly() error {
 	return c.refuseProtected()
 }
 
-// refuseProtected refuses changes that the policy forbids.
+// refuseProtected refuses a change with a file that the policy fails or protects.
 func (c Case) refuseProtected() error {
 	verdict, err := c.verdict()
 	if err != nil {

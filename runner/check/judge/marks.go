@@ -23,7 +23,7 @@ func (c Case) refuseConflictMarkers(ctx context.Context) error {
 		return fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
 	defer patch.Close()
-	added, err := countMarks(ctx, patch, "+")
+	added, err := countMarkers(ctx, patch, "+")
 	if err != nil {
 		return fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
@@ -32,7 +32,7 @@ func (c Case) refuseConflictMarkers(ctx context.Context) error {
 	}
 	var left []string
 	for _, f := range c.Change.Files {
-		found, err := c.hasMark(ctx, f)
+		found, err := c.addsMarkers(ctx, f)
 		if err != nil {
 			return fmt.Errorf("look for marks of conflicts in %q: %w", f.Path, err)
 		}
@@ -47,43 +47,45 @@ func (c Case) refuseConflictMarkers(ctx context.Context) error {
 		"Conflict marks are left in %s; merge the two sides there and remove the marks.", markdown.SomeFiles(left))
 }
 
-// hasMark reports whether a changed file has more conflict markers than before.
-func (c Case) hasMark(ctx context.Context, f changeset.File) (bool, error) {
+// addsMarkers reports whether a changed file has more conflict markers than before.
+func (c Case) addsMarkers(ctx context.Context, f changeset.File) (bool, error) {
 	if f.Binary || !hasBlob(f.NewMode) {
 		return false, nil
 	}
-	now, err := c.marksOf(ctx, f.NewID)
+	now, err := c.countMarkersIn(ctx, f.NewID)
 	if err != nil || now == 0 || !hasBlob(f.OldMode) {
 		return now > 0, err
 	}
-	before, err := c.marksOf(ctx, f.OldID)
+	before, err := c.countMarkersIn(ctx, f.OldID)
 	return now > before, err
 }
 
-func (c Case) marksOf(ctx context.Context, id string) (count int, err error) {
+// countMarkersIn counts the conflict markers in a blob.
+func (c Case) countMarkersIn(ctx context.Context, id string) (count int, err error) {
 	content, _, err := c.Blob(id)
 	if err != nil {
 		return 0, err
 	}
 	defer content.Close()
-	return countMarks(ctx, content, "")
+	return countMarkers(ctx, content, "")
 }
 
-// countMarks counts the conflict markers in lines that begin with a prefix.
-func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
+// countMarkers counts the conflict markers in lines that begin with prefix. The prefix is not part of the
+// marker.
+func countMarkers(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
 	in := bufio.NewReader(boundedfile.WithContext(ctx, text))
-	begins := true // the next part is the beginning of a line
+	atLineStart := true // the next part is the beginning of a line
 	for {
 		part, err := in.ReadSlice('\n')
-		line, ours := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
-		if begins && ours && gitops.IsMarker(line) {
+		line, hasPrefix := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
+		if atLineStart && hasPrefix && gitops.IsMarker(line) {
 			count++
 		}
-		begins = !errors.Is(err, bufio.ErrBufferFull)
+		atLineStart = !errors.Is(err, bufio.ErrBufferFull)
 		switch {
 		case errors.Is(err, io.EOF):
 			return count, nil
-		case err != nil && begins:
+		case err != nil && atLineStart:
 			return count, err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// refuseChangedJudges refuses a repair that changes .github, because the workflows there judge it.
-func (c Case) refuseChangedJudges() error {
+// refuseChangedWorkflows refuses a repair that changes .github, because the workflows there check the repair.
+func (c Case) refuseChangedWorkflows() error {
 	if c.RepairedChange == nil {
 		return nil
 	}
@@ -29,25 +29,25 @@ func (c Case) refuseChangedJudges() error {
 // DifferingPaths returns the paths that differ between two changes of one base.
 func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 	type version struct{ mode, id string }
-	in := map[string]version{}
+	versions := map[string]version{}
 	for _, f := range a.Files {
-		in[f.Path] = version{f.NewMode, f.NewID}
+		versions[f.Path] = version{f.NewMode, f.NewID}
 	}
 	differ := map[string]bool{}
 	for _, f := range b.Files {
-		if in[f.Path] != (version{f.NewMode, f.NewID}) || !touches(a, f.Path) {
+		if versions[f.Path] != (version{f.NewMode, f.NewID}) || !containsPath(a, f.Path) {
 			differ[f.Path] = true
 		}
-		delete(in, f.Path)
+		delete(versions, f.Path)
 	}
-	for path := range in {
+	for path := range versions {
 		differ[path] = true
 	}
 	return differ
 }
 
-// touches reports whether a change has a path.
-func touches(change *gitops.ChangeSet, path string) bool {
+// containsPath reports whether a change has a path.
+func containsPath(change *gitops.ChangeSet, path string) bool {
 	for _, f := range change.Files {
 		if f.Path == path {
 			return true

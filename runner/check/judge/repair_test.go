@@ -34,7 +34,7 @@ func TestRefusesRepairOfItsJudges(t *testing.T) {
 		"a submodule in its place":       {nil, []changeset.File{file(".github", "160000", "5")}, ".github"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Case{RepairedChange: &gitops.ChangeSet{Files: c.before}, Change: &gitops.ChangeSet{Files: c.change}}.refuseChangedJudges()
+			err := Case{RepairedChange: &gitops.ChangeSet{Files: c.before}, Change: &gitops.ChangeSet{Files: c.change}}.refuseChangedWorkflows()
 			if (err != nil) != (c.names != "") || err != nil && !strings.Contains(err.Error(), c.names) {
 				t.Errorf("%v", err)
 			}

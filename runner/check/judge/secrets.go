@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// leakedSecrets returns the secrets that the change adds: values of this run, and texts shaped like
-// a token that the removed lines lack.
+// leakedSecrets returns the names of the secrets that the change adds: values of this run, and texts that
+// look like tokens, unless removed lines have them.
 func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -47,8 +47,8 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	return slices.Compact(leaked), nil
 }
 
-// leakedInBinary returns the secrets in a binary file. The patch has its content compressed or not
-// at all. One NUL byte makes a text binary for git.
+// leakedInBinary returns the new secrets in a binary file, whose content is not readable in the patch. One NUL
+// byte makes a text binary for git.
 func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, error) {
 	if !f.Binary {
 		return nil, nil
@@ -56,8 +56,8 @@ func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, e
 	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
 }
 
-// leakedInLFS returns the secrets in the content of a Git LFS file. That content is published, and
-// the change has only its pointer.
+// leakedInLFS returns the new secrets in the content of a Git LFS file. The change has only a pointer to it, but
+// the content is published.
 func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
 	if c.LFSContent == nil {
 		return nil, nil
@@ -65,15 +65,15 @@ func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, erro
 	return c.leakedIn(ctx, f, c.LFSContent)
 }
 
-// opener opens a content by its id. It returns nil if there is none.
-type opener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
+// contentOpener opens a content by its blob's id. It returns nil if there is none.
+type contentOpener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
 
-// leakedIn returns the new secrets in a file's content.
-func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]string, error) {
+// leakedIn returns the secrets in a file's content that its content on the base does not have.
+func (c Case) leakedIn(ctx context.Context, f changeset.File, open contentOpener) ([]string, error) {
 	if !hasBlob(f.NewMode) {
 		return nil, nil
 	}
-	now, err := bothReadings(ctx, f.NewID, open)
+	now, err := openTwice(ctx, f.NewID, open)
 	if now == nil || err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]st
 	if !hasBlob(f.OldMode) {
 		return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), nil)
 	}
-	before, err := bothReadings(ctx, f.OldID, open)
+	before, err := openTwice(ctx, f.OldID, open)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,9 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]st
 // hasBlob reports whether a mode is that of a blob. A submodule has none.
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
-// bothReadings returns a content followed by the same content without NUL bytes. A search then also
-// finds secrets in UTF-16 text. Without content it returns nil.
-func bothReadings(ctx context.Context, id string, open opener) (io.ReadCloser, error) {
+// openTwice returns a content followed by the same content without NUL bytes. A search then also
+// finds secrets in UTF-16 text. It returns nil if there is no content.
+func openTwice(ctx context.Context, id string, open contentOpener) (io.ReadCloser, error) {
 	plain, _, err := open(ctx, id)
 	if plain == nil || err != nil {
 		return nil, err

@@ -50,9 +50,9 @@ func Read(patch io.Reader) (*Diff, error) {
 	r := reader{diff: &Diff{}}
 	in := bufio.NewReader(patch)
 	for {
-		line, err := next(in)
+		line, err := nextLine(in)
 		if line != "" || err == nil {
-			r.read(line)
+			r.readLine(line)
 		}
 		if errors.Is(err, io.EOF) {
 			return r.diff, nil
@@ -63,8 +63,8 @@ func Read(patch io.Reader) (*Diff, error) {
 	}
 }
 
-// next returns the next line without its end, cut after maxLineBytes+1 bytes.
-func next(in *bufio.Reader) (string, error) {
+// nextLine returns the next line without its end, cut after maxLineBytes+1 bytes.
+func nextLine(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
@@ -78,37 +78,37 @@ func next(in *bufio.Reader) (string, error) {
 }
 
 type reader struct {
-	diff     *Diff
-	file     *File
-	inHunk   bool
-	old, now int    // the numbers of the next lines on the base and with the change
-	oldLast  string // the last lines of both sides that are not blank
-	nowLast  string
-	kept     int // lines
+	diff                 *Diff
+	file                 *File
+	inHunk               bool
+	oldNumber, newNumber int    // the numbers of the next lines on the base and with the change
+	oldLast              string // the last lines of both sides that are not blank
+	newLast              string
+	kept                 int // lines
 }
 
 // read reads the next line of the patch. A line in a hunk belongs to the file of the last header.
-func (r *reader) read(line string) {
+func (r *reader) readLine(line string) {
 	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
-		r.old, _ = strconv.Atoi(m[1])
-		r.now, _ = strconv.Atoi(m[2])
-		r.oldLast, r.nowLast, r.inHunk = "", "", true
+		r.oldNumber, _ = strconv.Atoi(m[1])
+		r.newNumber, _ = strconv.Atoi(m[2])
+		r.oldLast, r.newLast, r.inHunk = "", "", true
 		return
 	}
 	switch {
 	case r.inHunk && strings.HasPrefix(line, "+"):
-		r.keep(&r.file.Added, Line{r.now, line[1:], r.nowLast})
-		r.now++
-		remember(&r.nowLast, line[1:])
+		r.keep(&r.file.Added, Line{r.newNumber, line[1:], r.newLast})
+		r.newNumber++
+		rememberLast(&r.newLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, "-"):
-		r.keep(&r.file.Removed, Line{r.old, line[1:], r.oldLast})
-		r.old++
-		remember(&r.oldLast, line[1:])
+		r.keep(&r.file.Removed, Line{r.oldNumber, line[1:], r.oldLast})
+		r.oldNumber++
+		rememberLast(&r.oldLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, " "):
-		r.old++
-		r.now++
-		remember(&r.oldLast, line[1:])
-		remember(&r.nowLast, line[1:])
+		r.oldNumber++
+		r.newNumber++
+		rememberLast(&r.oldLast, line[1:])
+		rememberLast(&r.newLast, line[1:])
 	case strings.HasPrefix(line, "diff --git "):
 		r.diff.Files = append(r.diff.Files, File{})
 		r.file, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
@@ -119,6 +119,7 @@ func (r *reader) read(line string) {
 	}
 }
 
+// keep appends a line to lines, or only counts it if there are too many.
 func (r *reader) keep(lines *[]Line, line Line) {
 	if r.kept == maxLines {
 		r.diff.OmittedLines++
@@ -128,9 +129,9 @@ func (r *reader) keep(lines *[]Line, line Line) {
 	*lines = append(*lines, line)
 }
 
-// remember sets *last to a line that is not blank. If *last ends with a backslash, the line is
+// rememberLast sets *last to a line that is not blank. If *last ends with a backslash, the line is
 // appended to it.
-func remember(last *string, line string) {
+func rememberLast(last *string, line string) {
 	if line = strings.TrimSpace(line); line == "" {
 		return
 	}
@@ -140,7 +141,7 @@ func remember(last *string, line string) {
 	*last = line
 }
 
-// WithContinued returns the line after the earlier lines that it continues.
+// WithContinued returns the line, preceded by the lines that end with a backslash before it.
 func (l Line) WithContinued() string {
 	if begin, isContinued := strings.CutSuffix(l.Before, `\`); isContinued {
 		return begin + strings.TrimSpace(l.Text)

@@ -24,15 +24,15 @@ type pattern struct {
 	Line  string   // a regular expression for an added line, joined with the line that it continues
 	// Number is a regular expression with two groups: a name and a number. It is a sign if the
 	// number becomes smaller, or larger with Raised.
-	Number string
-	Raised bool
+	Number       string
+	SignIfRaised bool
 	// Lost makes it a sign, too, if the number of a name is removed and the file adds none.
-	Lost bool
+	SignIfRemoved bool
 	// Comments also searches lines that are comments.
-	Comments bool
-	Why      string
-	Path     string   // path of the examples
-	Is       []string // lines that are signs; for a number "old → new"
+	InComments bool
+	Why        string
+	Path       string   // path of the examples
+	Is         []string // lines that are signs; for a number "old → new"
 	// IsNot has lines that are no signs.
 	IsNot []string
 }
@@ -44,34 +44,36 @@ const (
 
 // wholesale is how many lines a snapshot must lose, and gain if it gains any, to count as
 // rewritten.
-const wholesale = 20
+const minRewrittenLines = 20
 
 // snapshots are patterns of files that tests compare output with.
 var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.ambr", "*.golden", "**/golden/**", "*.approved.*", "*.snapshot"}
 
-// Find returns the signs in a change, and how many more there are than the list holds.
-func Find(diff *lines.Diff) (found []transcript.SilencedSign, more int, err error) {
+// Find returns the signs in a change. unlisted counts the signs beyond the list.
+func Find(diff *lines.Diff) (found []transcript.SilencedSign, unlisted int, err error) {
 	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {
-		if err := f.file(file); err != nil {
+		if err := f.searchFile(file); err != nil {
 			return nil, 0, err
 		}
 	}
 	if diff.OmittedLines > 0 {
 		f.add(transcript.SilencedSign{Pattern: "too-large", Reason: fmt.Sprintf("%s of the change were not looked at", transcript.CountNoun(diff.OmittedLines, "line"))})
 	}
-	return f.found, f.more, nil
+	return f.found, f.unlisted, nil
 }
 
+// finder collects the signs in a change.
 type finder struct {
-	removed map[string]int // removed lines without an equal added line so far
-	found   []transcript.SilencedSign
-	more    int
+	removed  map[string]int // removed lines without an equal added line so far
+	found    []transcript.SilencedSign
+	unlisted int
 }
 
+// add adds a sign to the list, or only counts it if the list is full.
 func (f *finder) add(s transcript.SilencedSign) {
 	if len(f.found) == maxFound {
-		f.more++
+		f.unlisted++
 		return
 	}
 	s.Text = clip.Bytes(strings.ToValidUTF8(s.Text, "\uFFFD"), maxText)
@@ -79,8 +81,8 @@ func (f *finder) add(s transcript.SilencedSign) {
 }
 
 // file searches a file of the change for all patterns.
-func (f *finder) file(file lines.File) error {
-	if err := f.snapshot(file); err != nil {
+func (f *finder) searchFile(file lines.File) error {
+	if err := f.searchSnapshot(file); err != nil {
 		return err
 	}
 	for _, p := range patterns() {
@@ -91,19 +93,19 @@ func (f *finder) file(file lines.File) error {
 		switch {
 		case !fits:
 		case p.number != nil:
-			f.numbers(p, file)
+			f.compareNumbers(p, file)
 		default:
-			f.lines(p, file)
+			f.searchLines(p, file)
 		}
 	}
 	return nil
 }
 
 // lines searches added lines for a pattern. It skips lines that only moved.
-func (f *finder) lines(p compiled, file lines.File) {
+func (f *finder) searchLines(p compiledPattern, file lines.File) {
 	for _, line := range file.Added {
-		text := readable(file.Path, line.WithContinued())
-		isSkippedComment := !p.Comments && isComment(file.Path, text)
+		text := decodeEscapes(file.Path, line.WithContinued())
+		isSkippedComment := !p.InComments && isComment(file.Path, text)
 		if isSkippedComment || !p.line.MatchString(text) || f.takeMoved(line) {
 			continue
 		}
@@ -111,38 +113,39 @@ func (f *finder) lines(p compiled, file lines.File) {
 	}
 }
 
-// numbers compares the numbers of each name before and after the change, in their order.
-func (f *finder) numbers(p compiled, file lines.File) {
+// compareNumbers adds a sign for each number that became worse. It compares the removed and added numbers of
+// one name in their order.
+func (f *finder) compareNumbers(p compiledPattern, file lines.File) {
 	removed, added := p.numbersIn(file.Path, file.Removed), p.numbersIn(file.Path, file.Added)
 	for _, name := range slices.Sorted(maps.Keys(removed)) {
 		before, after := removed[name], added[name]
 		for i := range min(len(before), len(after)) {
-			if p.isSign(before[i].value, after[i].value) {
+			if p.silences(before[i].value, after[i].value) {
 				f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: after[i].Number, Text: strings.TrimSpace(after[i].Text), Reason: p.Why})
 			}
 		}
-		if p.Lost && len(after) == 0 {
+		if p.SignIfRemoved && len(after) == 0 {
 			f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: before[0].Number, Removed: true, Text: strings.TrimSpace(before[0].Text), Reason: p.Why})
 		}
 	}
 }
 
-// isSign reports whether the change of a number silences a check.
-func (p compiled) isSign(before, after float64) bool {
-	if p.Raised {
+// silences reports whether the change of a number silences a check.
+func (p compiledPattern) silences(before, after float64) bool {
+	if p.SignIfRaised {
 		return after > before
 	}
 	return after < before
 }
 
-// snapshot searches for a snapshot that is rewritten as a whole.
-func (f *finder) snapshot(file lines.File) error {
+// searchSnapshot adds a sign if the file is a snapshot that is rewritten as a whole.
+func (f *finder) searchSnapshot(file lines.File) error {
 	isSnapshot, err := policy.MatchesPattern(snapshots, file.Path)
 	if err != nil || !isSnapshot {
 		return err
 	}
-	losesAll := len(file.Removed) >= wholesale
-	gainsAllOrNone := len(file.Added) >= wholesale || len(file.Added) == 0
+	losesAll := len(file.Removed) >= minRewrittenLines
+	gainsAllOrNone := len(file.Added) >= minRewrittenLines || len(file.Added) == 0
 	if !losesAll || !gainsAllOrNone {
 		return nil
 	}
@@ -152,13 +155,12 @@ func (f *finder) snapshot(file lines.File) error {
 	return nil
 }
 
-// removedLines counts the removed lines, each with the line before it. A moved line is recognised
-// by them.
+// removedLines counts the removed lines by lineKey. They show which added lines only moved.
 func removedLines(diff *lines.Diff) map[string]int {
 	removed := map[string]int{}
 	for _, file := range diff.Files {
 		for _, line := range file.Removed {
-			removed[withBefore(line)]++
+			removed[lineKey(line)]++
 		}
 	}
 	return removed
@@ -166,7 +168,7 @@ func removedLines(diff *lines.Diff) map[string]int {
 
 // takeMoved reports whether an equal line was removed elsewhere, and uses that line up.
 func (f *finder) takeMoved(line lines.Line) bool {
-	key := withBefore(line)
+	key := lineKey(line)
 	if f.removed[key] == 0 {
 		return false
 	}
@@ -174,17 +176,18 @@ func (f *finder) takeMoved(line lines.Line) bool {
 	return true
 }
 
-func withBefore(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
+// lineKey returns a line and the line before it as one text.
+func lineKey(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
 // compiled is a pattern with its compiled regular expressions.
-type compiled struct {
+type compiledPattern struct {
 	pattern
 	line, number *regexp.Regexp
 }
 
-var patterns = sync.OnceValue(func() (all []compiled) {
+var patterns = sync.OnceValue(func() (all []compiledPattern) {
 	for _, p := range patternTable {
-		c := compiled{pattern: p}
+		c := compiledPattern{pattern: p}
 		if p.Number != "" {
 			c.number = regexp.MustCompile(p.Number)
 		} else {
@@ -195,21 +198,21 @@ var patterns = sync.OnceValue(func() (all []compiled) {
 	return all
 })
 
-type numbered struct {
+type numberedLine struct {
 	lines.Line
 	value float64
 }
 
-// numbersIn returns the numbers in lines by their names.
-func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered {
-	found := map[string][]numbered{}
+// numbersIn returns the numbers that the pattern finds in lines, by their names.
+func (p compiledPattern) numbersIn(name string, all []lines.Line) map[string][]numberedLine {
+	found := map[string][]numberedLine{}
 	for _, line := range all {
 		if isComment(name, line.Text) {
 			continue
 		}
 		for _, m := range p.number.FindAllStringSubmatch(line.Text, 20) {
 			if value, err := strconv.ParseFloat(strings.ReplaceAll(m[2], "_", ""), 64); err == nil {
-				found[m[1]] = append(found[m[1]], numbered{line, value})
+				found[m[1]] = append(found[m[1]], numberedLine{line, value})
 			}
 		}
 	}
@@ -217,14 +220,15 @@ func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered
 }
 
 // escaped matches an ASCII character written as a JSON escape.
-var escaped = lazyregexp.New(`\\u00([2-7][0-9a-fA-F])`)
+var escapedASCII = lazyregexp.New(`\\u00([2-7][0-9a-fA-F])`)
 
-// readable returns a line of a JSON file with the escapes of ASCII characters decoded.
-func readable(name, line string) string {
+// decodeEscapes returns a line of a JSON file with the escapes of ASCII characters decoded. It leaves lines of
+// other files unchanged.
+func decodeEscapes(name, line string) string {
 	if path.Ext(name) != ".json" || !strings.Contains(line, `\u00`) {
 		return line
 	}
-	return escaped().ReplaceAllStringFunc(line, func(s string) string {
+	return escapedASCII().ReplaceAllStringFunc(line, func(s string) string {
 		code, _ := strconv.ParseUint(s[4:], 16, 8)
 		return string(rune(code))
 	})
@@ -239,6 +243,8 @@ var commentSigns = map[string][]string{
 
 var slashes = []string{"//", "/*", "*"}
 
+// isComment reports whether a line of the file called name is a comment. In an unknown language, "#" begins
+// comments.
 func isComment(name, line string) bool {
 	signs, known := commentSigns[strings.ToLower(path.Ext(name))]
 	if !known {

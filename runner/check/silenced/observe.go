@@ -12,16 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// A check is suspiciously quick if it took longOnBase seconds or more on the base, and at most
+// A check is suspiciously quick if it took minBaseSeconds seconds or more on the base, and at most
 // 1/quick of that time on the change.
 const (
-	longOnBase = 10
-	quick      = 10
+	minBaseSeconds = 10
+	quickFactor    = 10
 )
 
-// Observe returns signs from comparing checks that are green on the base and on the change. output
-// returns a check's output, or "" if unknown. Being faster is a weak sign, because the check starts
-// with the caches of the base.
+// Observe compares checks that are green on the base and on the change, and returns signs: fewer tests, or
+// much less time. The time is a weak sign, because the check starts with the caches of the base. output
+// returns a check's output, or "" if it is unknown.
 func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.SilencedSign) {
 	for _, now := range change {
 		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
@@ -41,7 +41,7 @@ func Observe(base, change []transcript.VerifyRow, output func(log string) string
 	return found
 }
 
-// compareRuns returns the sign in two green runs of a check, by their outputs and times, or nil.
+// compareRuns returns the sign that two green runs of a check give by their outputs and times, or nil.
 func compareRuns(before, now transcript.VerifyRow, outputBefore, outputNow string) *transcript.SilencedSign {
 	testsBefore, countedBefore := countTests(outputBefore)
 	testsNow, countedNow := countTests(outputNow)
@@ -52,7 +52,7 @@ func compareRuns(before, now transcript.VerifyRow, outputBefore, outputNow strin
 		return &transcript.SilencedSign{Pattern: "fewer-tests", Reason: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.CountNoun(testsBefore, "test"))}
 	case countedBefore || countedNow || strings.Contains(outputNow, "(cached)"): // numbers of tests are better evidence than the time
 		return nil
-	case before.Seconds >= longOnBase && now.Seconds*quick <= before.Seconds:
+	case before.Seconds >= minBaseSeconds && now.Seconds*quickFactor <= before.Seconds:
 		return &transcript.SilencedSign{Pattern: "quick", Weak: true, Reason: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", before.Seconds, now.Seconds)}
 	}
 	return nil

@@ -141,7 +141,7 @@ var patternTable = []pattern{
 		Why: "a test is skipped", Path: "a_test.go", Is: []string{`	t.Skip("flaky")`, "	b.SkipNow()"}, IsNot: []string{"	scanner.Skip(2)", "	if !s.Skipped() {"},
 	},
 	{
-		ID: "go-not-built", Files: goTests, Comments: true, Line: `^//\s*(?:go:build|\+build)\s+(?:ignore|never|none|skip\w*|disabled?|broken|flaky|off|todo|!\w*(?:ci|test)\w*)\b`,
+		ID: "go-not-built", Files: goTests, InComments: true, Line: `^//\s*(?:go:build|\+build)\s+(?:ignore|never|none|skip\w*|disabled?|broken|flaky|off|todo|!\w*(?:ci|test)\w*)\b`,
 		Why: "the tests of the file are not built", Path: "a_test.go", Is: []string{"//go:build ignore"}, IsNot: []string{"//go:build linux", "//go:build integration"},
 	},
 	{
@@ -184,16 +184,16 @@ var patternTable = []pattern{
 
 	// Coverage, rules of linters and types, time limits.
 	{
-		ID: "coverage-lowered", Files: append(append([]string{".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "codecov.y*ml", ".codecov.y*ml", "pom.xml", "build.gradle*", "*.{yml,yaml,sh}", ".simplecov", "*_helper.rb", ".testcoverage*", "tarpaulin.toml"}, jsSettings...), makefiles...), Lost: true,
+		ID: "coverage-lowered", Files: append(append([]string{".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "codecov.y*ml", ".codecov.y*ml", "pom.xml", "build.gradle*", "*.{yml,yaml,sh}", ".simplecov", "*_helper.rb", ".testcoverage*", "tarpaulin.toml"}, jsSettings...), makefiles...), SignIfRemoved: true,
 		Number: `(?i)\b(fail[_-]under|cov-fail-under|minimum_coverage(?:_by_file)?|min(?:imum)?[_-]?coverage|(?:check-)?coverage[_-]?threshold|branches|functions|lines|statements|minimum|coveredratio|target|fail-under-lines|threshold(?:-total|-file)?)["']?\s*(?:[:=>(]|\s)\s*["']?([0-9][0-9_]*(?:\.[0-9]+)?)%?`,
 		Why:    "less coverage is demanded", Path: ".coveragerc", Is: []string{"fail_under = 90 → fail_under = 70", "    lines: 80, → ", "  branches: 90, → branches: 50,"}, IsNot: []string{"fail_under = 70 → fail_under = 90", "show_missing = 1 → show_missing = 0"},
 	},
 	{
-		ID: "coverage-excluded", Files: []string{"**"}, Comments: true, Line: `#\s*pragma:\s*no\s*(?:cover|branch)\b|/[*/]\s*(?:istanbul|c8|v8|node:coverage)\s+(?:ignore|disable)\b|#\s*:nocov:|//\s*(?:codecov:ignore|coverage:ignore)|@codeCoverageIgnore|LCOV_EXCL|\[ExcludeFromCodeCoverage|#\[(?:cfg_attr\([^,]*,\s*)?(?:no_coverage|coverage\(off\))`,
+		ID: "coverage-excluded", Files: []string{"**"}, InComments: true, Line: `#\s*pragma:\s*no\s*(?:cover|branch)\b|/[*/]\s*(?:istanbul|c8|v8|node:coverage)\s+(?:ignore|disable)\b|#\s*:nocov:|//\s*(?:codecov:ignore|coverage:ignore)|@codeCoverageIgnore|LCOV_EXCL|\[ExcludeFromCodeCoverage|#\[(?:cfg_attr\([^,]*,\s*)?(?:no_coverage|coverage\(off\))`,
 		Why: "coverage does not count this code", Path: "a.py", Is: []string{"def f():  # pragma: no cover", "/* istanbul ignore next */"}, IsNot: []string{"# coverage is measured here", "#pragma once"},
 	},
 	{
-		ID: "lint-disabled", Files: []string{"*.{py,js,jsx,mjs,cjs,ts,tsx,mts,cts,vue,svelte,go,java,kt,rb,rs,php,cs,c,cc,cpp,h,swift,sh,bash,css,scss,scala}"}, Comments: true,
+		ID: "lint-disabled", Files: []string{"*.{py,js,jsx,mjs,cjs,ts,tsx,mts,cts,vue,svelte,go,java,kt,rb,rs,php,cs,c,cc,cpp,h,swift,sh,bash,css,scss,scala}"}, InComments: true,
 		Line: `(?:/[/*]|<!--)\s*(?:eslint-disable|tslint:disable|biome-ignore|oxlint-disable|deno-lint-ignore|@ts-ignore|@ts-nocheck|@ts-expect-error|prettier-ignore|stylelint-disable|jshint\s+ignore|nosemgrep|NOSONAR|NOLINT|noinspection|phpcs:ignore|swiftlint:disable|ktlint-disable|scalastyle:off)|//\s*nolint\b|//lint:(?:file-)?ignore\b|#\s*(?:noqa\b|type:\s*ignore|mypy:\s*ignore-errors|pylint:\s*disable|pyright:\s*ignore|ruff:\s*noqa|flake8:\s*noqa|nosec\b|rubocop:disable|shellcheck\s+disable|fmt:\s*(?:off|skip)|isort:\s*skip)|@phpstan-ignore|@psalm-suppress|@SuppressWarnings\b|@Suppress\(|@SuppressLint|#pragma\s+warning\s*\(?\s*disable|#!?\[\s*allow\(|\[SuppressMessage`,
 		Why:  "a rule of a linter or type checker is switched off here", Path: "a.go", Is: []string{"	x() //nolint:errcheck", "// eslint-disable-next-line no-unused-vars", "#![allow(warnings)]"}, IsNot: []string{"// the linter is happy with this", "#[derive(Debug)]"},
 	},
@@ -211,7 +211,7 @@ var patternTable = []pattern{
 		Why: "the linter passes whatever it finds", Path: "Makefile", Is: []string{"\truff check --exit-zero ."}, IsNot: []string{"\truff check ."},
 	},
 	{
-		ID: "timeout-raised", Files: append(append(append(append([]string{"conftest.py", "test_*.py", "*_test.py", "*.{test,spec}.{js,jsx,mjs,cjs,ts,tsx,mts,cts}", "jest.setup*", "setupTests*"}, goTests...), jsSettings...), starts...), pytestSettings...), Raised: true,
+		ID: "timeout-raised", Files: append(append(append(append([]string{"conftest.py", "test_*.py", "*_test.py", "*.{test,spec}.{js,jsx,mjs,cjs,ts,tsx,mts,cts}", "jest.setup*", "setupTests*"}, goTests...), jsSettings...), starts...), pytestSettings...), SignIfRaised: true,
 		Number: `(?i)\b(setTimeout|testTimeout|timeout(?:-minutes|_minutes|ms|_ms)?|hookTimeout|slow-?test-?threshold|retries|reruns|flaky_retries|max_runs)["']?\s*(?:[:=(]|\s)\s*["']?([0-9][0-9_]*(?:\.[0-9]+)?)`,
 		Why:    "a time limit or the number of retries is raised", Path: "jest.config.js", Is: []string{"  testTimeout: 5000, → testTimeout: 60000,", "go test -timeout 10m → go test -timeout 60m", "  retries: 0, → retries: 3,"}, IsNot: []string{"  testTimeout: 60000, → testTimeout: 5000,", "  port: 80, → port: 8080,"},
 	},

@@ -14,8 +14,8 @@ import (
 // cachesScratch returns the scratch folder of the caches that check i filled on the base.
 func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 
-// cachesOf returns the caches that a check begins with: its own kept ones, or "" for setup's. Runs
-// that fill caches begin with setup's.
+// cachesOf returns the caches that a check begins with: those that it filled on the base, or "" for setup's.
+// Runs that fill caches begin with setup's.
 func (c Checks) cachesOf(s suite, i int) string {
 	if kept := cachesScratch(i); !s.keepsCaches && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
 		return kept
@@ -23,9 +23,9 @@ func (c Checks) cachesOf(s suite, i int) string {
 	return ""
 }
 
-// leftovers returns a function that records the ignored files that a check left in its tree. Caches
-// only save time, so errors are warnings.
-func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
+// leftoverRecorder returns a function that stores in found the ignored files that a check left in its tree.
+// Errors are warnings, because caches only save time.
+func (c Checks) leftoverRecorder(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
 		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
 		if err != nil && ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context,
 	}
 }
 
-// keepCaches keeps the caches that a check filled on the base. Errors are warnings.
+// keepCaches keeps the caches that a check filled on the base, and its leftovers. Errors are warnings.
 func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
 	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
 		c.warnNotKept(i, err)
@@ -48,10 +48,10 @@ func (c Checks) warnNotKept(i int, err error) {
 	c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
-// takesLeftovers reports whether a check gets the ignored files that its run on the base left. It
-// does not if the change deletes a file or changes its kind: output of a deleted source must not
-// make a check green. It also does not if a .gitignore changed.
-func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (bool, error) {
+// mayTakeLeftovers reports whether a check gets the ignored files that its run on the base left. It does not
+// if the change touches a .gitignore, deletes a file or changes a file's kind: output of a deleted source must
+// not make a check green.
+func (c Checks) mayTakeLeftovers(ctx context.Context, s suite, caches string) (bool, error) {
 	if caches == "" || !c.Sandboxes.HasLeftovers(caches) {
 		return false, nil
 	}
@@ -67,10 +67,12 @@ func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (boo
 // provenFile exists if the check was green with these caches once.
 func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
 
-func (c Checks) cachesProven(caches string) bool { return c.Record.Has(provenFile(caches)) }
+// areCachesProven reports whether the check was green with these caches once.
+func (c Checks) areCachesProven(caches string) bool { return c.Record.Has(provenFile(caches)) }
 
-func (c Checks) proveCaches(caches string) error {
-	if c.cachesProven(caches) {
+// markCachesProven records that the check was green with these caches.
+func (c Checks) markCachesProven(caches string) error {
+	if c.areCachesProven(caches) {
 		return nil
 	}
 	return c.Record.Write(provenFile(caches), nil)

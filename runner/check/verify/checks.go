@@ -52,6 +52,7 @@ type suite struct {
 	isProof          bool        // it runs the base with tests of the change
 }
 
+// suiteOf returns the suite that runs the checks on a tree, with fresh caches and an own commit for HEAD.
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, head: new(head)}
 }
@@ -92,8 +93,8 @@ func (s suite) describe(check job.VerifyCheck) string {
 	return "check " + check.Name
 }
 
-// script returns the script of check i, with its place.
-func (c Checks) script(s suite, i int, log string) confine.Script {
+// scriptFor returns the script of check i in a suite, with its place. log is the name of its log.
+func (c Checks) scriptFor(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
 	script := confine.Script{
@@ -109,18 +110,18 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	return script
 }
 
-// check runs a check with its own files, /tmp and home folder. Otherwise code of the agent could
-// influence the next check.
-func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.ScriptResult, err error) {
+// runCheck runs a check on a fresh tree with its own /tmp and home folder, so that code of the agent in one
+// check cannot influence the next. It removes the tree at the end.
+func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i int) (ran confine.ScriptResult, err error) {
 	check := c.Job.Verify[i]
 	defer c.Record.BeginStep(s.phase(), s.describe(check))()
-	back, err := c.Sandboxes.MoveTreeAside()
+	restoreTree, err := c.Sandboxes.MoveTreeAside()
 	if err != nil {
 		return ran, err
 	}
-	defer func() { err = errors.Join(err, back()) }()
-	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
-	if err := c.remove(script.Place); err != nil { // left by a killed run
+	defer func() { err = errors.Join(err, restoreTree()) }()
+	defer func() { err = errors.Join(err, c.removeFiles(script.Place)) }()
+	if err := c.removeFiles(script.Place); err != nil { // left by a killed run
 		return confine.ScriptResult{}, err
 	}
 	if err := c.makeTree(ctx, s, &script); err != nil {
@@ -132,7 +133,7 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 	}
 	var leftovers []string
 	if s.keepsCaches {
-		script.InspectLayer = c.leftovers(s, i, &leftovers)
+		script.InspectLayer = c.leftoverRecorder(s, i, &leftovers)
 	}
 	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
 		return ran, err
@@ -158,7 +159,7 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
 	var err error
-	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
+	if script.Place.Leftovers, err = c.mayTakeLeftovers(ctx, s, script.Place.Caches); err != nil {
 		return err
 	}
 	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), CopySettingsFrom: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), TreeForCommands: c.treeAsInCI(s)}
@@ -180,8 +181,8 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 	return checkout.MakeGitFolder(ctx, folder)
 }
 
-// remove removes a check's files. An error ends the run, because the next check would find them.
-func (c Checks) remove(p confine.Place) error {
+// removeFiles removes the tree of a check. An error ends the run, because the next check would find the files.
+func (c Checks) removeFiles(p confine.Place) error {
 	if err := c.Sandboxes.Remove(p); err != nil {
 		return fmt.Errorf("remove what a check left: %w", err)
 	}
@@ -272,7 +273,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.DescribeLogPlace(script.Log), advice)
 }
 
-// recordCommand records a command that ran before the agent.
+// recordCommand records a command that ran before the agent. kind is empty for a setup command.
 func (c Checks) recordCommand(kind string, script confine.Script, ran confine.ScriptResult) error {
 	tail, err := c.tail(ran.Color(), script.Log)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 )
 
-// failures returns the failing tests of a check's run. Names and files are redacted, as in
-// everything shown about a run, so that they can be compared.
+// failures returns the failing tests of a check's run, with redacted names and files. Recorded tests are
+// redacted, too, so the names can be compared.
 func (c Checks) failures(results *testresults.Results) []testsource.Failure {
 	all := testsource.Failures(results)
 	for i := range all {
@@ -29,9 +29,9 @@ var failedTotals = lazyregexp.New(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\
 
 var fileTotals = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 
-// doesNotLoad reports whether a run is red because something does not compile or load. The named
+// failsToLoad reports whether a run is red because something does not compile or load. The named
 // tests decide, then the totals, then the messages.
-func doesNotLoad(results *testresults.Results, output string) bool {
+func failsToLoad(results *testresults.Results, output string) bool {
 	ran := results.Ran()
 	for _, t := range results.Failing {
 		if t.Load {

@@ -49,8 +49,8 @@ func (c Checks) baselineKey(i int) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// cachedBaselines returns the checks whose cached baseline is green, with the run that cached it.
-// Red results are not cached: trusting them would make the verdict more lenient.
+// cachedBaselines returns the checks whose cached baseline is green: by index, the run that cached it. Red
+// results are not cached, because trusting them would make the verdict more lenient.
 func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
 	for i := range c.Job.Verify {
@@ -65,12 +65,12 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// runOnBase runs checks on the base and caches green results. It skips checks with a given or cached
+// runOnBase runs checks on the base and caches green results. It skips checks with a known or cached
 // result. The cache is used only for the run's own base.
-func (c Checks) runOnBase(ctx context.Context, s suite, given knownResult) ([]result, error) {
+func (c Checks) runOnBase(ctx context.Context, s suite, known knownResult) ([]result, error) {
 	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {
-		return c.runOn(ctx, s, given)
+		return c.runOn(ctx, s, known)
 	}
 	now := time.Now()
 	from, err := c.cachedBaselines(now)
@@ -78,7 +78,7 @@ func (c Checks) runOnBase(ctx context.Context, s suite, given knownResult) ([]re
 		return nil, err
 	}
 	results, err := c.runOn(ctx, s, func(i int) (result, bool) {
-		r, ok := given(i)
+		r, ok := known(i)
 		if run := from[i]; !ok && run != "" {
 			return result{state: "green", fromRun: run}, true
 		}

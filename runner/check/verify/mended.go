@@ -12,8 +12,8 @@ import (
 // maxTouchedFiles is up to how many changed files are searched for names of tests.
 const maxTouchedFiles = 200
 
-// testsOutsideChange returns the tests that no altered or deleted file contains. If an output lacks
-// such a test, the change cannot have removed or skipped it.
+// testsOutsideChange returns the names that occur in no altered or deleted file. The change cannot have
+// removed or skipped these tests. It returns nil if too many files changed.
 func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]string, error) {
 	if len(names) == 0 || len(change.Files) > maxTouchedFiles {
 		return nil, nil

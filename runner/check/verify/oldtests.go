@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// judgeBaseTests records the base's tests that the change removed or breaks. It runs the change's
-// code with the base's tests and data. The check is green with the change's own tests, so a failure
-// here comes from changed tests.
+// judgeBaseTests records the base's tests that the change removed or breaks. It runs the change's code with
+// the base's tests and data. The check is green with the change's own tests, so a failure here is due to
+// changed tests.
 func (p *proof) judgeBaseTests(ctx context.Context) error {
 	if len(p.tests.baseTests)+len(p.tests.changedData) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (p *proof) recordRemovedTests() {
 func namesByFile(files []testsource.File) map[string]map[string]bool {
 	byFile := map[string]map[string]bool{}
 	for _, f := range files {
-		if !f.Link {
+		if !f.NotRegular {
 			byFile[f.Path] = namesOf(f)
 		}
 	}
@@ -113,8 +113,8 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	return nil
 }
 
-// recordFailing records a failing test below its changed test file, or else below changed data. It
-// returns false for a test of no changed test file that has no name, or if no data changed.
+// recordFailing records a failing test below its changed test file, or else below changed data. recorded is
+// false if the test fits neither.
 func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (bool, error) {
 	for _, f := range p.tests.baseTests {
 		belongs, shared, err := locator.BelongsTo(ctx, failure, f)

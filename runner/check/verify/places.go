@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// relative makes paths in a check's tree relative. The tree is at the checkout's path or in the run
+// relativePaths makes paths in a check's tree relative. The tree is at the checkout's path or in the run
 // directory.
-func (c Checks) relative(text string) string {
+func (c Checks) relativePaths(text string) string {
 	if !strings.Contains(text, "/") {
 		return text
 	}
@@ -23,9 +23,9 @@ func (c Checks) relative(text string) string {
 	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
 }
 
-// withoutFolder removes a folder from the paths in a text. next also removes the path's next
-// element.
-func withoutFolder(text, folder string, next bool) string {
+// withoutFolder removes a folder from the start of the paths in a text. With dropNext, it also removes the
+// element after the folder.
+func withoutFolder(text, folder string, dropNext bool) string {
 	var s strings.Builder
 	for {
 		at := strings.Index(text, folder)
@@ -33,7 +33,7 @@ func withoutFolder(text, folder string, next bool) string {
 			break
 		}
 		rest := text[at+len(folder):]
-		if next {
+		if dropNext {
 			end := strings.IndexAny(rest, "/ \t\n\"'")
 			if end < 0 || rest[end] != '/' {
 				break
@@ -54,9 +54,9 @@ func withoutFolder(text, folder string, next bool) string {
 // maxModules bounds how many Go modules are distinguished.
 const maxModules = 200
 
-// inFolders adds folders to the file names of Go tests. go test prints a file's bare name and the
+// addFolders adds folders to the file names of Go tests. go test prints a file's bare name and the
 // import path of its package.
-func (c Checks) inFolders(ctx context.Context, results *testresults.Results) error {
+func (c Checks) addFolders(ctx context.Context, results *testresults.Results) error {
 	var modules map[string]string // folders by import path
 	for i := range results.Failing {
 		t := &results.Failing[i]
@@ -65,7 +65,7 @@ func (c Checks) inFolders(ctx context.Context, results *testresults.Results) err
 		}
 		if modules == nil {
 			var err error
-			if modules, err = c.modules(ctx); err != nil {
+			if modules, err = c.moduleFolders(ctx); err != nil {
 				return fmt.Errorf("look for modules of Go: %w", err)
 			}
 		}
@@ -79,8 +79,8 @@ func (c Checks) inFolders(ctx context.Context, results *testresults.Results) err
 	return nil
 }
 
-// modules returns the folders of the checkout's Go modules by module name.
-func (c Checks) modules(ctx context.Context) (map[string]string, error) {
+// moduleFolders returns the folders of the checkout's Go modules by module name.
+func (c Checks) moduleFolders(ctx context.Context) (map[string]string, error) {
 	checkout := c.Workspace.Checkout()
 	files, err := checkout.TrackedEndingIn(ctx, "go.mod")
 	if err != nil {

@@ -25,16 +25,16 @@ const (
 	maxBaseTests = 50
 )
 
-// prove runs the red proof of each proving check, and examines changed scripts of checks. It does
-// nothing if the table does not pass, because the agent gets the change back first.
+// prove runs the red proof of each proving check, and examines changed scripts of checks. It adds the results
+// to the table. It does nothing if the table does not pass, because the agent gets the change back first.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
 	if !table.Passed {
 		return nil
 	}
-	var t tests
+	var t testFiles
 	if slices.ContainsFunc(c.Job.Verify, job.VerifyCheck.ProvesTests) {
 		var err error
-		if t, err = c.testsOf(change); err != nil {
+		if t, err = c.testFilesOf(change); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ type proof struct {
 	row     transcript.VerifyRow // the check's results on the change
 	attempt int
 	change  *gitops.ChangeSet
-	tests   tests
+	tests   testFiles
 	scripts []string // files that the check runs and the change altered
 
 	locator         *testsource.Locator  // for the judged test files
@@ -82,7 +82,7 @@ var errProofTimeOver = errors.New("the time for it was over")
 // run runs the steps of the proof, within the time limits of the proof and the run. If the time is
 // over, the remaining classes are unknown.
 func (p *proof) run(whole context.Context) error {
-	end := time.Now().Add(proofTimes * time.Duration(p.spec().Timeout))
+	end := time.Now().Add(proofTimes * time.Duration(p.checkSpec().Timeout))
 	if !p.ProofDeadline.IsZero() && p.ProofDeadline.Before(end) {
 		end = p.ProofDeadline
 	}
@@ -102,8 +102,8 @@ func (p *proof) run(whole context.Context) error {
 	return err
 }
 
-// whyUnjudged returns why a step of a proof has no result, if its error says no more than that.
-// Otherwise it returns the error. whole is the context of the run.
+// whyUnjudged returns the reason if a step of a proof ended without a result: no time, or a missing service.
+// It returns any other error as it is. whole is the context of the run.
 func whyUnjudged(whole context.Context, err error) (why string, other error) {
 	switch {
 	case errors.Is(err, errProofTimeOver):
@@ -114,7 +114,8 @@ func whyUnjudged(whole context.Context, err error) (why string, other error) {
 	return "", err
 }
 
-func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
+// checkSpec returns the check as the job defines it.
+func (p *proof) checkSpec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
 // setClass sets the class of a file.
 func (p *proof) setClass(file testsource.File, class, note string, shared bool, from classOrigin) {
@@ -139,7 +140,7 @@ func (p *proof) setRestUnknown(note string) {
 func (p *proof) classify(ctx context.Context) error {
 	var files []testsource.File
 	for _, f := range p.tests.changedTests {
-		if f.Link {
+		if f.NotRegular {
 			p.setClass(f, transcript.NoTests, "it is no file", false, classOrigin{})
 			continue
 		}
@@ -156,7 +157,7 @@ func (p *proof) classify(ctx context.Context) error {
 		p.setClasses(files, transcript.Unknown, "the check did not end in time, on the base and on the change", classOrigin{})
 		return nil
 	case "red":
-		now, err := p.Checks.tests(ctx, p.spec(), p.row.Log)
+		now, err := p.Checks.readTests(ctx, p.checkSpec(), p.row.Log)
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note stri
 	switch {
 	case isKnownLanguage && !f.HasTests():
 		return transcript.NoTests, ""
-	case p.notRun(f, seen):
+	case p.didNotRun(f, seen):
 		return transcript.Unknown, notRunHere
 	case ranNoTests(seen.firstOutput()):
 		return transcript.NoTests, ""
@@ -204,8 +205,8 @@ func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note stri
 // notRunHere is the note for a file that another check runs.
 const notRunHere = "not run by this check"
 
-// notRun reports whether the output lists what ran and lacks the file.
-func (p *proof) notRun(f testsource.File, seen treeResult) bool {
+// didNotRun reports whether every run lists what it ran, and lacks the file.
+func (p *proof) didNotRun(f testsource.File, seen treeResult) bool {
 	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.RanWithout(run.results, f) })
 }
 
@@ -220,7 +221,7 @@ func (p *proof) dropHelpers() {
 	}
 	hasNoTests := map[string]bool{}
 	for _, f := range p.tests.changedTests {
-		hasNoTests[f.Path] = !f.Link && !f.HasTests()
+		hasNoTests[f.Path] = !f.NotRegular && !f.HasTests()
 	}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
 		return hasNoTests[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
@@ -238,9 +239,9 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 			return err
 		case class != "":
 			p.setClass(f, class, of.why, of.shared, of)
-		case p.notRun(f, seen):
+		case p.didNotRun(f, seen):
 			p.setClass(f, transcript.Unknown, notRunHere, false, classOrigin{log: seen.log})
-		case p.allPassed(seen, f):
+		case p.allTestsPassed(seen, f):
 			p.setClass(f, transcript.NotRed, "", false, classOrigin{log: seen.log})
 		default:
 			rest = append(rest, f)
@@ -254,7 +255,7 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 		p.setClasses(rest, transcript.FlakyProof, "", classOrigin{log: seen.log})
 		return nil
 	}
-	green, err := p.baseGreen(ctx)
+	green, err := p.isGreenOnBase(ctx)
 	from := classOrigin{log: seen.log}
 	switch {
 	case err != nil:
@@ -271,9 +272,9 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 	return nil
 }
 
-// baseGreen reports whether the check is green on the base alone. Without that, a red run proves
-// nothing. A cached baseline, or one of another base, is not enough; then the check runs again.
-func (p *proof) baseGreen(ctx context.Context) (bool, error) {
+// isGreenOnBase reports whether the check is green on the base alone. Otherwise a red run with the change's
+// tests proves nothing. If the baseline is cached or of another base, the check runs again.
+func (p *proof) isGreenOnBase(ctx context.Context) (bool, error) {
 	if p.row.CachedFrom == "" && !p.onOtherBase {
 		return p.row.Before == "green", nil
 	}
@@ -288,12 +289,14 @@ func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 	return *p.greenOnBase, nil
 }
 
-// runOnBaseWith runs the check on the base, with some files of the change.
+// runOnBaseWith runs the check on the base, with the change's version of some paths. name is a part of the
+// log's name.
 func (p *proof) runOnBaseWith(ctx context.Context, name string, paths []string) (treeResult, error) {
 	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }
 
-// runOnTree runs the check on tree, with paths taken from other. It repeats a red check.
+// runOnTree runs the check on tree, with the version of paths in other. It repeats a red check. name is a part
+// of the log's name.
 func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (treeResult, error) {
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
@@ -302,7 +305,7 @@ func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.T
 	s := suiteOf(p.attempt, p.change.Base, swapped)
 	s.changeTree, s.isProof = p.change.Tree, tree == p.change.Base.Tree
 	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
-	r, err := p.runUntilGreen(ctx, s, p.check)
+	r, err := p.runWithReruns(ctx, s, p.check)
 	if err != nil {
 		return treeResult{}, cmp.Or(context.Cause(ctx), err)
 	}
@@ -312,7 +315,7 @@ func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.T
 		if err != nil {
 			return result, err
 		}
-		results, err := p.Checks.tests(ctx, p.spec(), run.Log)
+		results, err := p.Checks.readTests(ctx, p.checkSpec(), run.Log)
 		if err != nil {
 			return result, err
 		}
@@ -352,20 +355,20 @@ func (s treeResult) firstOutput() string {
 	return s.runs[0].output
 }
 
-// classByState returns the class for a red check whose output names no tests.
+// classByState returns the class of the test files of a red check whose output names no tests.
 func (s treeResult) classByState() string {
 	switch {
 	case s.state == transcript.FlakyState:
 		return transcript.FlakyProof
-	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.firstOutput()):
+	case len(s.runs) > 0 && failsToLoad(s.runs[0].results, s.firstOutput()):
 		return transcript.LoadError
 	}
 	return transcript.Proven
 }
 
-// allPassed reports whether all runs show that every test of a file passed. If a run names all its
+// allTestsPassed reports whether every run shows that all tests of a file passed. If a run names all its
 // failures, it is enough that the file ran.
-func (p *proof) allPassed(s treeResult, f testsource.File) bool {
+func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
 	tests, _ := f.Tests()
 	for _, run := range s.runs {
 		if run.results.Complete() && p.locator.Ran(run.results, f) {
@@ -379,8 +382,8 @@ func (p *proof) allPassed(s treeResult, f testsource.File) bool {
 	return len(s.runs) > 0
 }
 
-// classOf returns a file's class by the tests that the runs name, or "" if they name none of its
-// tests. A test that fails only in some runs is flaky.
+// classOf returns a file's class by the failing tests that the runs name. It returns "" if they name no test
+// of the file. A test that fails only in some runs is flaky.
 func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (string, classOrigin, error) {
 	from := classOrigin{log: s.log, shared: true}
 	redRuns, testedRuns, failsWithChange := 0, 0, false
@@ -397,7 +400,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (s
 			default:
 				isRed, wasTested = true, wasTested || !x.LoadError
 				from.shared = from.shared && shared
-				from.add(x.Name)
+				from.addName(x.Name)
 			}
 		}
 		if isRed {
@@ -426,16 +429,16 @@ func (p *proof) passesWithChange(x testsource.Failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 
-// add adds the name of a test, up to a maximum.
-func (t *classOrigin) add(name string) {
+// addName adds the name of a failing test, up to a maximum.
+func (t *classOrigin) addName(name string) {
 	const most = 10
 	if name = clip.Bytes(name, maxName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
 		t.names = append(t.names, name)
 	}
 }
 
-// DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that.
-// The text continues a sentence. "" if missing.
+// DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that. The text
+// continues a sentence. It is empty if there are none.
 func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.BestProofs() {

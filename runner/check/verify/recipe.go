@@ -23,24 +23,24 @@ const appliesTime = 5 * time.Minute
 // notApplicable is the exit status of applies_if if the job does not apply.
 const notApplicable = 1
 
-// Applies runs applies_if on a fresh tree of the base. If the job does not apply, it returns a Stop
+// CheckApplies runs applies_if on a fresh tree of the base. If the job does not apply, it returns a Stop
 // with outcome Skipped.
-func (c Checks) Applies(ctx context.Context) error {
+func (c Checks) CheckApplies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil
 	}
-	own := *c.Job
-	c.Job = &own
+	jobCopy := *c.Job
+	c.Job = &jobCopy
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 		return err
 	}
 	base := c.Workspace.Base()
 	check := job.VerifyCheck{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}
-	own.Verify = []job.VerifyCheck{check}
+	jobCopy.Verify = []job.VerifyCheck{check}
 	s := suiteOf(0, base, base.Tree)
 	s.kind = appliesIf
-	script := c.script(s, 0, record.LogName(appliesIf, 1, ""))
-	ran, err := c.check(ctx, s, script, 0)
+	script := c.scriptFor(s, 0, record.LogName(appliesIf, 1, ""))
+	ran, err := c.runCheck(ctx, s, script, 0)
 	if err == nil {
 		err = c.recordCommand(appliesIf, script, ran)
 	}
@@ -56,8 +56,8 @@ func (c Checks) Applies(ctx context.Context) error {
 		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
 }
 
-// Recipe runs the recipe in the agent's work tree. Its changes become part of the run's change.
-func (c Checks) Recipe(ctx context.Context) error {
+// RunRecipe runs the recipe in the agent's work tree. Its changes become part of the run's change.
+func (c Checks) RunRecipe(ctx context.Context) error {
 	step := c.Job.Recipe
 	script := confine.Script{
 		Name: recipe, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName(recipe, 1, ""),
@@ -78,7 +78,7 @@ func (c Checks) Recipe(ctx context.Context) error {
 	return nil
 }
 
-// RecipeWords describes the recipe to the agent.
-func (c Checks) RecipeWords() string {
+// DescribeRecipe describes the recipe to the agent.
+func (c Checks) DescribeRecipe() string {
 	return fmt.Sprintf("A command of the job, the recipe, has run in the checkout before you: its change is there, uncommitted, and is part of yours. It was:\n\n%s", c.Job.Recipe.Run)
 }

@@ -26,14 +26,14 @@ const (
 	maxSearchedPaths = 100_000 // files and folders
 )
 
-// reportOf returns the name of the file with a check's joined reports, for the check's log.
-func reportOf(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
+// reportFile returns the name of the file with a check's joined reports, for the check's log.
+func reportFile(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
 
 // reports are JUnit reports in a check's tree, by path.
-type reports map[string]fs.FileInfo
+type foundReports map[string]fs.FileInfo
 
-// reports returns the files that match the job's pattern in root. A failing search is a warning.
-func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
+// findReports returns the reports below root that match the check's pattern. A failing search is a warning.
+func (c Checks) findReports(root *os.Root, check job.VerifyCheck) foundReports {
 	looked := 0
 	files := boundedFS{root.FS().(readDirFS), func() error {
 		if looked++; looked > maxSearchedPaths {
@@ -41,7 +41,7 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 		}
 		return nil
 	}}
-	found := reports{}
+	found := foundReports{}
 	err := doublestar.GlobWalk(files, path.Join(c.Job.Repository.Path, check.JUnit), func(name string, entry fs.DirEntry) error {
 		info, err := entry.Info()
 		if err == nil && info.Mode().IsRegular() {
@@ -58,7 +58,7 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	return found
 }
 
-// openTree opens the folder with the files that a check wrote. It returns nil if there is none.
+// openTree opens the folder with the files that a check wrote. It returns nil without such a folder.
 func (c Checks) openTree(place confine.Place) (*os.Root, error) {
 	root, err := os.OpenRoot(c.Sandboxes.ChangesFolder(place))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,8 +68,8 @@ func (c Checks) openTree(place confine.Place) (*os.Root, error) {
 }
 
 // reportsBefore returns the reports that exist before a check.
-func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (reports, error) {
-	c.Record.Remove(reportOf(script.Log)) // left by a killed run
+func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (foundReports, error) {
+	c.Record.Remove(reportFile(script.Log)) // left by a killed run
 	if check.JUnit == "" {
 		return nil, nil
 	}
@@ -78,12 +78,12 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (rep
 		return nil, err
 	}
 	defer root.Close()
-	return c.reports(root, check), nil
+	return c.findReports(root, check), nil
 }
 
 // saveReports saves a check's new reports, joined in one file, because its tree will be removed.
 // Unreadable reports are a warning.
-func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before reports) error {
+func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before foundReports) error {
 	if check.JUnit == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before
 	defer root.Close()
 	var all []byte
 	var unread []error
-	now := c.reports(root, check)
+	now := c.findReports(root, check)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
 			continue
@@ -118,7 +118,7 @@ func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before
 	if len(unread) > 0 {
 		all = append(all, reportsUnread...)
 	}
-	return c.Record.Write(reportOf(script.Log), all)
+	return c.Record.Write(reportFile(script.Log), all)
 }
 
 // reportsUnread ends the joined reports if some could not be read.
@@ -168,10 +168,10 @@ func (c boundedFS) Stat(name string) (fs.FileInfo, error) {
 
 // resultsFromReports returns the test results in a check's saved reports, or nil.
 func (c Checks) resultsFromReports(check job.VerifyCheck, log string) *testresults.Results {
-	if check.JUnit == "" || !c.Record.Has(reportOf(log)) {
+	if check.JUnit == "" || !c.Record.Has(reportFile(log)) {
 		return nil
 	}
-	f, err := c.Record.Open(reportOf(log))
+	f, err := c.Record.Open(reportFile(log))
 	var results *testresults.Results
 	if err == nil {
 		defer f.Close()
@@ -190,5 +190,5 @@ func (c Checks) parseJUnit(f io.Reader) (*testresults.Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	return testresults.ReadJUnit(strings.NewReader(c.relative(string(raw))))
+	return testresults.ReadJUnit(strings.NewReader(c.relativePaths(string(raw))))
 }

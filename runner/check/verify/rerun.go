@@ -24,23 +24,23 @@ func (r result) fillRow(row *transcript.VerifyRow) {
 	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
 }
 
-// runUntilGreen runs a check. While it is red, it repeats the check on the same tree, as often as
+// runWithReruns runs a check. While it is red, it repeats the check on the same tree, as often as
 // the job permits. It does not repeat a timeout.
 //
-// The baseline's leftovers may break a check that cannot run twice in one place. Until the check
-// was green with them once, a red result with them does not count alone: withoutCaches decides.
-func (c Checks) runUntilGreen(ctx context.Context, s suite, i int) (result, error) {
+// The baseline's caches and leftovers may break a check that cannot run twice in one place. Until the check
+// was green with them once, rerunWithoutCaches decides about a red result.
+func (c Checks) runWithReruns(ctx context.Context, s suite, i int) (result, error) {
 	var r result
 	caches := c.cachesOf(s, i)
 	for again := 0; ; again++ {
-		state, err := c.rerunOnce(ctx, s, i, caches, &r)
+		state, err := c.runOnce(ctx, s, i, caches, &r)
 		switch {
 		case err != nil:
 			return r, err
 		case state == "green" && caches != "":
-			return r, c.proveCaches(caches)
-		case state == "red" && caches != "" && !c.cachesProven(caches):
-			return c.withoutCaches(ctx, s, i, caches, r)
+			return r, c.markCachesProven(caches)
+		case state == "red" && caches != "" && !c.areCachesProven(caches):
+			return c.rerunWithoutCaches(ctx, s, i, caches, r)
 		case state != "red" || again >= c.reruns(s, i):
 			return r, nil
 		}
@@ -57,12 +57,12 @@ func (c Checks) reruns(s suite, i int) int {
 	return reruns
 }
 
-// withoutCaches repeats a check that was red with the baseline's caches, now without them. It stops
+// rerunWithoutCaches repeats a check that was red with the baseline's caches, now without them. It stops
 // if the check is not red or no reruns are left. If the first rerun is green, blameLeftovers
 // decides between bad caches and a flaky check.
-func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+func (c Checks) rerunWithoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	for {
-		state, err := c.rerunOnce(ctx, s, i, "", &r)
+		state, err := c.runOnce(ctx, s, i, "", &r)
 		switch {
 		case err != nil:
 			return r, err
@@ -79,10 +79,10 @@ func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string
 // all runs; usually the check is flaky.
 func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	all := r
-	if state, err := c.rerunOnce(ctx, s, i, caches, &all); err != nil || state == "green" {
+	if state, err := c.runOnce(ctx, s, i, caches, &all); err != nil || state == "green" {
 		return all, err
 	}
-	if state, err := c.rerunOnce(ctx, s, i, "", &all); err != nil || state != "green" {
+	if state, err := c.runOnce(ctx, s, i, "", &all); err != nil || state != "green" {
 		return all, err
 	}
 	c.Record.Warn("caches_dropped", "%s fails with the caches and ignored files of its baseline run, and passes without them. From here on it starts without them.", c.Job.Verify[i].Name)
@@ -91,13 +91,13 @@ func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches strin
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
-// rerunOnce runs a check and adds the run to r. caches are the baseline's caches, or "" for
-// setup's.
-func (c Checks) rerunOnce(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
+// runOnce runs a check and adds the run to r. caches are the baseline's caches, or "" for setup's. It returns
+// the state of this run.
+func (c Checks) runOnce(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
-	script := c.script(s, i, log)
+	script := c.scriptFor(s, i, log)
 	script.Place.Caches = caches
-	ran, err := c.check(ctx, s, script, i)
+	ran, err := c.runCheck(ctx, s, script, i)
 	if err != nil {
 		return "", err
 	}
@@ -136,8 +136,8 @@ func Passes(row transcript.VerifyRow) bool {
 	return row.Must == "no_worse" && !wasGreen && row.Worse == ""
 }
 
-// stateInWords returns a check's state for the agent.
-func stateInWords(state string) string {
+// describeState returns a check's state in words for the agent.
+func describeState(state string) string {
 	if state == transcript.FlakyState {
 		return "flaky: red, and green when it ran again on the same files"
 	}

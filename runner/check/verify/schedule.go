@@ -12,17 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// knownResult returns a check's result if the check need not run.
+// knownResult returns the result of a check that need not run. ok is false for a check that must run.
 type knownResult func(i int) (r result, ok bool)
 
-// runOn runs the checks on a tree, one after the other. It skips checks with a given result.
-func (c Checks) runOn(ctx context.Context, s suite, given knownResult) ([]result, error) {
+// runOn runs the checks on a tree, one after the other. It skips checks with a known result.
+func (c Checks) runOn(ctx context.Context, s suite, known knownResult) ([]result, error) {
 	results := make([]result, len(c.Job.Verify))
 	for i := range results {
-		r, ok := given(i)
+		r, ok := known(i)
 		if !ok {
 			var err error
-			if r, err = c.runUntilGreen(ctx, s, i); err != nil {
+			if r, err = c.runWithReruns(ctx, s, i); err != nil {
 				return results, err
 			}
 		}
@@ -57,14 +57,14 @@ func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 	return applies, nil
 }
 
-// onlyApplying skips checks that do not apply to a change.
-func onlyApplying(applies []bool) knownResult {
+// skipOthers returns a knownResult that skips the checks that do not apply.
+func skipOthers(applies []bool) knownResult {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !applies[i] }
 }
 
-// postponed skips checks with `when` in the baseline. Most changes do not need them;
-// runPostponedBaseline runs them later if one does.
-func (c Checks) postponed(i int) (result, bool) {
+// isPostponed is a knownResult that skips checks with `when` in the baseline, because most changes do not need
+// them. If a change does, runPostponedBaseline runs them later.
+func (c Checks) isPostponed(i int) (result, bool) {
 	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 

@@ -42,8 +42,7 @@ var readOnlyPrograms = map[string]bool{
 	"cmp": true, "echo": true, "printf": true, "cp": true, "mv": true, "rm": true, "mkdir": true, "touch": true, "cd": true, "sed": true, "jq": true, "git": true,
 }
 
-// filesNamedIn returns words of commands that may be files which the commands run. It skips
-// programs that only read files.
+// filesNamedIn returns words of scripts that may be names of files that a command runs.
 func filesNamedIn(scripts []string) (all []string) {
 	for _, script := range scripts {
 		for _, command := range shell.DecidingCommands(script) {

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// showBaseResult stores a base result in a row.
+// showBaseResult stores the result of check i on the base in a row, with its failing tests.
 func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
-	tests, err := c.putResult(ctx, row, i, r)
+	tests, err := c.storeResult(ctx, row, i, r)
 	if err != nil || tests == nil {
 		return err
 	}
@@ -25,69 +25,70 @@ func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i
 	return nil
 }
 
-// showChangeResult stores the result on the change in a row that has the base result.
+// showChangeResult stores the result of check i on the change in a row that has the base result.
 func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
-	was := *row
-	before := testsBefore(was)
-	tests, err := c.putResult(ctx, row, i, r)
+	baseRow := *row
+	before := testsBefore(baseRow)
+	tests, err := c.storeResult(ctx, row, i, r)
 	row.Worse = ""
 	if err != nil || tests == nil {
 		return err
 	}
-	became := testresults.Compare(before, tests.Results, transcript.DecidingRun(r.runs).State == "green")
-	silent, err := c.testsOutsideChange(became.Silent, change)
+	difference := testresults.Compare(before, tests.Results, transcript.DecidingRun(r.runs).State == "green")
+	silent, err := c.testsOutsideChange(difference.Silent, change)
 	if err != nil {
 		return fmt.Errorf("look for fixed tests: %w", err)
 	}
-	row.Fixed = append(became.Mended, silent...)
-	c.listFailing(row, tests, became)
-	row.Worse, err = c.whyWorse(was, r, tests, became)
+	row.Fixed = append(difference.Mended, silent...)
+	c.listFailing(row, tests, difference)
+	row.Worse, err = c.whyWorse(baseRow, r, tests, difference)
 	return err
 }
 
 // whyWorse returns why a check that was not green on the base is worse now, or "". Failures that
 // the base also has do not count.
-func (c Checks) whyWorse(was transcript.VerifyRow, r result, now *reportedTests, became testresults.Change) (string, error) {
-	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
+func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTests, difference testresults.Change) (string, error) {
+	if r.state != "red" && r.state != "timeout" || baseRow.Before == "green" || baseRow.Before == "" {
 		return "", nil
 	}
-	if len(became.New) > 0 {
-		return transcript.CountNoun(len(became.New), "test") + " failed that did not fail before", nil
+	if len(difference.New) > 0 {
+		return transcript.CountNoun(len(difference.New), "test") + " failed that did not fail before", nil
 	}
 	if r.state == "timeout" {
-		if was.Before != "timeout" {
+		if baseRow.Before != "timeout" {
 			return "it reached its timeout, which it did not before", nil
 		}
 		return "", nil
 	}
-	loaded, err := c.loadedBefore(was, now)
+	loaded, err := c.loadedBefore(baseRow, now)
 	if err != nil || !loaded {
 		return "", err
 	}
 	return "something does not compile or load that did before", nil
 }
 
-// loadedBefore reports whether something that does not compile or load now did so on the base.
-func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool, error) {
+// loadedBefore reports whether something that does not compile or load now did so on the base. The named
+// tests decide, or else the outputs.
+func (c Checks) loadedBefore(baseRow transcript.VerifyRow, now *reportedTests) (bool, error) {
 	before := map[string]bool{}
-	for _, t := range was.Failing {
+	for _, t := range baseRow.Failing {
 		before[t.Name] = true
 	}
 	namesLoadError := false
 	for _, t := range now.Failing {
-		if t.Load && !before[c.Record.Redact(t.Name)] && was.FailingMore == 0 {
+		if t.Load && !before[c.Record.Redact(t.Name)] && baseRow.FailingMore == 0 {
 			return true, nil
 		}
 		namesLoadError = namesLoadError || t.Load
 	}
-	if namesLoadError || was.Log == "" || was.Before == "timeout" {
+	if namesLoadError || baseRow.Log == "" || baseRow.Before == "timeout" {
 		return false, nil
 	}
-	output, err := c.Record.HeadAndTail(was.Log, maxTestFileBytes, maxTestFileBytes)
+	output, err := c.Record.HeadAndTail(baseRow.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", was.Log, err)
+		return false, fmt.Errorf("read %s: %w", baseRow.Log, err)
 	}
-	return doesNotLoad(now.Results, now.output) && !loadErrorPatterns().MatchString(output), nil
+	return failsToLoad(now.Results, now.output) && !loadErrorPatterns().MatchString(output), nil
 }
 
 // reportedTests are the tests in a check's runs on one tree.
@@ -97,10 +98,10 @@ type reportedTests struct {
 	output string           // of the deciding run
 }
 
-// putResult stores a result in a row and returns its tests, or nil if nothing ran. It joins the
+// storeResult stores a result in a row and returns its tests, or nil if nothing ran. It joins the
 // tests of all runs with the deciding state, because several red runs may fail for different
 // reasons.
-func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*reportedTests, error) {
+func (c Checks) storeResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*reportedTests, error) {
 	r.fillRow(row)
 	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
 	if len(r.runs) == 0 {
@@ -131,7 +132,7 @@ func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []tra
 		if run.State != state {
 			continue
 		}
-		results, err := c.tests(ctx, check, run.Log)
+		results, err := c.readTests(ctx, check, run.Log)
 		if err != nil {
 			return nil, err
 		}
@@ -150,17 +151,17 @@ func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []tra
 }
 
 // listFailing lists the failing tests in a row, unless it is green.
-func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, became testresults.Change) {
+func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, difference testresults.Change) {
 	if transcript.DecidingRun(row.Runs).State != "green" {
-		all := failing(tests, became)
+		all := failingTests(tests, difference)
 		row.Failing = all[:min(len(all), maxFailingTests)]
 		row.FailingMore = tests.More + len(all) - len(row.Failing)
 	}
 	c.redact(row)
 }
 
-// redact redacts a row again. Cleaning may have joined a secret that terminal sequences in the log
-// had split.
+// redact redacts a row a second time. Terminal sequences in the log may have split a secret, and removing them
+// joined it.
 func (c Checks) redact(row *transcript.VerifyRow) {
 	row.Tail = c.Record.Redact(row.Tail)
 	for i := range row.Failing {
@@ -191,16 +192,16 @@ const (
 	maxFailureMessages = 50
 )
 
-// failing returns the failing tests, new ones first. Only the first ones keep their messages.
-func failing(tests *reportedTests, change testresults.Change) []transcript.FailingTest {
-	fresh := map[string]bool{}
-	for _, name := range change.New {
-		fresh[name] = true
+// failingTests returns the failing tests, new ones first. Only the first ones keep their messages.
+func failingTests(tests *reportedTests, difference testresults.Change) []transcript.FailingTest {
+	newNames := map[string]bool{}
+	for _, name := range difference.New {
+		newNames[name] = true
 	}
 	var all []transcript.FailingTest
 	for _, isNew := range []bool{true, false} {
 		for _, t := range tests.Failing {
-			if fresh[t.Name] != isNew {
+			if newNames[t.Name] != isNew {
 				continue
 			}
 			shown := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, FailingRuns: tests.runs[t.Name]}
@@ -216,9 +217,9 @@ func failing(tests *reportedTests, change testresults.Change) []transcript.Faili
 // readTestsTimeout limits the time for reading tests from an output.
 const readTestsTimeout = time.Minute
 
-// tests returns the tests of a check's run, from its reports or else its output. Unreadable results
+// readTests returns the tests of a check's run, from its reports or else its output. Unreadable results
 // are a warning, because they do not decide whether the check passes.
-func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
+func (c Checks) readTests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
 	if results := c.resultsFromReports(check, log); results != nil {
 		return results, nil
 	}
@@ -229,7 +230,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	defer output.Close()
 	reading, cancel := context.WithTimeoutCause(ctx, readTestsTimeout, fmt.Errorf("that takes longer than %s", readTestsTimeout))
 	defer cancel()
-	results, err := testresults.Read(reading, output, c.relative)
+	results, err := testresults.Read(reading, output, c.relativePaths)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -237,11 +238,10 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		c.Record.Warn("test_results", "The test results in the output of %s can't be read: %v.", check.Name, err)
 		return &testresults.Results{}, nil
 	}
-	return results, c.inFolders(ctx, results)
+	return results, c.addFolders(ctx, results)
 }
 
-// tail returns the last lines of a failed command's log, or "" for a green one. It is for people
-// without the file.
+// tail returns the last lines of a command's log for people, or "" for a green command.
 func (c Checks) tail(state, log string) (string, error) {
 	if state == "green" {
 		return "", nil

@@ -113,11 +113,11 @@ func TestShowsNoSecrets(t *testing.T) {
 
 func TestListsFailingTestsForAgent(t *testing.T) {
 	row := transcript.VerifyRow{FailingMore: 5, Fixed: []string{"x.TestA"}}
-	must.Same(t, "", testWords(transcript.VerifyRow{}), "of nothing")
+	must.Same(t, "", describeTests(transcript.VerifyRow{}), "of nothing")
 	for range maxAgentTests + 2 {
 		row.Failing = append(row.Failing, transcript.FailingTest{Name: "x.TestB", File: "x_test.go", Line: 3, Message: "no", New: true})
 	}
-	got := testWords(row)
+	got := describeTests(row)
 	if !strings.HasPrefix(got, "tests, from the output: 22 new failures, 5 other failures, 1 test fixed\n- new failure: x.TestB at x_test.go:3 says: no\n") ||
 		strings.Count(got, "\n- new failure") != maxAgentTests || !strings.HasSuffix(got, "- and 7 more\n") {
 		t.Error(got)
@@ -149,8 +149,8 @@ func TestReadsCheckReports(t *testing.T) {
 			write(t, checks.Workspace.SandboxPath(), "r/old.xml", of("old"))
 			must.Do(t, errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.CopyUntracked(t.Context())))
 			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
-			script := checks.script(suite, 0, "outputs/verify.log")
-			ran := must.Get(checks.check(t.Context(), suite, script, 0))(t)
+			script := checks.scriptFor(suite, 0, "outputs/verify.log")
+			ran := must.Get(checks.runCheck(t.Context(), suite, script, 0))(t)
 			row := checks.newRow(0)
 			row.Before = ran.Color()
 			must.Do(t, checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, script.Log)))

@@ -22,7 +22,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	base := c.Workspace.Base()
-	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.postponed)
+	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.isPostponed)
 	if err != nil {
 		return table, err
 	}
@@ -47,7 +47,7 @@ func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.Ch
 	if err := c.runPostponedBaseline(ctx, attempt, change.Base, applies, before); err != nil {
 		return transcript.Verify{}, err
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyApplying(applies))
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), skipOthers(applies))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -91,7 +91,7 @@ func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, ch
 	}
 	baseSuite := suiteOf(attempt+1, change.Base, change.Base.Tree)
 	baseSuite.serviceNotBlamed, baseSuite.why = true, lateBaselineReason
-	results, err := c.runOn(ctx, baseSuite, onlyApplying(applies))
+	results, err := c.runOn(ctx, baseSuite, skipOthers(applies))
 	if err != nil {
 		return onNewBase, err
 	}
@@ -125,7 +125,7 @@ func (c Checks) DescribeRed(table transcript.Verify, remark string) (string, err
 			continue
 		}
 		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%s",
-			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row))
+			row.Name, describeState(row.After), cmp.Or(row.Before, "not run"), row.Run, describeTests(row))
 		for _, log := range logsToAgent(row) {
 			shown, err := c.Record.HeadAndTail(log, headToAgent, tailToAgent)
 			if err != nil {

@@ -21,7 +21,7 @@ const (
 )
 
 // tests are the changed files that match verify_tests.
-type tests struct {
+type testFiles struct {
 	changedTests  []testsource.File // new or altered test files
 	movedTests    []testsource.File // test files moved here unchanged
 	unjudgedCount int               // test files beyond maxTestFiles
@@ -31,8 +31,8 @@ type tests struct {
 	restorePaths  []string          // paths to restore from the base to get its tests
 }
 
-// testsOf returns the tests of a change.
-func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
+// testFilesOf returns the changed files that match verify_tests.
+func (c Checks) testFilesOf(change *gitops.ChangeSet) (t testFiles, err error) {
 	oldContents, newContents := map[string]bool{}, map[string]bool{} // of all changed files, by ID
 	for _, f := range change.Files {
 		oldContents[f.OldID], newContents[f.NewID] = f.OldMode != "", f.NewMode != ""
@@ -49,7 +49,7 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 		if file.isData, err = c.isData(f.Path); err != nil {
 			return t, err
 		}
-		if err := c.addTest(&t, file); err != nil {
+		if err := c.addFile(&t, file); err != nil {
 			return t, fmt.Errorf("read %q: %w", f.Path, err)
 		}
 	}
@@ -64,16 +64,16 @@ type changedFile struct {
 	isMovedAway bool // another file has the content, so it is not missing
 }
 
-// addTest adds a changed file.
-func (c Checks) addTest(t *tests, f changedFile) error {
+// addFile adds a changed file to t, with its versions on the base and with the change.
+func (c Checks) addFile(t *testFiles, f changedFile) error {
 	t.restorePaths = append(t.restorePaths, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !f.isMovedAway {
-		if err := c.addOld(t, f); err != nil {
+		if err := c.addBaseVersion(t, f); err != nil {
 			return err
 		}
 	}
-	now := testsource.File{Path: f.Path, Link: f.NewMode != "" && !isRegular(f.NewMode)}
-	if !now.Link {
+	now := testsource.File{Path: f.Path, NotRegular: f.NewMode != "" && !isRegular(f.NewMode)}
+	if !now.NotRegular {
 		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
 	switch {
@@ -82,7 +82,7 @@ func (c Checks) addTest(t *tests, f changedFile) error {
 	case len(t.changedTests)+len(t.movedTests) == maxTestFiles:
 		t.unjudgedCount++
 		return nil
-	case !now.Link:
+	case !now.NotRegular:
 		var err error
 		if now.Text, err = c.textOf(f.NewID); err != nil {
 			return err
@@ -96,8 +96,8 @@ func (c Checks) addTest(t *tests, f changedFile) error {
 	return nil
 }
 
-// addOld adds the base's version of a changed file.
-func (c Checks) addOld(t *tests, f changedFile) error {
+// addBaseVersion adds the base's version of a changed file to t.
+func (c Checks) addBaseVersion(t *testFiles, f changedFile) error {
 	if f.isData || len(t.baseTests) == maxTestFiles {
 		t.changedData = append(t.changedData, f.Path)
 		return nil
@@ -121,6 +121,7 @@ func (c Checks) textOf(id string) (string, error) {
 	return string(raw), err
 }
 
+// isRegular reports whether a git mode is that of a regular file.
 func isRegular(mode string) bool { return mode == "100644" || mode == "100755" }
 
 // These match data and helper files of tests.

@@ -23,8 +23,8 @@ var programPresets = map[string]string{
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
 
-// networkAdvice returns advice about network access if a command's output looks as if it could not
-// reach a host. Otherwise it returns "". key is the setting's name and network its value.
+// networkAdvice returns advice about network access if output looks as if the command run could not reach a
+// host. Otherwise it returns "". key is the setting's name and network its value.
 func networkAdvice(key string, network job.Network, run, output string) string {
 	if network.Mode == "full" || !unreachablePatterns().MatchString(output) {
 		return ""

@@ -11,8 +11,8 @@ import (
 // maxAgentTests limits the failing tests of a check that the agent is shown.
 const maxAgentTests = 20
 
-// testWords describes a check's failing tests to the agent, or returns "".
-func testWords(row transcript.VerifyRow) string {
+// describeTests describes a check's failing tests to the agent, or returns "".
+func describeTests(row transcript.VerifyRow) string {
 	if row.DescribeTests() == "" {
 		return ""
 	}

@@ -10,15 +10,15 @@ import (
 
 // File is a test file before or after a change.
 type File struct {
-	Path string
-	Text string
-	Link bool // it is a link or something else that is no file; it is never copied to the base
+	Path       string
+	Text       string
+	NotRegular bool // it is a link or something else that is no file; it is never copied to the base
 }
 
 // language describes how tests look in a language.
 type language struct {
-	test *regexp.Regexp // the beginning of a test, with its name in a group
-	mark *regexp.Regexp // any sign of tests; nil: only test counts
+	declaration *regexp.Regexp // the beginning of a test, with its name in a group
+	anyTest     *regexp.Regexp // any sign of tests; nil: only test counts
 }
 
 // languages maps file endings to languages.
@@ -74,7 +74,7 @@ func (f File) Tests() (all []Test, known bool) {
 	}
 	const most = 1000
 	line, from := 1, 0
-	for _, m := range lang.test.FindAllStringSubmatchIndex(f.Text, most) {
+	for _, m := range lang.declaration.FindAllStringSubmatchIndex(f.Text, most) {
 		for group := 2; group < len(m); group += 2 {
 			if m[group] < 0 {
 				continue
@@ -94,10 +94,10 @@ func (f File) HasTests() bool {
 	case !known:
 		name := strings.ToLower(path.Base(f.Path))
 		return strings.Contains(name, "test") || strings.Contains(name, "spec")
-	case lang.mark != nil:
-		return lang.mark.MatchString(f.Text)
+	case lang.anyTest != nil:
+		return lang.anyTest.MatchString(f.Text)
 	}
-	return lang.test.MatchString(f.Text)
+	return lang.declaration.MatchString(f.Text)
 }
 
 // finder finds the tests of a file by name.
@@ -127,25 +127,25 @@ func (f finder) find(name string) (test Test, ok bool) {
 	}
 	forms := nameForms(name)
 	for _, form := range forms {
-		if test, ok := f.declared(form); ok {
+		if test, ok := f.findDeclared(form); ok {
 			return test, true
 		}
 	}
 	for _, form := range forms {
 		class, method, dotted := cutLast(form, ".")
-		if !dotted || method == "" || !f.file.isClass(class) {
+		if !dotted || method == "" || !f.file.isNamedAfterClass(class) {
 			continue
 		}
-		if test, ok := f.declared(method); ok {
+		if test, ok := f.findDeclared(method); ok {
 			return test, true
 		}
 	}
 	return Test{}, false
 }
 
-// declared returns the test with a name. In an unknown language, the name may be any word of the
+// findDeclared returns the test with a name. In an unknown language, the name may be any word of the
 // file.
-func (f finder) declared(name string) (test Test, ok bool) {
+func (f finder) findDeclared(name string) (test Test, ok bool) {
 	if f.known {
 		test, ok = f.byName[name]
 		return test, ok
@@ -179,14 +179,14 @@ func cutLast(s, mark string) (before, after string, found bool) {
 	return s[:at], s[at+len(mark):], true
 }
 
-// isClass reports whether a file is named after a class, or a class around it, as in JUnit reports.
-func (f File) isClass(name string) bool {
+// isNamedAfterClass reports whether a file is named after a class, or a class around it, as in JUnit reports.
+func (f File) isNamedAfterClass(name string) bool {
 	stem, _, _ := strings.Cut(path.Base(f.Path), ".")
 	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
 
-// lineOfWord returns the first line with a word on its own, or 0. A word followed by a blank does
-// not count, because it may begin a sentence.
+// lineOfWord returns the number of the first line that has word as a whole word, or 0. A word followed by a
+// blank does not count, because it may begin a sentence.
 func lineOfWord(text, word string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
@@ -202,7 +202,7 @@ func lineOfWord(text, word string) int {
 	}
 }
 
-// IsWordByte reports whether a byte belongs to a word or to a character beyond ASCII.
+// IsWordByte reports whether a byte belongs to a word. All bytes of characters beyond ASCII do.
 func IsWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }

@@ -187,7 +187,7 @@ func (n *Locator) RanWithout(results *testresults.Results, f File) bool {
 		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return endsAs(file, f.Path) })
 	}
 	if classes := results.Units(testresults.Class); len(classes) > 0 {
-		return (path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt") && !slices.ContainsFunc(classes, f.isClass)
+		return (path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt") && !slices.ContainsFunc(classes, f.isNamedAfterClass)
 	}
 	return n.noneOf(results, f)
 }
