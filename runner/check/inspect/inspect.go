@@ -120,7 +120,7 @@ func (c Case) startedJobs() ([]transcript.WorkflowStart, error) {
 		}
 	}
 	return workflows.Find(workflows.Change{
-		Base: treeOf(c.Change.Base.Tree), Now: treeOf(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
+		Base: treeOf(c.Change.Base.Tree), Pushed: treeOf(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
 	})
 }
 

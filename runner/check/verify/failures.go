@@ -32,9 +32,9 @@ var fileTotals = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 // failsToLoad reports whether a run is red because something does not compile or load. The named
 // tests decide, then the totals, then the messages.
 func failsToLoad(results *testresults.Results, output string) bool {
-	ran := results.Ran()
+	ran := results.AnyPassed()
 	for _, t := range results.Failing {
-		if t.Load {
+		if t.LoadError {
 			return true
 		}
 		ran = true

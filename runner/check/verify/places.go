@@ -60,7 +60,7 @@ func (c Checks) addFolders(ctx context.Context, results *testresults.Results) er
 	var modules map[string]string // folders by import path
 	for i := range results.Failing {
 		t := &results.Failing[i]
-		if t.Package == "" || t.Load || !strings.HasSuffix(t.File, ".go") || strings.Contains(t.File, "/") {
+		if t.Package == "" || t.LoadError || !strings.HasSuffix(t.File, ".go") || strings.Contains(t.File, "/") {
 			continue
 		}
 		if modules == nil {

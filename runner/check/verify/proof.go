@@ -207,7 +207,7 @@ const notRunHere = "not run by this check"
 
 // didNotRun reports whether every run lists what it ran, and lacks the file.
 func (p *proof) didNotRun(f testsource.File, seen treeResult) bool {
-	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.RanWithout(run.results, f) })
+	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.ListsOthersOnly(run.results, f) })
 }
 
 // dropHelpers removes files without tests from the result if other files are red on the base. They

@@ -39,7 +39,7 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	if err != nil {
 		return fmt.Errorf("look for fixed tests: %w", err)
 	}
-	row.Fixed = append(difference.Mended, silent...)
+	row.Fixed = append(difference.Fixed, silent...)
 	c.listFailing(row, tests, difference)
 	row.Worse, err = c.whyWorse(baseRow, r, tests, difference)
 	return err
@@ -76,10 +76,10 @@ func (c Checks) loadedBefore(baseRow transcript.VerifyRow, now *reportedTests) (
 	}
 	namesLoadError := false
 	for _, t := range now.Failing {
-		if t.Load && !before[c.Record.Redact(t.Name)] && baseRow.FailingMore == 0 {
+		if t.LoadError && !before[c.Record.Redact(t.Name)] && baseRow.FailingMore == 0 {
 			return true, nil
 		}
-		namesLoadError = namesLoadError || t.Load
+		namesLoadError = namesLoadError || t.LoadError
 	}
 	if namesLoadError || baseRow.Log == "" || baseRow.Before == "timeout" {
 		return false, nil
@@ -174,8 +174,8 @@ func (c Checks) redact(row *transcript.VerifyRow) {
 }
 
 // testsBefore returns the tests of a row's base result.
-func testsBefore(row transcript.VerifyRow) testresults.Before {
-	before := testresults.Before{Green: row.Before == "green", Complete: !row.BeforePartial}
+func testsBefore(row transcript.VerifyRow) testresults.BaseResults {
+	before := testresults.BaseResults{Green: row.Before == "green", Complete: !row.BeforePartial}
 	for _, t := range row.Failing {
 		if !t.New {
 			before.Failing = append(before.Failing, t.Name)

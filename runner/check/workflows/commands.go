@@ -38,20 +38,20 @@ func newWalk(tree Tree, changed []string) *walk {
 	return k
 }
 
-// reach records that a file is run. via says what starts it.
-func (k *walk) reach(file, via string) {
+// addReached records that a file is run. via says what starts it.
+func (k *walk) addReached(file, via string) {
 	if _, known := k.via[file]; !known {
 		k.via[file] = via
 		k.order = append(k.order, file)
 	}
 }
 
-// reaches reports whether a file is run.
-func (k *walk) reaches(file string) bool { _, is := k.via[file]; return is }
+// isReached reports whether a file is run.
+func (k *walk) isReached(file string) bool { _, is := k.via[file]; return is }
 
-// reachChanged records changed files that fit a pattern. A tool reads them although no command
+// addChangedMatching records the changed files that match a pattern. A tool reads them although no command
 // names them.
-func (k *walk) reachChanged(patterns []string, via string) {
+func (k *walk) addChangedMatching(patterns []string, via string) {
 	for _, p := range k.changed {
 		for _, pattern := range patterns {
 			pattern, anchored := strings.CutPrefix(pattern, "/")
@@ -59,15 +59,15 @@ func (k *walk) reachChanged(patterns []string, via string) {
 				pattern = "**/" + pattern
 			}
 			if hit, err := doublestar.Match(pattern, p); hit && err == nil {
-				k.reach(p, via)
+				k.addReached(p, via)
 			}
 		}
 	}
 }
 
-// isNew reports whether something was not followed yet, and counts it as followed. It returns false
-// if the walk is too long or too deep.
-func (k *walk) isNew(key string, depth int) bool {
+// takeNew reports whether the thing with this key was not followed yet, and marks it as followed. It returns
+// false if the walk is too long or too deep.
+func (k *walk) takeNew(key string, depth int) bool {
 	if k.done[key] || k.steps >= maxSteps || depth > deepestCall {
 		return false
 	}
@@ -79,15 +79,15 @@ func (k *walk) isNew(key string, depth int) bool {
 // unknown replaces an unknown part of a word, such as a variable.
 const unknown = "\x01"
 
-// script follows the commands of a shell script. dirs are the folders where it may start.
-func (k *walk) script(text string, dirs []string, via string, depth int) error {
-	if !k.isNew("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
+// followScript follows the commands of a shell script. dirs are the folders where it may start.
+func (k *walk) followScript(text string, dirs []string, via string, depth int) error {
+	if !k.takeNew("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
 		return nil
 	}
 	text = expressions().ReplaceAllString(text, "${UNKNOWN}")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.RecoverErrors(20)).Parse(strings.NewReader(text), "")
 	if file == nil || err != nil && len(file.Stmts) == 0 {
-		return k.foreignScript(text, dirs, via, depth)
+		return k.followForeignScript(text, dirs, via, depth)
 	}
 	s := shellScript{walk: k, dirs: slices.Clone(dirs), via: via, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -97,15 +97,15 @@ func (k *walk) script(text string, dirs []string, via string, depth int) error {
 		return true
 	})
 	if s.err == nil && s.shellReadsInput {
-		s.err = s.everyWord(text)
+		s.err = s.followEveryWord(text)
 	}
 	return s.err
 }
 
-// foreignScript follows each line of a script that may be of another shell.
-func (k *walk) foreignScript(text string, dirs []string, via string, depth int) error {
+// followForeignScript follows each line of a script that may be of another shell.
+func (k *walk) followForeignScript(text string, dirs []string, via string, depth int) error {
 	for line := range strings.Lines(text) {
-		if err := k.command(strings.Fields(line), dirs, via, depth); err != nil {
+		if err := k.followCommand(strings.Fields(line), dirs, via, depth); err != nil {
 			return err
 		}
 	}
@@ -126,21 +126,21 @@ type shellScript struct {
 func (s *shellScript) visit(node syntax.Node) error {
 	switch node := node.(type) {
 	case *syntax.Stmt:
-		return s.redirections(node.Redirs)
+		return s.followRedirections(node.Redirs)
 	case *syntax.CallExpr:
-		return s.call(node.Args)
+		return s.followCall(node.Args)
 	}
 	return nil
 }
 
-// redirections follows files and texts that become the input of a command.
-func (s *shellScript) redirections(all []*syntax.Redirect) error {
+// followRedirections follows files and texts that become the input of a command.
+func (s *shellScript) followRedirections(all []*syntax.Redirect) error {
 	for _, r := range all {
 		var err error
-		if word := literal(r.Word); r.Op == syntax.RdrIn && word != "" {
-			err = s.named(word, s.dirs, s.via, s.depth)
+		if word := wordText(r.Word); r.Op == syntax.RdrIn && word != "" {
+			err = s.followNamedFile(word, s.dirs, s.via, s.depth)
 		} else if r.Hdoc != nil {
-			err = s.script(literal(r.Hdoc), s.dirs, s.via, s.depth+1)
+			err = s.followScript(wordText(r.Hdoc), s.dirs, s.via, s.depth+1)
 		}
 		if err != nil {
 			return err
@@ -149,36 +149,36 @@ func (s *shellScript) redirections(all []*syntax.Redirect) error {
 	return nil
 }
 
-// call follows a command of the script.
-func (s *shellScript) call(words []*syntax.Word) error {
+// followCall follows a command of the script.
+func (s *shellScript) followCall(words []*syntax.Word) error {
 	if len(words) == 0 {
 		return nil
 	}
 	var args []string
 	for _, word := range words {
-		args = append(args, literal(word))
+		args = append(args, wordText(word))
 	}
 	switch {
 	case len(args) > 1 && (args[0] == "cd" || args[0] == "pushd"):
-		s.dirs = within(s.dirs, args[1])
+		s.dirs = foldersAfterCD(s.dirs, args[1])
 	case len(args) == 1 && shells[path.Base(args[0])]:
 		s.shellReadsInput = true
 	}
-	return s.command(args, s.dirs, s.via, s.depth)
+	return s.followCommand(args, s.dirs, s.via, s.depth)
 }
 
-// everyWord follows all words of the script that name files.
-func (s *shellScript) everyWord(text string) error {
+// followEveryWord follows all words of the script that name files.
+func (s *shellScript) followEveryWord(text string) error {
 	for word := range strings.FieldsSeq(text) {
-		if err := s.named(strings.Trim(word, `"'();|`), s.dirs, s.via, s.depth); err != nil {
+		if err := s.followNamedFile(strings.Trim(word, `"'();|`), s.dirs, s.via, s.depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within returns dirs and the folders where a script is after "cd to" in them.
-func within(dirs []string, to string) []string {
+// foldersAfterCD returns dirs and the folders that "cd to" leads to from there.
+func foldersAfterCD(dirs []string, to string) []string {
 	for _, dir := range slices.Clone(dirs) {
 		next := path.Join(dir, withoutUnknownStart(to))
 		if !slices.Contains(dirs, next) && len(dirs) < maxFolders && !strings.HasPrefix(next, "..") {
@@ -196,8 +196,8 @@ func withoutUnknownStart(word string) string {
 	return word
 }
 
-// literal returns a word without quotes. Expansions are replaced by unknown.
-func literal(word *syntax.Word) string {
+// wordText returns a word without quotes. Expansions are replaced by unknown.
+func wordText(word *syntax.Word) string {
 	if word == nil {
 		return ""
 	}
@@ -207,7 +207,7 @@ func literal(word *syntax.Word) string {
 		for _, part := range parts {
 			switch part := part.(type) {
 			case *syntax.Lit:
-				s.WriteString(unescaped(part.Value))
+				s.WriteString(withoutBackslashes(part.Value))
 			case *syntax.SglQuoted:
 				s.WriteString(part.Value)
 			case *syntax.DblQuoted:
@@ -221,21 +221,22 @@ func literal(word *syntax.Word) string {
 	return s.String()
 }
 
-// unescaped removes the backslashes of a shell word.
-func unescaped(text string) string {
+// withoutBackslashes removes the backslashes of a shell word.
+func withoutBackslashes(text string) string {
 	return strings.NewReplacer("\\\n", "", `\\`, `\`, `\ `, " ", `\"`, `"`, `\$`, "$").Replace(text)
 }
 
 // Sets of programs, by what they run.
 var (
-	shells       = words("sh bash zsh dash ksh ash fish busybox pwsh powershell")
-	interpreters = words("sh bash zsh dash ksh ash fish pwsh powershell source . node nodejs deno bun tsx ts-node ruby perl php lua Rscript python python3 python2 pypy pypy3 py osascript groovy kotlin scala java awk gawk")
-	harmless     = words("echo printf cat grep egrep rg ls cd pushd popd test [ [[ rm mkdir touch which type apt-get apt brew curl wget sed head tail sort uniq wc cut tr tee diff chmod chown ln git export local readonly unset true false : exit return")
-	makes        = words("make gmake gnumake mingw32-make")
-	packages     = words("npm yarn pnpm bun npx pnpx bunx yarnpkg corepack")
+	shells           = setOf("sh bash zsh dash ksh ash fish busybox pwsh powershell")
+	interpreters     = setOf("sh bash zsh dash ksh ash fish pwsh powershell source . node nodejs deno bun tsx ts-node ruby perl php lua Rscript python python3 python2 pypy pypy3 py osascript groovy kotlin scala java awk gawk")
+	harmlessPrograms = setOf("echo printf cat grep egrep rg ls cd pushd popd test [ [[ rm mkdir touch which type apt-get apt brew curl wget sed head tail sort uniq wc cut tr tee diff chmod chown ln git export local readonly unset true false : exit return")
+	makePrograms     = setOf("make gmake gnumake mingw32-make")
+	packageManagers  = setOf("npm yarn pnpm bun npx pnpx bunx yarnpkg corepack")
 )
 
-func words(list string) map[string]bool {
+// setOf returns the words of a list as a set.
+func setOf(list string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(list) {
 		set[word] = true
@@ -243,9 +244,9 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// reads lists the files that a tool runs or obeys although no command names them, by the tool's
+// toolFiles lists the files that a tool runs or obeys although no command names them, by the tool's
 // name.
-var reads = map[string][]string{
+var toolFiles = map[string][]string{
 	"pytest": pytestFiles, "py.test": pytestFiles, "coverage": pytestFiles, "tox": append([]string{"tox.ini", "setup.py"}, pytestFiles...), "nox": append([]string{"noxfile.py"}, pytestFiles...), "unittest": {"sitecustomize.py"},
 	"pip": setupFiles, "pip3": setupFiles, "uv": setupFiles, "poetry": setupFiles, "hatch": setupFiles, "pdm": setupFiles, "pipenv": append([]string{"Pipfile"}, setupFiles...), "build": setupFiles,
 	"jest": {"jest.config.*", "jest.setup.*", "babel.config.*", ".babelrc*", "setupTests.*"}, "vitest": viteFiles, "vite": viteFiles, "mocha": {".mocharc*"}, "eslint": {"eslint.config.*", ".eslintrc*"}, "prettier": {".prettierrc*", "prettier.config.*"},
@@ -267,22 +268,22 @@ var (
 	dockerFiles = []string{"Dockerfile*", "*.Dockerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*"}
 )
 
-// command follows a command: its program and the programs and files in its arguments.
-func (k *walk) command(args []string, dirs []string, via string, depth int) error {
+// followCommand follows a command: its program and the programs and files in its arguments.
+func (k *walk) followCommand(args []string, dirs []string, via string, depth int) error {
 	const mostArgs = 200
 	args = args[:min(len(args), mostArgs)]
 	if len(args) == 0 {
 		return nil
 	}
 	first := 0
-	if name := programName(args[0]); harmless[name] {
+	if name := programName(args[0]); harmlessPrograms[name] {
 		if name != "git" || !slices.Contains(args, "bisect") {
 			return nil
 		}
 		first = 1 // git bisect starts a program in its arguments
 	}
 	for i := first; i < len(args); i++ {
-		if err := k.argument(args, i, dirs, via, depth); err != nil {
+		if err := k.followArgument(args, i, dirs, via, depth); err != nil {
 			return err
 		}
 	}
@@ -294,53 +295,54 @@ func programName(arg string) string {
 	return strings.TrimSuffix(path.Base(withoutUnknownStart(arg)), ".exe")
 }
 
-// argument follows word i of a command if it names a program or a file that is run.
-func (k *walk) argument(args []string, i int, dirs []string, via string, depth int) error {
+// followArgument follows word i of a command if it names a program or a file that is run.
+func (k *walk) followArgument(args []string, i int, dirs []string, via string, depth int) error {
 	arg, name := args[i], programName(args[i])
-	if err := k.knownProgram(name, args[i+1:], i == 0, dirs, via+" → "+name, depth); err != nil {
+	if err := k.followProgramArguments(name, args[i+1:], i == 0, dirs, via+" → "+name, depth); err != nil {
 		return err
 	}
-	if files := reads[name]; files != nil && onlyWrappers(args[:i]) {
-		k.reachChanged(files, via+" → "+name)
+	if files := toolFiles[name]; files != nil && onlyWrappers(args[:i]) {
+		k.addChangedMatching(files, via+" → "+name)
 	}
-	if i == 0 || interpreters[path.Base(args[i-1])] || looksRun(arg) {
-		if err := k.named(arg, dirs, via, depth); err != nil {
+	if i == 0 || interpreters[path.Base(args[i-1])] || looksExecutable(arg) {
+		if err := k.followNamedFile(arg, dirs, via, depth); err != nil {
 			return err
 		}
 	}
 	if arg == "-m" && i > 0 && i+1 < len(args) && strings.HasPrefix(path.Base(args[0]), "py") {
-		if err := k.pythonModule(args[i+1], dirs, via, depth); err != nil {
+		if err := k.followPythonModule(args[i+1], dirs, via, depth); err != nil {
 			return err
 		}
 	}
-	if _, value, is := strings.Cut(arg, "="); is && looksRun(value) {
-		return k.named(value, dirs, via, depth)
+	if _, value, is := strings.Cut(arg, "="); is && looksExecutable(value) {
+		return k.followNamedFile(value, dirs, via, depth)
 	}
 	return nil
 }
 
-// knownProgram follows the arguments of a program whose arguments say what it runs.
-func (k *walk) knownProgram(name string, args []string, isFirst bool, dirs []string, via string, depth int) error {
+// followProgramArguments follows the arguments of a program that is known to run what they name: a shell,
+// make, a package manager or go. isFirst means that the program is the first word of the command.
+func (k *walk) followProgramArguments(name string, args []string, isFirst bool, dirs []string, via string, depth int) error {
 	switch {
 	case isFirst && name == "eval", shells[name] && slices.ContainsFunc(args, isCommandFlag):
-		return k.scriptArguments(args, dirs, via, depth)
-	case makes[name]:
-		return k.makeTargets(args, dirs, via, depth)
-	case packages[name]:
-		return k.packageScript(name, args, dirs, via, depth)
+		return k.followScriptArguments(args, dirs, via, depth)
+	case makePrograms[name]:
+		return k.followMake(args, dirs, via, depth)
+	case packageManagers[name]:
+		return k.followPackageManager(name, args, dirs, via, depth)
 	case name == "go":
-		return k.goCommand(args, dirs, via, depth)
+		return k.followGo(args, dirs, via, depth)
 	}
 	return nil
 }
 
-// scriptArguments follows arguments that are shell scripts.
-func (k *walk) scriptArguments(args []string, dirs []string, via string, depth int) error {
+// followScriptArguments follows arguments that are shell scripts.
+func (k *walk) followScriptArguments(args []string, dirs []string, via string, depth int) error {
 	for _, text := range args {
 		if strings.HasPrefix(text, "-") {
 			continue
 		}
-		if err := k.script(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), dirs, via, depth+1); err != nil {
+		if err := k.followScript(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), dirs, via, depth+1); err != nil {
 			return err
 		}
 	}
@@ -348,14 +350,14 @@ func (k *walk) scriptArguments(args []string, dirs []string, via string, depth i
 }
 
 // wrappers are programs that start the program in their arguments.
-var wrappers = words("sudo env time timeout nice nohup xargs exec command xvfb-run doas stdbuf retry npx pnpx bunx yarn pnpm npm bun uv uvx pipx poetry pipenv hatch pdm rye bundle python python3 py coverage dlx run x mise asdf direnv setsid ionice node")
+var wrapperPrograms = setOf("sudo env time timeout nice nohup xargs exec command xvfb-run doas stdbuf retry npx pnpx bunx yarn pnpm npm bun uv uvx pipx poetry pipenv hatch pdm rye bundle python python3 py coverage dlx run x mise asdf direnv setsid ionice node")
 
 // onlyWrappers reports whether the words before a program do no more than start it.
 func onlyWrappers(args []string) bool {
 	for _, arg := range args {
 		isOption := strings.HasPrefix(arg, "-") || strings.Contains(arg, "=")
 		isDuration := strings.Trim(arg, "0123456789smh") == ""
-		if !wrappers[path.Base(arg)] && !isOption && !isDuration {
+		if !wrapperPrograms[path.Base(arg)] && !isOption && !isDuration {
 			return false
 		}
 	}
@@ -367,8 +369,8 @@ func isCommandFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "c") || strings.EqualFold(arg, "-command")
 }
 
-// looksRun reports whether an argument looks like a file that is run.
-func looksRun(arg string) bool {
+// looksExecutable reports whether an argument looks like a file that is run.
+func looksExecutable(arg string) bool {
 	switch strings.ToLower(path.Ext(arg)) {
 	case ".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".pl", ".php", ".ps1", ".psm1", ".bat", ".cmd", ".mk", ".lua", ".groovy", ".gradle", ".rake", ".awk", ".r", ".kts", ".exs", ".tf", ".sql":
 		return true
@@ -376,9 +378,9 @@ func looksRun(arg string) bool {
 	return strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")
 }
 
-// named follows a file that a command names, relative to its folders. An unknown part of the name
+// followNamedFile follows a file that a command names, relative to its folders. An unknown part of the name
 // matches anything.
-func (k *walk) named(word string, dirs []string, via string, depth int) error {
+func (k *walk) followNamedFile(word string, dirs []string, via string, depth int) error {
 	word = withoutUnknownStart(strings.TrimSpace(word))
 	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > 500 {
 		return nil
@@ -387,26 +389,26 @@ func (k *walk) named(word string, dirs []string, via string, depth int) error {
 		name := path.Join(dir, strings.ReplaceAll(word, unknown, "*"))
 		if strings.Contains(word, unknown) {
 			if strings.Trim(name, "*/.") != "" {
-				k.reachChanged([]string{"/" + name, name}, via+" → "+strings.ReplaceAll(word, unknown, "…"))
+				k.addChangedMatching([]string{"/" + name, name}, via+" → "+strings.ReplaceAll(word, unknown, "…"))
 			}
 			continue
 		}
-		if err := k.program(name, via, depth); err != nil {
+		if err := k.followFile(name, via, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// program follows a file that is run, if it exists.
-func (k *walk) program(name, via string, depth int) error {
-	file, content, err := k.tree.file(name)
+// followFile records a file that is run, and follows its content. It ignores a missing file.
+func (k *walk) followFile(name, via string, depth int) error {
+	file, content, err := k.tree.readFollowingLinks(name)
 	if err != nil || content == nil {
 		return err
 	}
 	via += " → " + name
-	k.reach(file, via)
-	if !k.isNew("file\x00"+file, depth) {
+	k.addReached(file, via)
+	if !k.takeNew("file\x00"+file, depth) {
 		return nil
 	}
 	dirs := []string{"."}
@@ -416,14 +418,14 @@ func (k *walk) program(name, via string, depth int) error {
 	text := string(content)
 	switch {
 	case strings.EqualFold(path.Ext(file), ".mk"):
-		return k.makefile(file, text, nil, via, depth+1)
+		return k.followMakefile(file, text, nil, via, depth+1)
 	case isShellScript(file, text):
-		return k.script(text, dirs, via, depth+1)
+		return k.followScript(text, dirs, via, depth+1)
 	}
-	return k.mentions(text, dirs, via, depth+1)
+	return k.followMentions(text, dirs, via, depth+1)
 }
 
-var shellExtensions = words(".sh .bash .zsh .bats .env")
+var shellExtensions = setOf(".sh .bash .zsh .bats .env")
 
 // isShellScript reports whether a file is run by a shell, by its first line or else its name.
 func isShellScript(file, text string) bool {
@@ -437,38 +439,38 @@ func isShellScript(file, text string) bool {
 var shellShebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
 
 // texts matches strings that may be file names, and imports of neighbouring modules.
-var texts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
+var quotedTexts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
 
-// mentions follows what a program that is no shell script names: files, modules next to it, and
+// followMentions follows what a program that is no shell script names: files, modules next to it, and
 // commands in strings.
-func (k *walk) mentions(text string, dirs []string, via string, depth int) error {
+func (k *walk) followMentions(text string, dirs []string, via string, depth int) error {
 	const most = 400
-	for _, m := range texts().FindAllStringSubmatch(text, most) {
-		for _, name := range filesMeant(m[1], m[2]) {
+	for _, m := range quotedTexts().FindAllStringSubmatch(text, most) {
+		for _, name := range filesNamedBy(m[1], m[2]) {
 			for _, dir := range dirs {
-				if err := k.program(path.Join(dir, name), via, depth); err != nil {
+				if err := k.followFile(path.Join(dir, name), via, depth); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for _, m := range shellCalls().FindAllStringSubmatch(text, most) {
-		if err := k.script(m[1], dirs, via, depth); err != nil {
+		if err := k.followScript(m[1], dirs, via, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// filesMeant returns the files that a string or an imported Python module of a program may mean.
-func filesMeant(text, module string) []string {
+// filesNamedBy returns the files that a string or an imported Python module in a program may mean.
+func filesNamedBy(text, module string) []string {
 	switch {
 	case module != "":
 		module = strings.ReplaceAll(strings.TrimLeft(module, "."), ".", "/")
 		return []string{module + ".py", module + "/__init__.py"}
 	case strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
 		return []string{text, text + ".js", text + ".ts", text + ".mjs", text + ".cjs", text + "/index.js", text + ".rb"}
-	case looksRun(text):
+	case looksExecutable(text):
 		return []string{text}
 	}
 	return nil
@@ -477,15 +479,15 @@ func filesMeant(text, module string) []string {
 // shellCalls matches strings that a program passes to a shell.
 var shellCalls = lazyregexp.New("\\b(?:system|popen|run|call|check_call|check_output|exec|execSync|spawnSync|Popen|getoutput|sh)\\s*\\(\\s*[fr]?[\"'`]([^\"'`\\n]{1,500})[\"'`]")
 
-// pythonModule follows a module that python -m runs.
-func (k *walk) pythonModule(name string, dirs []string, via string, depth int) error {
-	if files := reads[name]; files != nil {
-		k.reachChanged(files, via+" → "+name)
+// followPythonModule follows a module that python -m runs.
+func (k *walk) followPythonModule(name string, dirs []string, via string, depth int) error {
+	if files := toolFiles[name]; files != nil {
+		k.addChangedMatching(files, via+" → "+name)
 	}
 	module := strings.ReplaceAll(name, ".", "/")
 	for _, dir := range dirs {
 		for _, file := range []string{module + ".py", module + "/__main__.py", module + "/__init__.py", "src/" + module + "/__main__.py", "src/" + module + ".py"} {
-			if err := k.program(path.Join(dir, file), via, depth); err != nil {
+			if err := k.followFile(path.Join(dir, file), via, depth); err != nil {
 				return err
 			}
 		}
@@ -493,36 +495,36 @@ func (k *walk) pythonModule(name string, dirs []string, via string, depth int) e
 	return nil
 }
 
-// goCommand follows the files of go run and go generate, and the programs in -exec and similar
-// options. Tests and sources of go test and go build are not followed.
-func (k *walk) goCommand(args []string, dirs []string, via string, depth int) error {
+// followGo follows the files of go run and go generate, and the programs in -exec and similar
+// options. It does not follow tests and sources of go test and go build.
+func (k *walk) followGo(args []string, dirs []string, via string, depth int) error {
 	if len(args) == 0 {
 		return nil
 	}
 	switch args[0] {
 	case "run", "generate":
-		k.goFiles(args[1:], dirs, via+" "+args[0])
+		k.addGoFiles(args[1:], dirs, via+" "+args[0])
 	case "test", "build", "vet":
-		k.reachChanged([]string{"go.env", "go.work"}, via+" "+args[0])
-		return k.goTools(args, dirs, via, depth)
+		k.addChangedMatching([]string{"go.env", "go.work"}, via+" "+args[0])
+		return k.followGoTools(args, dirs, via, depth)
 	}
 	return nil
 }
 
-// goFiles records the changed files and packages of go run or go generate.
-func (k *walk) goFiles(args []string, dirs []string, via string) {
+// addGoFiles records the changed files and packages of go run or go generate.
+func (k *walk) addGoFiles(args []string, dirs []string, via string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") || strings.Contains(arg, "@") {
 			continue
 		}
 		for _, dir := range dirs {
-			k.reachChanged([]string{"/" + path.Join(dir, arg), path.Join(dir, strings.TrimSuffix(arg, "/...")) + "/*.go"}, via)
+			k.addChangedMatching([]string{"/" + path.Join(dir, arg), path.Join(dir, strings.TrimSuffix(arg, "/...")) + "/*.go"}, via)
 		}
 	}
 }
 
-// goTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM.
-func (k *walk) goTools(args []string, dirs []string, via string, depth int) error {
+// followGoTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM.
+func (k *walk) followGoTools(args []string, dirs []string, via string, depth int) error {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") {
 			continue
@@ -535,7 +537,7 @@ func (k *walk) goTools(args []string, dirs []string, via string, depth int) erro
 			if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
 				value = args[i+1]
 			}
-			if err := k.command(strings.Fields(value), dirs, via, depth+1); err != nil {
+			if err := k.followCommand(strings.Fields(value), dirs, via, depth+1); err != nil {
 				return err
 			}
 		}
@@ -547,10 +549,10 @@ func (k *walk) goTools(args []string, dirs []string, via string, depth int) erro
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "prepack", "postpack", "prepublishOnly", "publish", "postpublish"}
 
 // runsLifecycle has the subcommands that run lifecycle scripts.
-var runsLifecycle = words("ci install i add publish pack rebuild install-test it cit")
+var runsLifecycle = setOf("ci install i add publish pack rebuild install-test it cit")
 
-// packageScript follows npm, yarn, pnpm or bun into package.json.
-func (k *walk) packageScript(tool string, args []string, dirs []string, via string, depth int) error {
+// followPackageManager follows npm, yarn, pnpm or bun into package.json.
+func (k *walk) followPackageManager(tool string, args []string, dirs []string, via string, depth int) error {
 	names, inWorkspaces := []string{}, false
 	dirs = slices.Clone(dirs)
 	for i, arg := range args {
@@ -560,7 +562,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 		}
 		switch flag {
 		case "--prefix", "-C", "--cwd", "--dir":
-			dirs = within(dirs, value)
+			dirs = foldersAfterCD(dirs, value)
 		case "-w", "--workspace", "--workspaces", "-ws", "--filter", "-F", "-r", "--recursive", "workspaces", "workspace", "foreach":
 			inWorkspaces = true
 		}
@@ -578,7 +580,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 		names = append(names, lifecycle...)
 	}
 	for _, dir := range dirs {
-		if err := k.packageFile(path.Join(dir, "package.json"), names, via, depth); err != nil {
+		if err := k.followPackageJSON(path.Join(dir, "package.json"), names, via, depth); err != nil {
 			return err
 		}
 	}
@@ -589,7 +591,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 		if path.Base(p) != "package.json" {
 			continue
 		}
-		if err := k.packageFile(p, names, via, depth); err != nil {
+		if err := k.followPackageJSON(p, names, via, depth); err != nil {
 			return err
 		}
 	}
@@ -599,10 +601,10 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 // partSeparator separates a file's name from the part of it that is run.
 const partSeparator = "\x00"
 
-// packageFile follows the scripts of a package.json. The text of each script is recorded as a part
-// of the file. So a new dependency alone does not count as something that is run.
-func (k *walk) packageFile(name string, names []string, via string, depth int) error {
-	file, content, err := k.tree.file(name)
+// followPackageJSON follows the named scripts of a package.json. It records the text of each script as a part
+// of the file, so that a new dependency alone does not count as something that is run.
+func (k *walk) followPackageJSON(name string, names []string, via string, depth int) error {
+	file, content, err := k.tree.readFollowingLinks(name)
 	if err != nil || content == nil {
 		return err
 	}
@@ -610,7 +612,7 @@ func (k *walk) packageFile(name string, names []string, via string, depth int) e
 		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal(content, &read) != nil {
-		k.reach(file, via)
+		k.addReached(file, via)
 		return nil
 	}
 	for _, called := range names {
@@ -619,8 +621,8 @@ func (k *walk) packageFile(name string, names []string, via string, depth int) e
 			if !is {
 				continue
 			}
-			k.reach(file+partSeparator+script+"="+text, via+" "+script)
-			if err := k.script(text, []string{path.Dir(file)}, via+" "+script, depth+1); err != nil {
+			k.addReached(file+partSeparator+script+"="+text, via+" "+script)
+			if err := k.followScript(text, []string{path.Dir(file)}, via+" "+script, depth+1); err != nil {
 				return err
 			}
 		}

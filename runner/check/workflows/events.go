@@ -11,38 +11,37 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// onBranch has the events of a push or its pull request that run the branch's version of a
-// workflow.
-var onBranch = map[string]bool{"push": true, "create": true, "pull_request": true, "pull_request_review": true, "pull_request_review_comment": true}
+// branchEvents has the events of a push or its pull request that run the branch's version of a workflow.
+var branchEvents = map[string]bool{"push": true, "create": true, "pull_request": true, "pull_request_review": true, "pull_request_review_comment": true}
 
-// onDefault has events that may follow a push or its pull request and run the default branch's
+// defaultBranchEvents has events that may follow a push or its pull request and run the default branch's
 // version of a workflow. Changed files run there only if a step checks the branch out.
-var onDefault = map[string]bool{
+var defaultBranchEvents = map[string]bool{
 	"pull_request_target": true, "issue_comment": true, "workflow_run": true, "check_run": true, "check_suite": true, "status": true, "label": true, "issues": true, "pull_request_comment": true,
 }
 
-// events returns the workflow's events that the pushed branch or its pull request triggers. For
+// triggeredEvents returns the workflow's events that the pushed branch or its pull request triggers. For
 // some events GitHub runs the branch's version of a workflow, for others the default branch's. from
 // says which version w is.
-func (c Change) events(w *actionlint.Workflow, from origin) (names []string) {
-	known := onBranch
+func (c Change) triggeredEvents(w *actionlint.Workflow, from origin) (names []string) {
+	known := branchEvents
 	if from == ofBase {
-		known = onDefault
+		known = defaultBranchEvents
 	}
 	for _, event := range w.On {
 		name := strings.ToLower(event.EventName())
 		if !known[name] || slices.Contains(names, name) {
 			continue
 		}
-		if hook, hasFilters := event.(*actionlint.WebhookEvent); !hasFilters || c.triggers(name, hook) {
+		if hook, hasFilters := event.(*actionlint.WebhookEvent); !hasFilters || c.acceptsChange(name, hook) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// triggers reports whether the filters of an event accept the branch and the changed paths.
-func (c Change) triggers(name string, hook *actionlint.WebhookEvent) bool {
+// acceptsChange reports whether the filters of an event accept the branch and the changed paths.
+func (c Change) acceptsChange(name string, hook *actionlint.WebhookEvent) bool {
 	switch {
 	case name == "push":
 		if isForTagsOnly(hook) || !acceptsBranch(hook, c.Branch) || !acceptsPaths(hook, c.Paths) {
@@ -56,12 +55,14 @@ func (c Change) triggers(name string, hook *actionlint.WebhookEvent) bool {
 	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" })
 }
 
+// isForTagsOnly reports whether a push event has filters for tags and none for branches.
 func isForTagsOnly(hook *actionlint.WebhookEvent) bool {
 	hasBranches := !hook.Branches.IsEmpty() || !hook.BranchesIgnore.IsEmpty()
 	hasTags := !hook.Tags.IsEmpty() || !hook.TagsIgnore.IsEmpty()
 	return hasTags && !hasBranches
 }
 
+// acceptsBranch reports whether the branch filters of an event accept a branch.
 func acceptsBranch(hook *actionlint.WebhookEvent, branch string) bool {
 	if !hook.Branches.IsEmpty() && !matches(hook.Branches, branch) {
 		return false
@@ -77,8 +78,8 @@ func acceptsPaths(hook *actionlint.WebhookEvent, paths []string) bool {
 	return hook.PathsIgnore.IsEmpty() || slices.ContainsFunc(paths, func(p string) bool { return !matches(hook.PathsIgnore, p) })
 }
 
-// matches reports whether a name fits a list of patterns. Later patterns win; a pattern with !
-// rejects. An unreadable pattern fits everything.
+// matches reports whether a name fits a list of patterns. The last matching pattern decides; one with "!"
+// rejects. An unreadable pattern matches everything.
 func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 	for _, value := range f.Values {
 		if value == nil {
@@ -87,7 +88,7 @@ func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 		pattern, isNegated := strings.CutPrefix(value.Value, "!")
 		hit, err := doublestar.Match(pattern, name)
 		if err != nil || strings.ContainsAny(pattern, "+?[") && !hit {
-			hit = err != nil || looseMatch(pattern, name)
+			hit = err != nil || matchesLoosely(pattern, name)
 		}
 		if hit {
 			matched = !isNegated
@@ -96,8 +97,8 @@ func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 	return matched
 }
 
-// looseMatch matches patterns with ?, + or [], where ? and + repeat the character before.
-func looseMatch(pattern, name string) bool {
+// matchesLoosely matches patterns with ?, + or [], where ? and + repeat the character before.
+func matchesLoosely(pattern, name string) bool {
 	quoted := regexp.QuoteMeta(pattern)
 	quoted = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `?`, `\+`, `+`, `\[`, `[`, `\]`, `]`).Replace(quoted)
 	re, err := regexp.Compile(`^(?:` + quoted + `)$`)
@@ -158,14 +159,14 @@ func (t trigger) isFalse(expression actionlint.ExprNode) bool {
 		}
 	case *actionlint.CompareOpNode:
 		value, isText := e.Right.(*actionlint.StringNode)
-		return e.Kind == actionlint.CompareOpNodeKindEq && isText && t.differs(githubKey(e.Left), value.Value)
+		return e.Kind == actionlint.CompareOpNodeKindEq && isText && t.isOtherValue(githubKey(e.Left), value.Value)
 	}
 	return false
 }
 
-// differs reports whether a field of github certainly has another value. GitHub ignores case. The
+// isOtherValue reports whether the field github.KEY certainly differs from value. GitHub ignores case. The
 // ref of a pull request is refs/pull/NUMBER/merge.
-func (t trigger) differs(key, value string) bool {
+func (t trigger) isOtherValue(key, value string) bool {
 	lower := strings.ToLower(value)
 	switch key {
 	case "ref":

@@ -14,7 +14,8 @@ type makeArguments struct {
 	files, folders, targets []string
 }
 
-func readMakeArguments(args []string) (m makeArguments) {
+// parseMakeArguments returns the files, folders and targets in the arguments of make.
+func parseMakeArguments(args []string) (m makeArguments) {
 	for i := 0; i < len(args); i++ {
 		flag, value, isJoined := strings.Cut(args[i], "=")
 		if !isJoined && i+1 < len(args) {
@@ -44,36 +45,36 @@ func readMakeArguments(args []string) (m makeArguments) {
 	return m
 }
 
-// makeTargets follows the arguments of make into its makefile.
-func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) error {
-	m := readMakeArguments(args)
+// followMake follows the arguments of make into its makefile.
+func (k *walk) followMake(args []string, dirs []string, via string, depth int) error {
+	m := parseMakeArguments(args)
 	for _, folder := range m.folders {
-		dirs = within(dirs, folder)
+		dirs = foldersAfterCD(dirs, folder)
 	}
 	for _, dir := range dirs {
-		if err := k.makefilesIn(dir, m, via, depth); err != nil {
+		if err := k.followMakefilesIn(dir, m, via, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makefilesIn follows the makefiles of a folder: the named ones, or the first that make looks for.
-func (k *walk) makefilesIn(dir string, m makeArguments, via string, depth int) error {
+// followMakefilesIn follows the makefiles of a folder: the named ones, or the first that make looks for.
+func (k *walk) followMakefilesIn(dir string, m makeArguments, via string, depth int) error {
 	names, firstOnly := m.files, len(m.files) == 0
 	if firstOnly {
 		names = []string{"GNUmakefile", "makefile", "Makefile"}
 	}
 	for _, name := range names {
-		file, content, err := k.tree.file(path.Join(dir, withoutUnknownStart(name)))
+		file, content, err := k.tree.readFollowingLinks(path.Join(dir, withoutUnknownStart(name)))
 		if err != nil {
 			return err
 		}
 		if content == nil {
 			continue
 		}
-		k.reach(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
-		if err := k.makefile(file, string(content), m.targets, via, depth+1); err != nil {
+		k.addReached(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
+		if err := k.followMakefile(file, string(content), m.targets, via, depth+1); err != nil {
 			return err
 		}
 		if firstOnly {
@@ -85,17 +86,17 @@ func (k *walk) makefilesIn(dir string, m makeArguments, via string, depth int) e
 
 // rule is a line with targets in a makefile, which share its prerequisites and its recipe.
 type rule struct {
-	needs    []string
-	recipe   strings.Builder
-	followed bool
+	prerequisites []string
+	recipe        strings.Builder
+	followed      bool
 }
 
 // makefile holds the variables and rules of a makefile.
 type makefile struct {
-	values   map[string]string
-	rules    map[string][]*rule // of each target
-	first    string             // target
-	expanded int                // bytes of targets and prerequisites
+	variables   map[string]string
+	rules       map[string][]*rule // of each target
+	firstTarget string             // target
+	expanded    int                // bytes of targets and prerequisites
 }
 
 // maxExpanded limits the bytes of a makefile's targets and prerequisites with their variables expanded. Later
@@ -110,19 +111,19 @@ var (
 	makeCall = lazyregexp.New(`\$[({]MAKE[)}]`)
 )
 
-// makefile follows the recipes of targets, or of the first target if there are none. A target
+// followMakefile follows the recipes of targets, or of the first target if there are none. A target
 // without a rule stands for all targets, unless it looks like a file. Included files and $(shell …)
 // are always followed.
-func (k *walk) makefile(file, text string, targets []string, via string, depth int) error {
-	if !k.isNew("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
+func (k *walk) followMakefile(file, text string, targets []string, via string, depth int) error {
+	if !k.takeNew("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
 		return nil
 	}
-	m := makefile{values: map[string]string{}, rules: map[string][]*rule{}}
+	m := makefile{variables: map[string]string{}, rules: map[string][]*rule{}}
 	if err := k.readMakefile(&m, file, text, targets, via, depth); err != nil {
 		return err
 	}
-	if len(targets) == 0 && m.first != "" {
-		targets = []string{m.first}
+	if len(targets) == 0 && m.firstTarget != "" {
+		targets = []string{m.firstTarget}
 	}
 	seen, followsAll := map[string]bool{}, false
 	for len(targets) > 0 {
@@ -141,8 +142,8 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 				continue
 			}
 			r.followed = true
-			targets = append(targets, r.needs...)
-			if err := k.recipe(file, r.recipe.String(), m.values, via+" → "+name, depth); err != nil {
+			targets = append(targets, r.prerequisites...)
+			if err := k.followRecipe(file, r.recipe.String(), m.variables, via+" → "+name, depth); err != nil {
 				return err
 			}
 		}
@@ -163,20 +164,20 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, vi
 			continue
 		}
 		for _, found := range shellOf().FindAllStringSubmatch(line, 20) {
-			if err := k.script(found[1], []string{dir}, via+" → "+file, depth+1); err != nil {
+			if err := k.followScript(found[1], []string{dir}, via+" → "+file, depth+1); err != nil {
 				return err
 			}
 		}
 		if found := includes().FindStringSubmatch(line); found != nil {
-			for word := range strings.FieldsSeq(expand(found[1], m.values)) {
-				if err := k.included(word, dir, targets, via+" → include", depth); err != nil {
+			for word := range strings.FieldsSeq(expand(found[1], m.variables)) {
+				if err := k.followInclude(word, dir, targets, via+" → include", depth); err != nil {
 					return err
 				}
 			}
 		} else if found := assigns().FindStringSubmatch(line); found != nil {
 			m.assign(found[1], strings.TrimSpace(found[2]))
 			if found[1] == "SHELL" {
-				if err := k.command(strings.Fields(found[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
+				if err := k.followCommand(strings.Fields(found[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
 					return err
 				}
 			}
@@ -187,10 +188,11 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, vi
 	return nil
 }
 
+// assign sets a variable, up to a number of variables.
 func (m *makefile) assign(name, value string) {
 	const mostVariables = 1000
-	if len(m.values) < mostVariables {
-		m.values[name] = value
+	if len(m.variables) < mostVariables {
+		m.variables[name] = value
 	}
 }
 
@@ -202,43 +204,43 @@ func (m *makefile) addRule(line string) *rule {
 		return nil
 	}
 	needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
-	names, needs = expand(names, m.values), expand(needs, m.values)
+	names, needs = expand(names, m.variables), expand(needs, m.variables)
 	m.expanded += len(names) + len(needs)
-	r := &rule{needs: strings.Fields(needs)}
+	r := &rule{prerequisites: strings.Fields(needs)}
 	r.recipe.WriteString(recipe + "\n")
 	for name := range strings.FieldsSeq(names) {
 		m.rules[name] = append(m.rules[name], r)
-		if m.first == "" && !strings.HasPrefix(name, ".") {
-			m.first = name
+		if m.firstTarget == "" && !strings.HasPrefix(name, ".") {
+			m.firstTarget = name
 		}
 	}
 	return r
 }
 
-// recipe follows the commands of a rule.
-func (k *walk) recipe(file, text string, values map[string]string, via string, depth int) error {
+// followRecipe follows the commands of a rule.
+func (k *walk) followRecipe(file, text string, values map[string]string, via string, depth int) error {
 	text = makeCall().ReplaceAllString(text, "make")
 	text = strings.ReplaceAll(expand(text, values), "$$", "$")
 	dirs := []string{path.Dir(file)}
 	if dirs[0] != "." { // an included makefile runs where make was started
 		dirs = append(dirs, ".")
 	}
-	return k.script(text, dirs, via, depth+1)
+	return k.followScript(text, dirs, via, depth+1)
 }
 
-// included follows a file that a makefile includes. The name may contain wildcards or variables.
-func (k *walk) included(name, dir string, targets []string, via string, depth int) error {
+// followInclude follows a file that a makefile includes. The name may contain wildcards or variables.
+func (k *walk) followInclude(name, dir string, targets []string, via string, depth int) error {
 	if strings.ContainsAny(name, "*?$") {
 		pattern := variable().ReplaceAllString(name, "*")
-		k.reachChanged([]string{path.Join("/", dir, pattern), path.Join(dir, pattern)}, via)
+		k.addChangedMatching([]string{path.Join("/", dir, pattern), path.Join(dir, pattern)}, via)
 		return nil
 	}
-	file, content, err := k.tree.file(path.Join(dir, name))
+	file, content, err := k.tree.readFollowingLinks(path.Join(dir, name))
 	if err != nil || content == nil {
 		return err
 	}
-	k.reach(file, via)
-	return k.makefile(file, string(content), targets, via, depth+1)
+	k.addReached(file, via)
+	return k.followMakefile(file, string(content), targets, via, depth+1)
 }
 
 // expand replaces variables by their values, up to a few levels deep.

@@ -13,12 +13,13 @@ import (
 
 // rights are the secrets and permissions of a job's steps.
 type rights struct {
-	secrets map[string]bool
-	writes  []string // "contents: write"
-	unknown bool     // the repository's settings decide about permissions
+	secrets            map[string]bool
+	writes             []string // "contents: write"
+	defaultPermissions bool     // the repository's settings decide about permissions
 }
 
-func (r *rights) add(names ...string) {
+// addSecrets adds names of secrets.
+func (r *rights) addSecrets(names ...string) {
 	if r.secrets == nil {
 		r.secrets = map[string]bool{}
 	}
@@ -27,7 +28,8 @@ func (r *rights) add(names ...string) {
 	}
 }
 
-func (r *rights) names() []string { return slices.Sorted(maps.Keys(r.secrets)) }
+// secretNames returns the sorted names of the secrets.
+func (r *rights) secretNames() []string { return slices.Sorted(maps.Keys(r.secrets)) }
 
 // allSecrets is the entry for secrets that are not named.
 const allSecrets = "all secrets"
@@ -47,19 +49,19 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 		texts = append(texts, textsOf(w.Env)...)
 	}
 	for _, text := range texts {
-		for _, expression := range append(expressions().FindAllString(text, -1), bare(text)) {
-			r.add(secretsIn(expression)...)
+		for _, expression := range append(expressions().FindAllString(text, -1), unwrappedExpression(text)) {
+			r.addSecrets(secretsIn(expression)...)
 		}
 	}
 	if job.WorkflowCall != nil && job.WorkflowCall.InheritSecrets {
-		r.add(allSecrets)
+		r.addSecrets(allSecrets)
 	}
 	permissions := job.Permissions
 	if permissions == nil {
 		permissions = w.Permissions
 	}
 	if permissions == nil {
-		r.unknown = true
+		r.defaultPermissions = true
 		return r
 	}
 	r.writes = writesOf(permissions)
@@ -94,8 +96,8 @@ func writesOf(permissions *actionlint.Permissions) (writes []string) {
 	return writes
 }
 
-// bare returns a text if it may be an expression without ${{ }}, as in conditions, or "".
-func bare(text string) string {
+// unwrappedExpression returns a text that may be an expression without ${{ }}, as in conditions, or "".
+func unwrappedExpression(text string) string {
 	if strings.Contains(text, "${{") || strings.ContainsRune(text, '\n') {
 		return ""
 	}
@@ -115,6 +117,7 @@ type textCollector struct {
 	seen  map[uintptr]bool // pointers that were followed
 }
 
+// collect adds the strings in a value, up to a depth.
 func (c *textCollector) collect(v reflect.Value, depth int) {
 	const deepest = 30
 	if depth > deepest || !v.IsValid() {
@@ -150,7 +153,8 @@ func (c *textCollector) collect(v reflect.Value, depth int) {
 	}
 }
 
-func union(a, b []string) []string {
+// sortedUnion returns the sorted elements of both slices, each once.
+func sortedUnion(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)
 	return slices.Compact(all)

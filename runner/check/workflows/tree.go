@@ -50,8 +50,9 @@ func (t Tree) followFirstLink(name string) (string, error) {
 	return "", nil
 }
 
-// file reads a file, following links. real is its own path, or "" if there is no file.
-func (t Tree) file(name string) (real string, content []byte, err error) {
+// readFollowingLinks reads a file, following links. real is the path of the file behind the links, or "" if
+// there is no file.
+func (t Tree) readFollowingLinks(name string) (real string, content []byte, err error) {
 	if real, err = t.resolve(name); err != nil || real == "" || real == "." {
 		return "", nil, err
 	}

@@ -24,10 +24,10 @@ const (
 
 // Change is a pushed change.
 type Change struct {
-	Base, Now  Tree     // the files without the change and with it
-	Paths      []string // the changed paths
-	Branch     string   // the pushed branch
-	BaseBranch string   // the base of the pull request
+	Base, Pushed Tree     // the files without the change and with it
+	Paths        []string // the changed paths
+	Branch       string   // the pushed branch
+	BaseBranch   string   // the base of the pull request
 }
 
 // Find returns the jobs with secrets or write permissions that the branch starts, if they run a
@@ -39,7 +39,7 @@ func Find(c Change) (all []transcript.WorkflowStart, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		found, err := c.workflow(name)
+		found, err := c.examineWorkflow(name)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func Find(c Change) (all []transcript.WorkflowStart, err error) {
 
 // workflowNames returns the sorted paths of the workflows in both trees.
 func workflowNames(c Change) (names []string, err error) {
-	for _, tree := range []Tree{c.Base, c.Now} {
+	for _, tree := range []Tree{c.Base, c.Pushed} {
 		files, err := tree.List(folder)
 		if err != nil {
 			return nil, err
@@ -66,13 +66,13 @@ func workflowNames(c Change) (names []string, err error) {
 	return names[:min(len(names), maxWorkflows)], nil
 }
 
-// parse reads a workflow. If it cannot, why says so.
-func parse(content []byte) (w *actionlint.Workflow, why string) {
+// parseWorkflow reads a workflow. problem says why it cannot be read, or is empty.
+func parseWorkflow(content []byte) (w *actionlint.Workflow, problem string) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(content, &root); err != nil {
 		return nil, "it is no YAML"
 	}
-	if left := maxNodes; !fits(&root, &left, 0) {
+	if left := maxNodes; !isWithinLimits(&root, &left, 0) {
 		return nil, "it is too large"
 	}
 	w, _ = actionlint.Parse(content) // errors in some parts leave the others readable
@@ -82,36 +82,36 @@ func parse(content []byte) (w *actionlint.Workflow, why string) {
 	return w, ""
 }
 
-// fits reports whether YAML, with aliases expanded, has no more than *left nodes and is not too
-// deep.
-func fits(n *yaml.Node, left *int, depth int) bool {
+// isWithinLimits reports whether YAML, with aliases expanded, has up to *left nodes and is not too
+// deep. It subtracts the nodes from *left.
+func isWithinLimits(n *yaml.Node, left *int, depth int) bool {
 	const deepest = 200
 	if *left--; *left < 0 || depth > deepest {
 		return false
 	}
 	if n.Kind == yaml.AliasNode {
-		return n.Alias == nil || fits(n.Alias, left, depth+1)
+		return n.Alias == nil || isWithinLimits(n.Alias, left, depth+1)
 	}
-	return !slices.ContainsFunc(n.Content, func(below *yaml.Node) bool { return !fits(below, left, depth+1) })
+	return !slices.ContainsFunc(n.Content, func(below *yaml.Node) bool { return !isWithinLimits(below, left, depth+1) })
 }
 
-// workflow examines both versions of a workflow: the branch's, and the base's for events that run
+// examineWorkflow examines both versions of a workflow: the branch's, and the base's for events that run
 // that one.
-func (c Change) workflow(name string) (all []transcript.WorkflowStart, err error) {
-	_, before, err := c.Base.file(name)
+func (c Change) examineWorkflow(name string) (all []transcript.WorkflowStart, err error) {
+	_, before, err := c.Base.readFollowingLinks(name)
 	if err != nil {
 		return nil, err
 	}
-	_, now, err := c.Now.file(name)
+	_, now, err := c.Pushed.readFollowingLinks(name)
 	if err != nil {
 		return nil, err
 	}
 	changed := !bytes.Equal(before, now)
-	found, err := c.version(name, now, changed, ofBranch)
+	found, err := c.examineVersion(name, now, changed, ofBranch)
 	if err != nil || before == nil {
 		return found, err
 	}
-	more, err := c.version(name, before, false, ofBase)
+	more, err := c.examineVersion(name, before, false, ofBase)
 	return append(found, more...), err
 }
 
@@ -123,19 +123,19 @@ const (
 	ofBase                 // the default branch's
 )
 
-// version examines one version of a workflow.
-func (c Change) version(name string, content []byte, changed bool, from origin) ([]transcript.WorkflowStart, error) {
+// examineVersion examines one version of a workflow. changed means that the push changed it.
+func (c Change) examineVersion(name string, content []byte, changed bool, from origin) ([]transcript.WorkflowStart, error) {
 	if content == nil {
 		return nil, nil
 	}
-	w, why := parse(content)
-	if why != "" {
+	w, problem := parseWorkflow(content)
+	if problem != "" {
 		if from == ofBase { // the branch's version reports it
 			return nil, nil
 		}
-		return []transcript.WorkflowStart{{Workflow: name, Unknown: why}}, nil
+		return []transcript.WorkflowStart{{Workflow: name, Unknown: problem}}, nil
 	}
-	events := c.events(w, from)
+	events := c.triggeredEvents(w, from)
 	if len(events) == 0 {
 		return nil, nil
 	}
@@ -152,10 +152,10 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 		start := transcript.WorkflowStart{Workflow: name, Job: id, Events: events}
 		rights := rightsOf(w, job)
 		var err error
-		if start.Files, err = c.started(w, job, changed, name, &rights); err != nil {
+		if start.Files, err = c.startedFiles(w, job, changed, name, &rights); err != nil {
 			return nil, err
 		}
-		start.Secrets, start.Writes, start.DefaultRights = rights.names(), rights.writes, rights.unknown
+		start.Secrets, start.Writes, start.DefaultRights = rights.secretNames(), rights.writes, rights.defaultPermissions
 		if len(start.Files) > 0 && (len(start.Secrets)+len(start.Writes) > 0 || start.DefaultRights) {
 			all = append(all, start)
 		}
@@ -163,6 +163,7 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 	return all, nil
 }
 
+// sortedJobs returns the sorted ids of a workflow's jobs.
 func sortedJobs(w *actionlint.Workflow) (ids []string) {
 	for id := range w.Jobs {
 		ids = append(ids, id)
@@ -171,14 +172,15 @@ func sortedJobs(w *actionlint.Workflow) (ids []string) {
 	return ids
 }
 
-// started returns the files that a job runs because of the change. changed says that the workflow
-// called name is one of them.
-func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
-	now, before := newWalk(c.Now, c.Paths), newWalk(c.Base, nil)
-	if err := now.job(w, job, r, 0); err != nil {
+// startedFiles returns the files that a job runs because of the change: changed files, and files that only the
+// pushed version runs. If changed is set, the workflow called name is one of them. It adds the rights of
+// called workflows to r.
+func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
+	now, before := newWalk(c.Pushed, c.Paths), newWalk(c.Base, nil)
+	if err := now.followJob(w, job, r, 0); err != nil {
 		return nil, err
 	}
-	if err := before.job(w, job, &rights{}, 0); err != nil {
+	if err := before.followJob(w, job, &rights{}, 0); err != nil {
 		return nil, err
 	}
 	var touched, newlyRun []transcript.StartedFile // changed files, and unchanged ones that only the change runs
@@ -189,7 +191,7 @@ func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed boo
 	}
 	for _, reached := range now.order {
 		file, _, _ := strings.Cut(reached, partSeparator)
-		if listed[file] || !now.touched[reached] && before.reaches(reached) {
+		if listed[file] || !now.touched[reached] && before.isReached(reached) {
 			continue
 		}
 		listed[file] = true
@@ -206,13 +208,13 @@ func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed boo
 	return files, nil
 }
 
-// job follows the steps of a job.
-func (k *walk) job(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) error {
+// followJob follows the steps of a job. It adds the rights of called workflows to r.
+func (k *walk) followJob(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) error {
 	if depth > maxNested {
 		return nil
 	}
 	if call := job.WorkflowCall; call != nil && call.Uses != nil {
-		return k.reusable(call, r, depth)
+		return k.followReusable(call, r, depth)
 	}
 	dir := "."
 	for _, d := range []*actionlint.Defaults{w.Defaults, job.Defaults} {
@@ -221,15 +223,15 @@ func (k *walk) job(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth
 		}
 	}
 	for _, step := range job.Steps {
-		if err := k.step(step, dir, depth); err != nil {
+		if err := k.followStep(step, dir, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step follows a step: a script or an action.
-func (k *walk) step(step *actionlint.Step, dir string, depth int) error {
+// followStep follows a step: a script or an action.
+func (k *walk) followStep(step *actionlint.Step, dir string, depth int) error {
 	switch exec := step.Exec.(type) {
 	case *actionlint.ExecRun:
 		if exec.Run == nil {
@@ -238,40 +240,40 @@ func (k *walk) step(step *actionlint.Step, dir string, depth int) error {
 		if exec.WorkingDirectory != nil {
 			dir = folderOf(exec.WorkingDirectory.Value)
 		}
-		return k.script(exec.Run.Value, []string{dir}, "run", 0)
+		return k.followScript(exec.Run.Value, []string{dir}, "run", 0)
 	case *actionlint.ExecAction:
 		if exec.Uses != nil {
-			return k.action(exec.Uses.Value, "uses", depth)
+			return k.followAction(exec.Uses.Value, "uses", depth)
 		}
 	}
 	return nil
 }
 
-// reusable follows a workflow of the repository that a job calls. It adds the rights that the
+// followReusable follows a workflow of the repository that a job calls. It adds the rights that the
 // called jobs get to r.
-func (k *walk) reusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
+func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
 	local, is := strings.CutPrefix(call.Uses.Value, "./")
 	if !is {
 		return nil
 	}
-	name, content, err := k.tree.file(local)
+	name, content, err := k.tree.readFollowingLinks(local)
 	if err != nil || content == nil {
 		return err
 	}
-	k.reach(name, "uses: "+call.Uses.Value)
-	w, why := parse(content)
-	if why != "" {
+	k.addReached(name, "uses: "+call.Uses.Value)
+	w, problem := parseWorkflow(content)
+	if problem != "" {
 		return nil
 	}
 	for _, id := range sortedJobs(w) {
 		own := rightsOf(w, w.Jobs[id])
 		if call.InheritSecrets {
-			r.add(own.names()...)
+			r.addSecrets(own.secretNames()...)
 		}
 		if own.writes != nil {
-			r.writes = union(r.writes, own.writes) // GitHub gives no more rights than the caller has; listing more does no harm
+			r.writes = sortedUnion(r.writes, own.writes) // GitHub gives no more rights than the caller has; listing more does no harm
 		}
-		if err := k.job(w, w.Jobs[id], r, depth+1); err != nil {
+		if err := k.followJob(w, w.Jobs[id], r, depth+1); err != nil {
 			return err
 		}
 	}
@@ -294,21 +296,21 @@ type actionFile struct {
 	} `yaml:"runs"`
 }
 
-// action follows an action of the repository.
-func (k *walk) action(uses, via string, depth int) error {
+// followAction follows an action of the repository. It ignores actions of other repositories.
+func (k *walk) followAction(uses, via string, depth int) error {
 	local, is := strings.CutPrefix(uses, "./")
 	if !is || depth > maxNested {
 		return nil
 	}
 	via += ": " + uses
 	for _, name := range []string{"action.yml", "action.yaml"} {
-		file, content, err := k.tree.file(path.Join(local, name))
+		file, content, err := k.tree.readFollowingLinks(path.Join(local, name))
 		if err != nil {
 			return err
 		}
 		if content != nil {
-			k.reach(file, via)
-			return k.actionRuns(readAction(content), path.Dir(file), via, depth)
+			k.addReached(file, via)
+			return k.followActionSteps(readAction(content), path.Dir(file), via, depth)
 		}
 	}
 	return nil
@@ -317,19 +319,19 @@ func (k *walk) action(uses, via string, depth int) error {
 // readAction reads an action.yml. It returns an empty one if that is not readable.
 func readAction(content []byte) (a actionFile) {
 	var root yaml.Node
-	if left := maxNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
+	if left := maxNodes; yaml.Unmarshal(content, &root) != nil || !isWithinLimits(&root, &left, 0) || root.Decode(&a) != nil {
 		return actionFile{}
 	}
 	return a
 }
 
-// actionRuns follows the programs and steps of an action in a folder.
-func (k *walk) actionRuns(a actionFile, folder, via string, depth int) error {
+// followActionSteps follows the programs and steps of an action in a folder.
+func (k *walk) followActionSteps(a actionFile, folder, via string, depth int) error {
 	for _, program := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {
 		if program == "" || strings.Contains(program, "://") {
 			continue
 		}
-		if err := k.program(path.Join(folder, program), via, 0); err != nil {
+		if err := k.followFile(path.Join(folder, program), via, 0); err != nil {
 			return err
 		}
 	}
@@ -337,9 +339,9 @@ func (k *walk) actionRuns(a actionFile, folder, via string, depth int) error {
 	for _, step := range a.Runs.Steps {
 		var err error
 		if step.Run != "" {
-			err = k.script(actionPath.Replace(step.Run), []string{folderOf(step.Dir)}, via, 0)
+			err = k.followScript(actionPath.Replace(step.Run), []string{folderOf(step.Dir)}, via, 0)
 		} else {
-			err = k.action(step.Uses, via+" → uses", depth+1)
+			err = k.followAction(step.Uses, via+" → uses", depth+1)
 		}
 		if err != nil {
 			return err

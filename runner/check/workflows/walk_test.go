@@ -66,7 +66,7 @@ func TestWalk(t *testing.T) {
 					base[f.Name], now[f.Name] = text, text
 				}
 			}
-			c.Base, c.Now = treeOf(base, links), treeOf(now, links)
+			c.Base, c.Pushed = treeOf(base, links), treeOf(now, links)
 			found := must.Get(Find(c))(t)
 			var got []string
 			for _, s := range found {
@@ -130,7 +130,7 @@ func TestFollowsHugeMakefilesOnce(t *testing.T) {
 			before := new(runtime.MemStats)
 			runtime.ReadMemStats(before)
 			files := map[string]string{".github/workflows/ci.yml": workflow, "Makefile": makefile + "\nlast:\n"}
-			must.Get(Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Now: treeOf(files, nil)}))(t)
+			must.Get(Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Pushed: treeOf(files, nil)}))(t)
 			after := new(runtime.MemStats)
 			runtime.ReadMemStats(after)
 			if took := after.TotalAlloc - before.TotalAlloc; took > 2000*uint64(len(makefile)) {

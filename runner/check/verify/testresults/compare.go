@@ -2,8 +2,8 @@ package testresults
 
 import "slices"
 
-// Before is what is known about a check's tests on the base.
-type Before struct {
+// BaseResults has what is known about a check's tests on the base.
+type BaseResults struct {
 	Green    bool // the check passed
 	Failing  []string
 	Complete bool // Failing lists all of them
@@ -11,16 +11,16 @@ type Before struct {
 
 // Change is the difference in tests between base and change, by name.
 type Change struct {
-	New    []string // tests that fail now and did not before
-	Mended []string // tests that failed before and that the output names as passed
+	New   []string // tests that fail now and did not before
+	Fixed []string // tests that failed before and that the output names as passed
 	// Silent lists tests that failed before and that the output does not name, although it would
 	// name a failure. Either they passed, or the tool left them out without saying so.
 	Silent []string
 }
 
-// Compare returns the changed results. A failing test is new only if the base is green or all its
-// failures are known. Skipped tests and tests that did not run are not listed.
-func Compare(before Before, now *Results, green bool) Change {
+// Compare returns how the tests of a check changed. greenNow means that the check passes now. A failing test is
+// new only if the base is green or all its failures are known. Skipped tests are not listed.
+func Compare(before BaseResults, now *Results, greenNow bool) Change {
 	var c Change
 	if before.Green || len(before.Failing) > 0 && before.Complete {
 		for _, t := range now.Failing {
@@ -36,9 +36,9 @@ func Compare(before Before, now *Results, green bool) Change {
 	for _, name := range before.Failing {
 		switch {
 		case counted[name]:
-		case now.named(name):
-			c.Mended = append(c.Mended, name)
-		case now.Passed(name) || green && !now.known():
+		case now.passedByName(name):
+			c.Fixed = append(c.Fixed, name)
+		case now.Passed(name) || greenNow && !now.hasAny():
 			c.Silent = append(c.Silent, name)
 		}
 		counted[name] = true

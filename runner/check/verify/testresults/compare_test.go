@@ -12,16 +12,16 @@ import (
 func resultsOf(failing, passing []string) *Results {
 	r := &Results{}
 	for _, name := range failing {
-		r.fail(Test{Name: name})
+		r.addFailure(Test{Name: name})
 	}
 	for _, name := range passing {
-		r.pass(name)
+		r.addPassed(name)
 	}
 	return r
 }
 
-func beforeOf(failing []string) Before {
-	return Before{Green: len(failing) == 0, Failing: failing, Complete: true}
+func beforeOf(failing []string) BaseResults {
+	return BaseResults{Green: len(failing) == 0, Failing: failing, Complete: true}
 }
 
 func names(t *rapid.T, label string) []string {
@@ -36,16 +36,16 @@ func TestComparesResults(t *testing.T) {
 			if slices.Contains(got.New, name) == slices.Contains(was, name) {
 				t.Errorf("%s fails now, new: %v", name, got.New)
 			}
-			if slices.Contains(got.Mended, name) {
+			if slices.Contains(got.Fixed, name) {
 				t.Errorf("%s fails and is mended", name)
 			}
 		}
 		for _, name := range was {
-			if slices.Contains(got.Mended, name) != (slices.Contains(passing, name) && !slices.Contains(now, name)) {
-				t.Errorf("%s failed, mended: %v", name, got.Mended)
+			if slices.Contains(got.Fixed, name) != (slices.Contains(passing, name) && !slices.Contains(now, name)) {
+				t.Errorf("%s failed, mended: %v", name, got.Fixed)
 			}
 		}
-		if len(got.New) > len(now) || len(got.Mended) > len(was) {
+		if len(got.New) > len(now) || len(got.Fixed) > len(was) {
 			t.Errorf("of %d and %d came %v", len(was), len(now), got)
 		}
 	})
@@ -53,14 +53,14 @@ func TestComparesResults(t *testing.T) {
 
 func TestClaimsNothingUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		before Before
+		before BaseResults
 		now    *Results
 		green  bool
 		want   Change
 	}{
-		"a base that told nothing":     {Before{}, resultsOf([]string{"a"}, nil), false, Change{}},
-		"a base with more than listed": {Before{Failing: []string{"b"}}, resultsOf([]string{"a"}, []string{"b"}), false, Change{Mended: []string{"b"}}},
-		"a green base":                 {Before{Green: true, Complete: true}, resultsOf([]string{"a"}, nil), false, Change{New: []string{"a"}}},
+		"a base that told nothing":     {BaseResults{}, resultsOf([]string{"a"}, nil), false, Change{}},
+		"a base with more than listed": {BaseResults{Failing: []string{"b"}}, resultsOf([]string{"a"}, []string{"b"}), false, Change{Fixed: []string{"b"}}},
+		"a green base":                 {BaseResults{Green: true, Complete: true}, resultsOf([]string{"a"}, nil), false, Change{New: []string{"a"}}},
 		"a test that did not run":      {beforeOf([]string{"a"}), resultsOf([]string{"b"}, nil), false, Change{New: []string{"b"}}},
 		"a silent green check":         {beforeOf([]string{"a"}), &Results{}, true, Change{Silent: []string{"a"}}},
 		"a silent red check":           {beforeOf([]string{"a"}), &Results{}, false, Change{}},

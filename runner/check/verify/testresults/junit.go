@@ -30,7 +30,7 @@ const (
 // ReadJUnit reads JUnit XML, as many tools write it. A report longer than MaxJUnit, or with too
 // many or too deep elements, is an error.
 func ReadJUnit(report io.Reader) (results *Results, err error) {
-	defer orError(&err)
+	defer recoverAsError(&err)
 	raw, err := io.ReadAll(io.LimitReader(report, MaxJUnit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
@@ -44,7 +44,7 @@ func ReadJUnit(report io.Reader) (results *Results, err error) {
 		case err != nil:
 			return nil, fmt.Errorf("read JUnit report: %w", err)
 		case !more:
-			return &r.told, nil
+			return &r.results, nil
 		}
 	}
 }
@@ -54,13 +54,13 @@ type junitReader struct {
 	raw     []byte
 	decoder *xml.Decoder
 	count   int
-	open    []xmlOpen
-	told    Results
+	open    []openElement
+	results Results
 }
 
-// xmlOpen is an element whose end has not been read.
-type xmlOpen struct {
-	is    string
+// openElement is an element whose end has not been read.
+type openElement struct {
+	name  string
 	suite string // the name of a test suite
 	test  int64  // offset of the beginning of a test; -1 if it is no test
 }
@@ -81,7 +81,7 @@ func (r *junitReader) next() (more bool, err error) {
 	case xml.EndElement:
 		return true, r.end()
 	case xml.Comment:
-		r.told.partial = r.told.partial || string(e) == Unread
+		r.results.partial = r.results.partial || string(e) == Unread
 	}
 	return true, nil
 }
@@ -91,40 +91,40 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 	if r.count++; r.count > maxXML {
 		return fmt.Errorf("it has more than %d elements", maxXML)
 	}
-	inTest := slices.IndexFunc(r.open, func(o xmlOpen) bool { return o.test >= 0 })
+	inTest := slices.IndexFunc(r.open, func(o openElement) bool { return o.test >= 0 })
 	if len(r.open) == deepestXML || inTest >= 0 && len(r.open)-inTest > deepestTest {
 		return fmt.Errorf("its elements are nested deeper than %d, or %d in a test", deepestXML, deepestTest)
 	}
-	one := xmlOpen{is: e.Name.Local, test: -1}
+	element := openElement{name: e.Name.Local, test: -1}
 	switch {
-	case one.is == "testsuite":
-		r.told.seen = true
+	case element.name == "testsuite":
+		r.results.seen = true
 		for _, a := range e.Attr {
 			if a.Name.Local == "name" {
-				one.suite = clean(a.Value, maxName)
+				element.suite = clean(a.Value, maxName)
 			}
 		}
-	case inTest < 0 && one.is == "testcase" && len(r.open) > 0 && r.open[len(r.open)-1].is == "testsuite":
-		one.test = at
+	case inTest < 0 && element.name == "testcase" && len(r.open) > 0 && r.open[len(r.open)-1].name == "testsuite":
+		element.test = at
 	}
-	r.open = append(r.open, one)
+	r.open = append(r.open, element)
 	return nil
 }
 
-// end closes an element, and records that of a test.
+// end closes an element. If it is a test, it records the test.
 func (r *junitReader) end() error {
-	one := r.open[len(r.open)-1]
-	if r.open = r.open[:len(r.open)-1]; one.test < 0 {
+	element := r.open[len(r.open)-1]
+	if r.open = r.open[:len(r.open)-1]; element.test < 0 {
 		return nil
 	}
-	test := r.raw[one.test:r.decoder.InputOffset()]
+	test := r.raw[element.test:r.decoder.InputOffset()]
 	suites, err := junit.Ingest(slices.Concat([]byte("<testsuite>"), test, []byte("</testsuite>")))
 	if err != nil {
 		return err
 	}
 	for _, suite := range suites {
 		for _, test := range suite.Tests {
-			r.told.testcase(r.open[len(r.open)-1].suite, test)
+			r.results.addTestCase(r.open[len(r.open)-1].suite, test)
 		}
 	}
 	return nil
@@ -133,33 +133,33 @@ func (r *junitReader) end() error {
 // junitPlace matches a file and line in a failure's text.
 var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
-// testcase records a test of a report under the name of its class, or else of its suite.
-func (r *Results) testcase(suite string, test junit.Test) {
+// addTestCase records a test of a report under the name of its class, or else of its suite.
+func (r *Results) addTestCase(suite string, test junit.Test) {
 	group := test.Classname
 	if group == "" {
 		group = suite
 	}
 	name := strings.Trim(group+"."+test.Name, ".")
-	r.unit(Class, group)
+	r.addUnit(Class, group)
 	switch test.Status {
 	case junit.StatusPassed:
-		r.pass(name)
+		r.addPassed(name)
 		return
 	case junit.StatusSkipped:
-		r.skip(name)
+		r.addSkipped(name)
 		return
 	}
-	said, body := strings.TrimSpace(test.Message), ""
+	message, body := strings.TrimSpace(test.Message), ""
 	if reason, ok := test.Error.(junit.Error); ok {
 		body = strings.TrimSpace(reason.Body)
 	}
-	if said == "" {
-		said, _, _ = strings.Cut(body, "\n")
+	if message == "" {
+		message, _, _ = strings.Cut(body, "\n")
 	}
-	t := Test{Name: name, Message: said, File: test.Properties["file"], Line: number(test.Properties["line"])}
+	t := Test{Name: name, Message: message, File: test.Properties["file"], Line: parseNumber(test.Properties["line"])}
 	for _, m := range junitPlace().FindAllStringSubmatch(body[:min(len(body), maxLine)], maxPlaces) {
-		t.from(m[1], number(m[2]))
+		t.considerPlace(m[1], parseNumber(m[2]))
 	}
-	t.Load = test.Message == "collection failure"
-	r.fail(t)
+	t.LoadError = test.Message == "collection failure"
+	r.addFailure(t)
 }

@@ -11,138 +11,141 @@ import (
 
 // layout describes the default output of a tool.
 type layout struct {
-	tool    string // the name of the tool
-	rules   []rule // the first rule that matches a line applies
-	section string // the section at the beginning of the output
-	joined  string // the text between a suite and a test's name
-	groups  string // the text between a group and its tests; " > " if empty
-	indent  int    // the indentation of outermost tests, if indentation shows groups
-	nested  bool   // a group is reported as failed, too, under its own name
+	tool           string // the name of the tool
+	rules          []rule // the first rule that matches a line applies
+	section        string // the section at the beginning of the output
+	suiteSeparator string // the text between a suite and a test's name
+	groupSeparator string // the text between a group and its tests; " > " if empty
+	indent         int    // the indentation of outermost tests, if indentation shows groups
+	failsGroups    bool   // a group is reported as failed, too, under its own name
 }
 
-// rule gives a meaning to matching lines. The named groups of fits are the parts of the line.
+// rule gives a meaning to matching lines. The named groups of pattern are the parts of the line.
 type rule struct {
-	in   string // the section where the rule applies; empty for all
-	has  string // a text in each such line, for a faster search
-	fits func() *regexp.Regexp
-	does func(*printed, parts)
+	section  string // the section where the rule applies; empty for all
+	contains string // a text in each such line, for a faster search
+	pattern  func() *regexp.Regexp
+	action   func(*toolParser, lineParts)
 }
 
 // parts maps the names of a rule's groups to their text in a line.
-type parts map[string]string
+type lineParts map[string]string
 
-// printed parses the output of one tool by its layout. The result counts only if the line with the
+// toolParser parses the output of one tool by its layout. The result counts only if the line with the
 // totals appears, which other programs do not print.
-type printed struct {
+type toolParser struct {
 	layout
-	told     Results
-	section  string
-	around   []string // the groups around the next test, by indentation
-	suite    string   // the suite whose tests are printed
-	tests    []*Test  // failing tests
-	open     []*Test  // the failing tests that the next lines are about
-	holds    bool     // the next lines do not say why they fail
-	place    Test     // the place of the test whose name follows
-	title    []string // the first lines of a name with several lines
-	noLoad   string   // why the file whose name follows did not load
-	unloaded *Test    // that file
-	count    int      // failing tests by the totals
-	total    bool     // the totals were printed
-	stopped  bool     // other tests did not run
+	results     Results
+	section     string
+	groupPath   []string // the groups around the next test, by indentation
+	suite       string   // the suite whose tests are printed
+	tests       []*Test  // failing tests
+	open        []*Test  // the failing tests that the next lines are about
+	skipsReason bool     // the next lines do not say why they fail
+	nextPlace   Test     // the place of the test whose name follows
+	title       []string // the first lines of a name with several lines
+	loadError   string   // why the file whose name follows did not load
+	unloaded    *Test    // that file
+	failedTotal int      // failing tests by the totals
+	hasTotals   bool     // the totals were printed
+	stopped     bool     // other tests did not run
 	// files has the files since the last totals. The value is true if each of their tests has a
 	// line.
 	files map[string]bool
 }
 
-// printedBy returns a parser for each tool.
-func printedBy(tools []layout) (all []format) {
+// parsersFor returns a parser for each tool.
+func parsersFor(tools []layout) (all []outputParser) {
 	for _, tool := range tools {
-		tool.groups = cmp.Or(tool.groups, " > ")
-		all = append(all, &printed{layout: tool, section: tool.section})
+		tool.groupSeparator = cmp.Or(tool.groupSeparator, " > ")
+		all = append(all, &toolParser{layout: tool, section: tool.section})
 	}
 	return all
 }
 
 // line applies the first matching rule to a line. A line without a rule may be the reason of a
 // failure.
-func (p *printed) line(text string) {
+func (p *toolParser) line(text string) {
 	for _, r := range p.rules {
-		if r.in != "" && r.in != p.section || !strings.Contains(text, r.has) {
+		if r.section != "" && r.section != p.section || !strings.Contains(text, r.contains) {
 			continue
 		}
-		m := r.fits().FindStringSubmatch(text)
+		m := r.pattern().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
-		groups := parts{}
-		for i, name := range r.fits().SubexpNames() {
+		groups := lineParts{}
+		for i, name := range r.pattern().SubexpNames() {
 			if name != "" {
 				groups[name] = m[i]
 			}
 		}
-		r.does(p, groups)
+		r.action(p, groups)
 		return
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {
-		p.holds = false
-	} else if !p.holds {
-		p.says(parts{"says": text})
+		p.skipsReason = false
+	} else if !p.skipsReason {
+		p.keepReason(lineParts{"says": text})
 	}
 }
 
-// says keeps the first line with the reason for the failure of the open tests.
-func (p *printed) says(groups parts) {
+// keepReason keeps the first line with the reason for the failure of the open tests.
+func (p *toolParser) keepReason(groups lineParts) {
 	for _, t := range p.open {
-		t.says(groups["says"])
+		t.setMessage(groups["says"])
 	}
 }
 
-// named returns a test's full name, with its suite and groups.
-func (p *printed) named(groups parts) string {
+// fullName returns a test's name, with its suite and groups.
+func (p *toolParser) fullName(groups lineParts) string {
 	name := groups["name"]
 	if in, is := groups["in"]; is {
-		depth := max(0, min((len(in)-p.indent)/2, len(p.around)))
-		name = strings.Join(append(slices.Clone(p.around[:depth]), name), p.groups)
+		depth := max(0, min((len(in)-p.indent)/2, len(p.groupPath)))
+		name = strings.Join(append(slices.Clone(p.groupPath[:depth]), name), p.groupSeparator)
 	}
 	if suite := cmp.Or(groups["suite"], p.suite); suite != "" {
-		name = suite + p.joined + name
+		name = suite + p.suiteSeparator + name
 	}
 	return clean(name, maxName)
 }
 
 // group enters a group of tests.
-func (p *printed) group(groups parts) {
+func (p *toolParser) enterGroup(groups lineParts) {
 	depth := max(0, (len(groups["in"])-p.indent)/2)
-	if depth < 20 && depth <= len(p.around) {
-		p.around = append(p.around[:depth:depth], clean(groups["name"], maxName))
+	if depth < 20 && depth <= len(p.groupPath) {
+		p.groupPath = append(p.groupPath[:depth:depth], clean(groups["name"], maxName))
 	}
 }
 
-func (p *printed) passes(of parts) {
-	p.ran(of)
-	p.told.pass(p.named(of))
+// recordPass records a passed test.
+func (p *toolParser) recordPass(groups lineParts) {
+	p.recordFile(groups)
+	p.results.addPassed(p.fullName(groups))
 }
 
-func (p *printed) skips(of parts) {
-	p.ran(of)
-	p.told.skip(p.named(of))
+// recordSkip records a skipped test.
+func (p *toolParser) recordSkip(groups lineParts) {
+	p.recordFile(groups)
+	p.results.addSkipped(p.fullName(groups))
 }
 
-// ran records the file of a test that did not fail. If the tool numbers its tests, it also records
+// recordFile records the file of a test that did not fail. If the tool numbers its tests, it also records
 // whether this is the last one.
-func (p *printed) ran(groups parts) {
+func (p *toolParser) recordFile(groups lineParts) {
 	p.open = nil
 	if groups["file"] != "" {
-		p.told.unit(File, groups["file"])
+		p.results.addUnit(File, groups["file"])
 	}
 	if groups["at"] != "" { // a complete run prints the last test
 		p.stopped = groups["at"] != groups["of"]
 	}
 }
 
-// failing opens a failing test. Consecutive tests without a reason in between share the next one.
-func (p *printed) failing(t Test) {
+// openFailure adds a failing test, which the next lines are about. Consecutive tests without a reason in
+// between share the next reason.
+func (p *toolParser) openFailure(t Test) {
 	if len(p.tests) >= maxNames {
 		p.stopped = true
 		return
@@ -151,96 +154,98 @@ func (p *printed) failing(t Test) {
 		p.open = nil
 	}
 	p.tests = append(p.tests, &t)
-	p.open, p.holds = append(p.open, &t), false
+	p.open, p.skipsReason = append(p.open, &t), false
 }
 
-func (p *printed) failed(groups parts) {
-	t := Test{Name: p.named(groups)}
-	t.at(groups["file"], groups["line"])
-	p.failing(t)
+// continueFailures adds a failing test. If it follows other failing tests, they share the reason below.
+func (p *toolParser) continueFailures(groups lineParts) {
+	t := Test{Name: p.fullName(groups)}
+	t.setPlace(groups["file"], groups["line"])
+	p.openFailure(t)
 }
 
-// fails adds a failing test. The reason of earlier tests ends here.
-func (p *printed) fails(of parts) {
+// startFailure adds a failing test. The reason of earlier tests ends here.
+func (p *toolParser) startFailure(groups lineParts) {
 	p.open = nil
-	p.failed(of)
+	p.continueFailures(groups)
 }
 
-// alone adds a failing test whose reason, if any, is in the same line.
-func (p *printed) alone(groups parts) {
-	p.fails(groups)
-	p.says(groups)
+// recordFailure adds a failing test whose reason, if any, is in the same line.
+func (p *toolParser) recordFailure(groups lineParts) {
+	p.startFailure(groups)
+	p.keepReason(groups)
 	p.open = nil
 }
 
-// load adds a file that did not load.
-func (p *printed) load(groups parts) {
+// recordLoadError adds a file that did not load.
+func (p *toolParser) recordLoadError(groups lineParts) {
 	file := clean(cmp.Or(groups["path"], groups["file"]), maxName)
-	p.failing(Test{Name: file, File: file, Load: true})
+	p.openFailure(Test{Name: file, File: file, LoadError: true})
 }
 
-// thrown sets the place where the open tests failed. It may be in code that they call.
-func (p *printed) thrown(groups parts) {
+// setThrowSite sets the place where the open tests failed. It may be in code that they call.
+func (p *toolParser) setThrowSite(groups lineParts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
-			t.at(groups["file"], groups["line"])
-			t.Thrown = true
+			t.setPlace(groups["file"], groups["line"])
+			t.AtThrowSite = true
 		}
 	}
-	p.says(groups)
+	p.keepReason(groups)
 }
 
-// frame handles a line of a failure's stack trace.
-func (p *printed) frame(groups parts) {
+// considerFrame handles a line of a failure's stack trace.
+func (p *toolParser) considerFrame(groups lineParts) {
 	for _, t := range p.open {
-		t.from(clean(groups["file"], maxName), number(groups["line"]))
+		t.considerPlace(clean(groups["file"], maxName), parseNumber(groups["line"]))
 	}
-	p.says(groups)
+	p.keepReason(groups)
 }
 
-// totals handles a line with the number of failing tests.
-func (p *printed) totals(groups parts) {
-	p.total = true
-	p.count += sum(groups["fails"])
+// addTotals handles a line with the number of failing tests.
+func (p *toolParser) addTotals(groups lineParts) {
+	p.hasTotals = true
+	p.failedTotal += sumNumbers(groups["fails"])
 }
 
 var counts = lazyregexp.New(`[0-9]+`)
 
-// sum adds up the first five numbers in a text.
-func sum(text string) (all int) {
+// sumNumbers adds up the first five numbers in a text.
+func sumNumbers(text string) (all int) {
 	for _, count := range counts().FindAllString(text, 5) {
-		all += number(count)
+		all += parseNumber(count)
 	}
 	return all
 }
 
-func (p *printed) stops(parts) { p.stopped = true }
+// markStopped records that other tests did not run.
+func (p *toolParser) markStopped(lineParts) { p.stopped = true }
 
-// enter returns an action that begins a section.
-func enter(section string) func(*printed, parts) {
-	return func(p *printed, _ parts) {
+// enterSection returns an action that begins a section of the output.
+func enterSection(section string) func(*toolParser, lineParts) {
+	return func(p *toolParser, _ lineParts) {
 		p.section, p.open, p.title = section, nil, nil
 	}
 }
 
-func ignore(*printed, parts) {}
+func ignoreLine(*toolParser, lineParts) {}
 
 // end returns the results, or nil if no totals were printed.
-func (p *printed) end() *Results {
-	if !p.total {
+func (p *toolParser) end() *Results {
+	if !p.hasTotals {
 		return nil
 	}
 	tests := make([]Test, len(p.tests))
 	for i, t := range p.tests {
 		tests[i] = *t
 	}
-	if p.nested {
+	if p.failsGroups {
 		tests = withoutParents(tests, " > ")
 	}
 	for _, t := range tests {
-		p.told.fail(t)
+		p.results.addFailure(t)
 	}
-	p.told.seen = true
-	p.told.partial = p.told.partial || p.stopped || p.count > len(tests) || len(p.files) > 0
-	return &p.told
+	p.results.seen = true
+	p.results.partial = p.results.partial || p.stopped || p.failedTotal > len(tests) || len(p.files) > 0
+	return &p.results
 }

@@ -11,7 +11,7 @@ import (
 // pytest parses pytest's output (https://docs.pytest.org/en/stable/how-to/output.html): the short
 // summary of failures, and with -v a line for each test.
 type pytest struct {
-	told      Results
+	results   Results
 	section   string
 	block     string               // the test whose failure is printed
 	places    map[string][]pyPlace // by block
@@ -48,7 +48,7 @@ func (p *pytest) line(text string) {
 	}
 	switch {
 	case text[0] == '=' || text[0] >= '0' && text[0] <= '9' || strings.HasPrefix(text, "no tests ran in "):
-		p.heading(text)
+		p.headingOrTotal(text)
 	case text[0] == '!':
 		p.partial = p.partial || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
 	case text[0] == '_' && (p.section == "FAILURES" || p.section == "ERRORS"):
@@ -60,16 +60,16 @@ func (p *pytest) line(text string) {
 	case p.block != "":
 		p.findPlace(text)
 	case strings.Contains(text, ".py::"):
-		p.each(text)
+		p.verboseLine(text)
 	case p.section == "test session starts":
-		p.dots(text)
+		p.progressLine(text)
 	}
 }
 
-// heading handles the title of a section, or the totals.
-func (p *pytest) heading(text string) {
+// headingOrTotal handles the title of a section, or the last line with the totals.
+func (p *pytest) headingOrTotal(text string) {
 	if pyTotal().MatchString(text) {
-		p.total(text)
+		p.endRun(text)
 		return
 	}
 	if m := pySection().FindStringSubmatch(text); m != nil {
@@ -77,66 +77,67 @@ func (p *pytest) heading(text string) {
 	}
 }
 
-// each handles the line of a test that -v prints.
-func (p *pytest) each(text string) {
+// verboseLine handles the line of a test that -v prints.
+func (p *pytest) verboseLine(text string) {
 	m := pyEach().FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
 	file, _, _ := strings.Cut(m[1], "::")
-	p.told.pass(file) // a file with results was loaded
-	p.told.unit(File, file)
-	p.mark(clean(file, maxName), false)
+	p.results.addPassed(file) // a file with results was loaded
+	p.results.addUnit(File, file)
+	p.markFile(clean(file, maxName), false)
 	switch m[2] {
 	case "PASSED", "XPASS":
-		p.told.pass(m[1])
+		p.results.addPassed(m[1])
 	case "SKIPPED", "XFAIL":
-		p.told.skip(m[1])
+		p.results.addSkipped(m[1])
 	}
 }
 
-// dots handles a line with a letter for each test. It may continue the line before.
-func (p *pytest) dots(text string) {
+// progressLine handles a line with a letter for each test. It may continue the line before.
+func (p *pytest) progressLine(text string) {
 	m := pyDots().FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
 	if m[1] != "" {
 		p.file = clean(m[1], maxName)
-		p.told.pass(p.file)
-		p.told.unit(File, p.file)
+		p.results.addPassed(p.file)
+		p.results.addUnit(File, p.file)
 	}
-	p.mark(p.file, !strings.ContainsAny(m[2], "sxX"))
+	p.markFile(p.file, !strings.ContainsAny(m[2], "sxX"))
 }
 
-// mark records whether a file only has tests without names that passed or failed. Once false, it stays false.
-func (p *pytest) mark(file string, all bool) {
+// markFile records whether the output only counts the tests of a file, and none was skipped. Once false, it
+// stays false.
+func (p *pytest) markFile(file string, isCountedOnly bool) {
 	if p.files == nil {
 		p.files = map[string]bool{}
 	}
 	was, known := p.files[file]
 	if file != "" && (known || len(p.files) < maxScopes) {
-		p.files[file] = all && (was || !known)
+		p.files[file] = isCountedOnly && (was || !known)
 	}
 }
 
-// total handles pytest's last line, and ends the results of one run of pytest.
-func (p *pytest) total(text string) {
+// endRun handles pytest's last line, and ends the results of one run of pytest.
+func (p *pytest) endRun(text string) {
 	fails := 0
 	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
-		fails += number(m[1])
+		fails += parseNumber(m[1])
 	}
-	p.told.seen = true
-	p.told.partial = p.told.partial || p.partial || fails > len(p.summaries)
+	p.results.seen = true
+	p.results.partial = p.results.partial || p.partial || fails > len(p.summaries)
 	if !p.partial && !strings.Contains(text, " deselected") {
 		for _, file := range slices.Sorted(maps.Keys(p.files)) {
 			if p.files[file] {
-				p.told.addScope(scope{begins: file + "::"})
+				p.results.addScope(scope{prefix: file + "::"})
 			}
 		}
 	}
-	p.flush()
-	*p = pytest{told: p.told}
+	p.addSummaries()
+	*p = pytest{results: p.results}
 }
 
 // summary handles a line of the short summary.
@@ -147,7 +148,7 @@ func (p *pytest) summary(text string) {
 	}
 	t := Test{Name: clean(m[2], maxName), Message: clean(m[3], maxMessage)}
 	t.File, _, _ = strings.Cut(t.Name, "::")
-	t.Load = m[1] == "ERROR" && t.File == t.Name
+	t.LoadError = m[1] == "ERROR" && t.File == t.Name
 	p.summaries = append(p.summaries, t)
 }
 
@@ -163,15 +164,15 @@ func (p *pytest) findPlace(text string) {
 	if p.places == nil {
 		p.places = map[string][]pyPlace{}
 	}
-	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), number(m[2])})
+	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), parseNumber(m[2])})
 }
 
-// flush adds the tests of the summary. A test's line is the first place of its failure in the
-// test's file.
-func (p *pytest) flush() {
+// addSummaries adds the tests of the summary to the results. A test's line is the first place of its failure in
+// the test's file.
+func (p *pytest) addSummaries() {
 	for _, t := range p.summaries {
 		_, block, _ := strings.Cut(t.Name, "::")
-		if block = strings.ReplaceAll(block, "::", "."); t.Load {
+		if block = strings.ReplaceAll(block, "::", "."); t.LoadError {
 			block = t.Name
 		}
 		for _, place := range p.places[block] {
@@ -180,13 +181,14 @@ func (p *pytest) flush() {
 				break
 			}
 		}
-		p.told.fail(t)
+		p.results.addFailure(t)
 	}
 	p.summaries = nil
 }
 
+// end returns the results. If the last run of pytest did not end, more tests may fail than are listed.
 func (p *pytest) end() *Results {
-	p.told.partial = p.told.partial || p.began && len(p.summaries) > 0
-	p.flush()
-	return &p.told
+	p.results.partial = p.results.partial || p.began && len(p.summaries) > 0
+	p.addSummaries()
+	return &p.results
 }

@@ -19,7 +19,7 @@ const maxLine = 16 << 10
 const maxEach = 32 << 20
 
 // format reads one kind of output, line by line.
-type format interface {
+type outputParser interface {
 	line(text string)
 	// end returns the results, or nil if there are none.
 	end() *Results
@@ -29,9 +29,9 @@ type format interface {
 // long output, it reads both ends. relative makes paths in a line relative to the check's tree; nil
 // leaves them.
 func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
-	defer orError(&err)
-	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}}, printedBy(printers)...)
-	cut, err := eachLine(ctx, output, func(text string) {
+	defer recoverAsError(&err)
+	formats := append([]outputParser{newGoText(), newGoJSON(), &pytest{}, &tap{}}, parsersFor(printers)...)
+	cut, err := forEachLine(ctx, output, func(text string) {
 		if relative != nil {
 			text = relative(text)
 		}
@@ -51,8 +51,8 @@ func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) 
 	return all, nil
 }
 
-// eachLine calls do for each line of an output. cut means that the middle was skipped.
-func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (cut bool, err error) {
+// forEachLine calls visit for each line of an output. cut means that the middle was skipped.
+func forEachLine(ctx context.Context, output io.ReadSeeker, visit func(text string)) (cut bool, err error) {
 	size, err := output.Seek(0, io.SeekEnd)
 	if err != nil {
 		return false, err
@@ -61,25 +61,25 @@ func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (
 		return false, err
 	}
 	if size <= 2*maxEach {
-		return false, linesOf(ctx, output, do)
+		return false, forLinesIn(ctx, output, visit)
 	}
-	if err := linesOf(ctx, io.LimitReader(output, maxEach), do); err != nil {
+	if err := forLinesIn(ctx, io.LimitReader(output, maxEach), visit); err != nil {
 		return true, err
 	}
 	if _, err := output.Seek(-maxEach, io.SeekEnd); err != nil {
 		return true, err
 	}
 	first := true
-	return true, linesOf(ctx, io.LimitReader(output, maxEach), func(text string) {
+	return true, forLinesIn(ctx, io.LimitReader(output, maxEach), func(text string) {
 		if !first { // the beginning of the first line is missing
-			do(text)
+			visit(text)
 		}
 		first = false
 	})
 }
 
-// linesOf calls do for each line, as long as ctx lasts.
-func linesOf(ctx context.Context, output io.Reader, do func(text string)) error {
+// forLinesIn calls visit for each line until ctx ends.
+func forLinesIn(ctx context.Context, output io.Reader, visit func(text string)) error {
 	lines := bufio.NewReaderSize(output, maxLine)
 	for n := 0; ; n++ {
 		if n%1000 == 0 && ctx.Err() != nil {
@@ -92,13 +92,13 @@ func linesOf(ctx context.Context, output io.Reader, do func(text string)) error 
 		if err != nil {
 			return err
 		}
-		do(text)
+		visit(text)
 	}
 }
 
-// orError turns a panic into an error. Test results decide nothing, so a bug in this package must
+// recoverAsError turns a panic into an error. Test results decide nothing, so a bug in this package must
 // not end a run.
-func orError(err *error) {
+func recoverAsError(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("read test results: %v", p)
 	}
@@ -120,8 +120,8 @@ func nextLine(r *bufio.Reader) (string, error) {
 	return text, nil
 }
 
-// number returns the number in a text, or 0 if there is none or it is too large.
-func number(s string) int {
+// parseNumber returns the number in a text, or 0 if there is none or it is too large.
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 10_000_000 {
 		return 0
@@ -129,8 +129,8 @@ func number(s string) int {
 	return n
 }
 
-// withoutParents removes groups, which fail when one of their tests fails. separator is the text
-// between a group's name and a test's.
+// withoutParents removes the groups from tests, because a group fails when one of its tests fails. separator is
+// the text between a group's name and a test's.
 func withoutParents(tests []Test, separator string) []Test {
 	parent := map[string]bool{} // true for a group
 	for _, t := range tests {

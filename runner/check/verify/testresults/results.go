@@ -32,10 +32,10 @@ type Test struct {
 	Package string // its Go package
 	// Thrown means that File and Line are where the failure happened. That may be in code that the
 	// test calls.
-	Thrown bool
+	AtThrowSite bool
 	// Load means that the file does not compile or load, so no test ran.
-	Load bool
-	Also []string // further files that do not compile
+	LoadError  bool
+	OtherFiles []string // further files that do not compile
 }
 
 // Results are the tests in an output.
@@ -52,30 +52,30 @@ type Results struct {
 	partial bool          // more tests may fail than are listed
 }
 
-// at sets the place of a test.
-func (t *Test) at(file, line string) { t.File, t.Line = clean(file, maxName), number(line) }
+// setPlace sets the file and line of a test.
+func (t *Test) setPlace(file, line string) { t.File, t.Line = clean(file, maxName), parseNumber(line) }
 
-// says sets the reason of a failure, unless there is one.
-func (t *Test) says(text string) {
+// setMessage sets the reason of a failure, unless there is one.
+func (t *Test) setMessage(text string) {
 	if t.Message == "" {
 		t.Message = clean(text, maxMessage)
 	}
 }
 
-// from considers a place in a failure's stack trace. A place in the test's own file, or in a file
+// considerPlace considers a place in a failure's stack trace. A place in the test's own file, or in a file
 // named after its class, wins. Without one, the first place counts.
-func (t *Test) from(file string, line int) {
-	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
+func (t *Test) considerPlace(file string, line int) {
+	own := !t.AtThrowSite && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.isInClassFile(file)
 	switch {
-	case own && t.Thrown || t.File == "":
-		t.File, t.Line, t.Thrown = file, line, !own
+	case own && t.AtThrowSite || t.File == "":
+		t.File, t.Line, t.AtThrowSite = file, line, !own
 	case own && t.Line == 0:
 		t.Line = line
 	}
 }
 
-// inClass reports whether a file is named after the test's class or module.
-func (t *Test) inClass(file string) bool {
+// isInClassFile reports whether a file is named after the test's class or module.
+func (t *Test) isInClassFile(file string) bool {
 	stem, _, _ := strings.Cut(file[strings.LastIndexByte(file, '/')+1:], ".")
 	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
 }
@@ -103,7 +103,8 @@ func (r *Results) Units(kind string) (names []string) {
 	return names
 }
 
-func (r *Results) unit(kind, name string) {
+// addUnit records a unit that ran.
+func (r *Results) addUnit(kind, name string) {
 	if r.units == nil {
 		r.units = map[unit]bool{}
 	}
@@ -113,35 +114,35 @@ func (r *Results) unit(kind, name string) {
 }
 
 // scope describes a group of tests that all ran, so the output would name a failure. Their names
-// begin with begins, and the rest matches.
+// begin with prefix, and the rest matches.
 type scope struct {
-	begins string
+	prefix string
 	rest   func() *regexp.Regexp // nil for anything
 }
 
-// has reports whether a test's name belongs to the scope.
-func (s scope) has(name string) bool {
-	after, ok := strings.CutPrefix(name, s.begins)
+// contains reports whether a test's name belongs to the scope.
+func (s scope) contains(name string) bool {
+	after, ok := strings.CutPrefix(name, s.prefix)
 	return ok && (s.rest == nil || s.rest().MatchString(after))
 }
 
-// known reports whether the output said anything about tests.
-func (r *Results) known() bool {
+// hasAny reports whether the output said anything about tests.
+func (r *Results) hasAny() bool {
 	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
 }
 
 // Complete reports whether Failing and More are all failures. Nothing was stopped, crashed, left
 // out or failed to compile.
-func (r *Results) Complete() bool { return r.known() && !r.partial }
+func (r *Results) Complete() bool { return r.hasAny() && !r.partial }
 
-// Ran reports whether at least one test passed.
-func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
+// AnyPassed reports whether at least one test passed.
+func (r *Results) AnyPassed() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
 
 // NamesEach reports whether the output names every passed test.
 func (r *Results) NamesEach() bool { return len(r.passed) > 0 && len(r.ran) == 0 }
 
-// Tells reports whether the output names a test for which fits is true, with any result.
-func (r *Results) Tells(fits func(name string) bool) bool {
+// NamesAny reports whether the output names a test for which fits is true, with any result.
+func (r *Results) NamesAny(fits func(name string) bool) bool {
 	for _, names := range []map[string]bool{r.passed, r.skipped, r.failing} {
 		for name := range names {
 			if fits(name) {
@@ -152,33 +153,33 @@ func (r *Results) Tells(fits func(name string) bool) bool {
 	return false
 }
 
-// Named reports whether the output names a test as passed, and never as failed.
-func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
+// NamesPassed reports whether the output names a test as passed, and never as failed.
+func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.failing[name] }
 
 // Passed reports whether a test passed. Either the output names it as passed, or the output would
 // have named its failure.
 func (r *Results) Passed(name string) bool {
-	return r.named(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) })
+	return r.passedByName(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.contains(name) })
 }
 
-// named is like Named, and also excludes tests that are named as skipped.
-func (r *Results) named(name string) bool {
+// passedByName reports whether the output names a test as passed, and never as failed or skipped.
+func (r *Results) passedByName(name string) bool {
 	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
 
-// fail records a failing test, once for each name. Beyond maxFailing, it only counts them.
-func (r *Results) fail(t Test) {
+// addFailure records a failing test, once for each name. Beyond maxFailing, it only counts them.
+func (r *Results) addFailure(t Test) {
 	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
 	t.Package = clean(t.Package, maxName)
-	for i := range t.Also {
-		t.Also[i] = clean(t.Also[i], maxName)
+	for i := range t.OtherFiles {
+		t.OtherFiles[i] = clean(t.OtherFiles[i], maxName)
 	}
-	r.partial = r.partial || t.Load // tests of a file that does not load did not run
+	r.partial = r.partial || t.LoadError // tests of a file that does not load did not run
 	if t.Name == "" || r.failing[t.Name] {
 		return
 	}
 	if len(r.failing) < maxNames {
-		note(&r.failing, t.Name)
+		addName(&r.failing, t.Name)
 	}
 	if len(r.Failing) < maxFailing {
 		r.Failing = append(r.Failing, t)
@@ -187,12 +188,12 @@ func (r *Results) fail(t Test) {
 	}
 }
 
-func (r *Results) pass(name string) { note(&r.passed, clean(name, maxName)) }
+func (r *Results) addPassed(name string) { addName(&r.passed, clean(name, maxName)) }
 
-func (r *Results) skip(name string) { note(&r.skipped, clean(name, maxName)) }
+func (r *Results) addSkipped(name string) { addName(&r.skipped, clean(name, maxName)) }
 
-// note adds a name to a set, unless the set is full.
-func note(names *map[string]bool, name string) {
+// addName adds a name to a set, unless the set is full.
+func addName(names *map[string]bool, name string) {
 	if *names == nil {
 		*names = map[string]bool{}
 	}
@@ -203,7 +204,7 @@ func note(names *map[string]bool, name string) {
 
 // addScope records a group of tests that all ran.
 func (r *Results) addScope(s scope) {
-	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
+	if s.prefix = clean(s.prefix, maxName); len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
 	}
 }
@@ -211,28 +212,28 @@ func (r *Results) addScope(s scope) {
 // Join adds the results of another part or run.
 func (r *Results) Join(more *Results) {
 	for _, t := range more.Failing {
-		r.fail(t)
+		r.addFailure(t)
 	}
 	r.More += more.More
 	for name := range more.passed {
-		note(&r.passed, name)
+		addName(&r.passed, name)
 	}
 	for name := range more.skipped {
-		note(&r.skipped, name)
+		addName(&r.skipped, name)
 	}
 	r.seen, r.partial = r.seen || more.seen, r.partial || more.partial
 	for _, s := range more.ran {
 		r.addScope(s)
 	}
 	for u := range more.units {
-		r.unit(u.kind, u.name)
+		r.addUnit(u.kind, u.name)
 	}
 }
 
-// clean returns a text as one visible line of up to most bytes.
-func clean(s string, most int) string {
-	if len(s) > 4*most {
-		s = s[:4*most]
+// clean returns a text as one visible line of up to maxBytes bytes.
+func clean(s string, maxBytes int) string {
+	if len(s) > 4*maxBytes {
+		s = s[:4*maxBytes]
 	}
-	return clip.Line(markdown.Screen(s), most)
+	return clip.Line(markdown.Screen(s), maxBytes)
 }

@@ -20,10 +20,10 @@ func described(r *Results) string {
 	var s strings.Builder
 	for _, t := range r.Failing {
 		fmt.Fprintf(&s, "fails %s\n  at %s:%d\n  says %s\n", t.Name, t.File, t.Line, t.Message)
-		if t.Thrown {
+		if t.AtThrowSite {
 			s.WriteString("  perhaps in what it calls\n")
 		}
-		if t.Load {
+		if t.LoadError {
 			s.WriteString("  no test ran\n")
 		}
 	}
@@ -45,9 +45,9 @@ func described(r *Results) string {
 		}
 	}
 	for _, scope := range r.ran {
-		fmt.Fprintf(&s, "all ran: %q\n", scope.begins)
+		fmt.Fprintf(&s, "all ran: %q\n", scope.prefix)
 	}
-	if r.known() && !r.Complete() {
+	if r.hasAny() && !r.Complete() {
 		s.WriteString("others may fail\n")
 	}
 	return s.String()

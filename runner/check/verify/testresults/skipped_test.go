@@ -56,8 +56,8 @@ func TestCountsNoUnrunTestAsFixed(t *testing.T) {
 		"a skip of the same name":  {"a", "TAP version 13\n1..2\nok 1 - a\nok 2 - a # SKIP\n"},
 	} {
 		got, now := changeSince(t, c.failed, c.output)
-		if diff := cmp.Diff(Change{}, got); diff != "" || !now.known() || now.Passed(c.failed) {
-			t.Errorf("%s: known: %v, passed: %v, %s", name, now.known(), now.Passed(c.failed), diff)
+		if diff := cmp.Diff(Change{}, got); diff != "" || !now.hasAny() || now.Passed(c.failed) {
+			t.Errorf("%s: known: %v, passed: %v, %s", name, now.hasAny(), now.Passed(c.failed), diff)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestCountsPassedTestAsFixed(t *testing.T) {
 		"junit":           {"s.a", `<testsuite name="s"><testcase name="a"/></testsuite>`, false},
 		"nothing at all":  {"a", "done\n", true},
 	} {
-		want := Change{Mended: []string{c.failed}}
+		want := Change{Fixed: []string{c.failed}}
 		if c.silent {
 			want = Change{Silent: []string{c.failed}}
 		}

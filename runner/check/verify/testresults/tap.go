@@ -51,7 +51,7 @@ func (p *tap) line(text string) {
 	case (afterVersion || p.isTape) && !p.inBlock && p.tapeComment(text):
 	case strings.HasPrefix(body, "ok") || strings.HasPrefix(body, "not ok"):
 		if m := tapTest().FindStringSubmatch(text); m != nil {
-			p.testLine(len(m[1])/4, m[2] != "", m[3], m[4])
+			p.recordTest(len(m[1])/4, m[2] != "", m[3], m[4])
 		}
 	case strings.HasPrefix(body, "# Subtest: "):
 		if m := tapGroup().FindStringSubmatch(text); m != nil {
@@ -94,7 +94,7 @@ func (p *tap) readPlan(text string) {
 		return
 	}
 	if p.isTAP = true; m[1] == "" {
-		p.plan = min(p.plan+number(m[2]), maxNames)
+		p.plan = min(p.plan+parseNumber(m[2]), maxNames)
 	}
 }
 
@@ -111,8 +111,8 @@ func (p *tap) enterGroup(depth int, name string) {
 	p.groups[depth] = clean(name, maxName)
 }
 
-// testLine records a test. about is its description, which may end in a directive: # SKIP or # TODO.
-func (p *tap) testLine(depth int, failed bool, number, about string) {
+// recordTest records a test. Its description may end in a directive: # SKIP or # TODO.
+func (p *tap) recordTest(depth int, failed bool, number, description string) {
 	p.inBlock, p.lastFailed, p.awaitsMessage = false, false, false
 	if depth == 0 {
 		p.count++
@@ -121,13 +121,13 @@ func (p *tap) testLine(depth int, failed bool, number, about string) {
 		p.partial = true
 		return
 	}
-	directive := tapSkip().FindStringSubmatch(about)
+	directive := tapSkip().FindStringSubmatch(description)
 	if directive != nil {
-		about = directive[1]
+		description = directive[1]
 	}
-	name := p.name(depth, number, about)
+	name := p.fullName(depth, number, description)
 	if p.isTape {
-		p.tapeAssertion(failed && directive == nil, about)
+		p.tapeAssertion(failed && directive == nil, description)
 		return
 	}
 	switch {
@@ -142,31 +142,32 @@ func (p *tap) testLine(depth int, failed bool, number, about string) {
 }
 
 // tapeAssertion handles an assertion of tape's current test.
-func (p *tap) tapeAssertion(failed bool, about string) {
+func (p *tap) tapeAssertion(failed bool, description string) {
 	switch {
 	case !failed:
 		p.passed = append(p.passed, p.tapeTest)
-	case len(p.failed) == 0 || p.last().Name != p.tapeTest:
+	case len(p.failed) == 0 || p.lastFailure().Name != p.tapeTest:
 		p.lastFailed = true
-		p.failed = append(p.failed, Test{Name: p.tapeTest, Message: clean(strings.TrimSpace(about), maxMessage)})
+		p.failed = append(p.failed, Test{Name: p.tapeTest, Message: clean(strings.TrimSpace(description), maxMessage)})
 	}
 }
 
-// name returns a test's name after the names of its groups.
-func (p *tap) name(depth int, number, about string) string {
-	about = strings.TrimSpace(tapTime().ReplaceAllString(about, ""))
-	if about == "" {
-		about = "test " + number
+// fullName returns a test's name after the names of its groups.
+func (p *tap) fullName(depth int, number, description string) string {
+	description = strings.TrimSpace(tapTime().ReplaceAllString(description, ""))
+	if description == "" {
+		description = "test " + number
 	}
 	outer := p.groups[:min(depth, len(p.groups))]
-	return clean(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(about, `\#`, "#")), " > "), maxName)
+	return clean(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(description, `\#`, "#")), " > "), maxName)
 }
 
-func (p *tap) last() *Test { return &p.failed[len(p.failed)-1] }
+// lastFailure returns the last failed test.
+func (p *tap) lastFailure() *Test { return &p.failed[len(p.failed)-1] }
 
 // blockLine handles a line of the YAML block below a test.
 func (p *tap) blockLine(body string) {
-	t := p.last()
+	t := p.lastFailure()
 	if p.awaitsMessage {
 		t.Message, p.awaitsMessage = clean(body, maxMessage), false
 		return
@@ -179,10 +180,10 @@ func (p *tap) blockLine(body string) {
 	case "message", "error":
 		p.awaitsMessage = strings.Trim(m[2], "|->+") == ""
 		if !p.awaitsMessage {
-			t.says(m[2])
+			t.setMessage(m[2])
 		}
 	case "line":
-		t.Line = number(m[2])
+		t.Line = parseNumber(m[2])
 	case "file":
 		t.File = clean(m[2], maxName)
 	default:
@@ -191,34 +192,34 @@ func (p *tap) blockLine(body string) {
 			at = tapAt().FindStringSubmatch(m[2])
 		}
 		if at != nil && t.File == "" {
-			t.at(at[1], at[2])
+			t.setPlace(at[1], at[2])
 		}
 	}
 }
 
 // mochaLine handles a line that mocha prints below a test: the reason, or the stack trace.
 func (p *tap) mochaLine(body string) {
-	t := p.last()
+	t := p.lastFailure()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
-		t.at(m[1], m[2])
+		t.setPlace(m[1], m[2])
 	}
-	t.says(body)
+	t.setMessage(body)
 }
 
 // batsComment handles a comment that bats prints below a test.
 func (p *tap) batsComment(text string) {
-	t := p.last()
+	t := p.lastFailure()
 	if tapCount().MatchString(text) {
 		p.lastFailed = false
 		return
 	}
 	if m := tapBats().FindStringSubmatch(text); m != nil {
 		if t.File == "" {
-			t.at(m[1], m[2])
+			t.setPlace(m[1], m[2])
 		}
 		return
 	}
-	t.says(text[2:])
+	t.setMessage(text[2:])
 }
 
 // end returns the results, or nil if the output was not TAP.
@@ -228,16 +229,16 @@ func (p *tap) end() *Results {
 	}
 	results := &Results{seen: true, partial: p.partial || p.count != p.plan}
 	for _, t := range withoutParents(p.failed, " > ") {
-		results.fail(t)
+		results.addFailure(t)
 	}
 	for _, name := range p.passed {
 		hasFailedAssertion := p.isTape && results.failing[name]
 		if !hasFailedAssertion {
-			results.pass(name)
+			results.addPassed(name)
 		}
 	}
 	for _, name := range p.skipped {
-		results.skip(name)
+		results.addSkipped(name)
 	}
 	return results
 }

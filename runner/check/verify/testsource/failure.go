@@ -18,21 +18,21 @@ type Failure struct {
 	AtThrowSite bool // File and Line are where it failed, which may be in code that it calls
 }
 
-// Failures returns the failing tests of results, in their order. Each file that does not load is
-// one failure.
+// Failures returns the failing tests of results, in their order. A file that does not load is one failure. It
+// omits packages that failed as a whole, because their file is unknown.
 func Failures(results *testresults.Results) (all []Failure) {
 	for _, t := range results.Failing {
 		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".")
 		switch {
-		case t.Load && t.File != "":
-			for _, file := range append([]string{t.File}, t.Also...) {
+		case t.LoadError && t.File != "":
+			for _, file := range append([]string{t.File}, t.OtherFiles...) {
 				all = append(all, Failure{OutputName: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, LoadError: true})
 			}
-		case t.Package != "" && (t.Load || name == ""): // the whole package failed, and no file is known
+		case t.Package != "" && (t.LoadError || name == ""): // the whole package failed, and no file is known
 		case t.Package != "": // its file may be that of called code
 			all = append(all, Failure{OutputName: t.Name, Name: name, Package: t.Package, Line: t.Line})
 		default:
-			f := Failure{OutputName: t.Name, Name: name, Line: t.Line, LoadError: t.Load, AtThrowSite: t.Thrown}
+			f := Failure{OutputName: t.Name, Name: name, Line: t.Line, LoadError: t.LoadError, AtThrowSite: t.AtThrowSite}
 			if t.File != "" {
 				f.File = path.Clean(t.File)
 			}

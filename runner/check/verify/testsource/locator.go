@@ -31,43 +31,42 @@ func NewLocator(checkout *gitops.Checkout, files []File) *Locator {
 	return &Locator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
-// BelongsTo reports whether a failure belongs to a file. If Go files of one folder do not compile,
-// the failure belongs to all of them. shared means that the output named another file of the
-// folder.
-func (n *Locator) BelongsTo(ctx context.Context, x Failure, f File) (is, shared bool, err error) {
-	at, err := n.ownerIndex(ctx, x)
-	if err != nil || at < 0 {
+// BelongsTo reports whether a failure belongs to a file. shared means that the output named another Go file of
+// the folder: files that compile together share a compile error.
+func (n *Locator) BelongsTo(ctx context.Context, x Failure, f File) (belongs, shared bool, err error) {
+	owner, err := n.ownerIndex(ctx, x)
+	if err != nil || owner < 0 {
 		return false, false, err
 	}
-	named := n.files[at].Path
+	named := n.files[owner].Path
 	return named == f.Path || x.LoadError && samePackage(named, f.Path), named != f.Path, nil
 }
 
-// ownerIndex returns the index of the file that a failure belongs to, or -1.
-func (n *Locator) ownerIndex(ctx context.Context, x Failure) (at int, err error) {
-	if at, known := n.owners[x]; known {
-		return at, nil
+// ownerIndex returns the index of the file that a failure belongs to, or -1. It remembers the results.
+func (n *Locator) ownerIndex(ctx context.Context, x Failure) (owner int, err error) {
+	if owner, known := n.owners[x]; known {
+		return owner, nil
 	}
 	if ctx.Err() != nil { // an output may name very many tests
 		return -1, context.Cause(ctx)
 	}
-	if at = -1; x.File == "" || x.AtThrowSite {
-		at = n.byName(x)
+	if owner = -1; x.File == "" || x.AtThrowSite {
+		owner = n.indexByName(x)
 	}
-	if at < 0 && x.File != "" && (!x.AtThrowSite || noClasses[path.Ext(x.File)]) {
-		at, err = n.byPath(ctx, x)
+	if owner < 0 && x.File != "" && (!x.AtThrowSite || reportsNoClasses[path.Ext(x.File)]) {
+		owner, err = n.indexByPath(ctx, x)
 	}
 	if err == nil {
-		n.owners[x] = at
+		n.owners[x] = owner
 	}
-	return at, err
+	return owner, err
 }
 
-// noClasses lists the file endings of languages whose reports name no class after the file.
-var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
+// reportsNoClasses lists the file endings of languages whose reports name no class after the file.
+var reportsNoClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
-// byPath returns the index of the file with the failure's path, or -1.
-func (n *Locator) byPath(ctx context.Context, x Failure) (int, error) {
+// indexByPath returns the index of the file with the failure's path, or -1.
+func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
 	found, longest := -1, 0
 	for i, f := range n.files {
 		switch {
@@ -94,8 +93,8 @@ func (n *Locator) byPath(ctx context.Context, x Failure) (int, error) {
 // isOnlyFile reports whether only one file, in base or change, has a path with this ending. Paths
 // in outputs start at a tool's folder.
 func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error) {
-	if is, known := n.uniqueEndings[end]; known {
-		return is, nil
+	if isOnly, known := n.uniqueEndings[end]; known {
+		return isOnly, nil
 	}
 	others, err := n.checkout.TrackedEndingIn(ctx, end)
 	if err != nil {
@@ -113,8 +112,8 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 	return n.uniqueEndings[end], nil
 }
 
-// byName returns the index of the only file that declares the failing test, or -1.
-func (n *Locator) byName(x Failure) int {
+// indexByName returns the index of the only file that declares the failing test, or -1.
+func (n *Locator) indexByName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
 		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
@@ -128,7 +127,7 @@ func (n *Locator) byName(x Failure) int {
 	return found
 }
 
-// Find returns the test in a file that a name in an output means.
+// Find returns the test in file f that a name in an output means. ok is false if there is none.
 func (n *Locator) Find(f File, name string) (t Test, ok bool) {
 	for i := range n.files {
 		if n.files[i].Path == f.Path {
@@ -174,9 +173,9 @@ func samePackage(a, b string) bool {
 	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && path.Dir(a) == path.Dir(b)
 }
 
-// RanWithout reports whether an output lists what ran, and the file is not in that list. Tools list
+// ListsOthersOnly reports whether an output lists what ran, and the file is not in that list. Tools list
 // packages, files, classes or tests.
-func (n *Locator) RanWithout(results *testresults.Results, f File) bool {
+func (n *Locator) ListsOthersOnly(results *testresults.Results, f File) bool {
 	if strings.HasSuffix(f.Path, ".go") {
 		folder, packages := n.packageOf(f), results.Units(testresults.Package)
 		return folder != "" && len(packages) > 0 && !slices.Contains(packages, folder)
@@ -184,54 +183,55 @@ func (n *Locator) RanWithout(results *testresults.Results, f File) bool {
 	if files := results.Units(testresults.File); len(files) > 0 {
 		ending := path.Ext(f.Path)
 		same := func(file string) bool { return path.Ext(file) == ending }
-		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return endsAs(file, f.Path) })
+		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return isPathEnd(file, f.Path) })
 	}
 	if classes := results.Units(testresults.Class); len(classes) > 0 {
 		return (path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt") && !slices.ContainsFunc(classes, f.isNamedAfterClass)
 	}
-	return n.noneOf(results, f)
+	return n.ranWithoutNamed(results, f)
 }
 
-// noneOf reports whether an output names all tests and none of the file's.
-func (n *Locator) noneOf(results *testresults.Results, f File) bool {
+// ranWithoutNamed reports whether an output names all tests and none of the file's. It is false if the file
+// declares names with placeholders.
+func (n *Locator) ranWithoutNamed(results *testresults.Results, f File) bool {
 	all, _ := f.Tests()
-	template := func(t Test) bool { return strings.ContainsAny(t.Name, "%$#") }
-	if len(all) == 0 || slices.ContainsFunc(all, template) || !results.NamesEach() {
+	isTemplate := func(t Test) bool { return strings.ContainsAny(t.Name, "%$#") }
+	if len(all) == 0 || slices.ContainsFunc(all, isTemplate) || !results.NamesEach() {
 		return false
 	}
 	tests := f.finder()
-	return !results.Tells(func(name string) bool {
+	return !results.NamesAny(func(name string) bool {
 		_, is := tests.find(name)
 		return is
 	})
 }
 
-// endsAs reports whether one path is the end of the other.
-func endsAs(a, b string) bool {
+// isPathEnd reports whether one path is the end of the other.
+func isPathEnd(a, b string) bool {
 	a, b = "/"+path.Clean(a), "/"+b
 	return strings.HasSuffix(a, b) || strings.HasSuffix(b, a)
 }
 
 // Ran reports whether an output lists a file.
 func (n *Locator) Ran(results *testresults.Results, f File) bool {
-	return slices.ContainsFunc(results.Units(testresults.File), func(file string) bool { return endsAs(file, f.Path) })
+	return slices.ContainsFunc(results.Units(testresults.File), func(file string) bool { return isPathEnd(file, f.Path) })
 }
 
-// PassedTests returns a function that reports whether a test of the file passed. A failure of the
-// same name in the output makes it false.
+// PassedTests returns a function that reports whether a test of the file passed. It is false if the output also
+// names a failure of that name.
 func (n *Locator) PassedTests(results *testresults.Results, f File) func(name string) bool {
 	switch path.Ext(f.Path) {
 	case ".go":
 		folder := n.packageOf(f)
 		return func(name string) bool { return folder != "" && results.Passed(folder+"."+name) }
 	case ".py":
-		return func(name string) bool { return results.Named(f.Path + "::" + name) }
+		return func(name string) bool { return results.NamesPassed(f.Path + "::" + name) }
 	}
 	named, tests := map[string]bool{}, f.finder()
-	results.Tells(func(name string) bool {
+	results.NamesAny(func(name string) bool {
 		if t, is := tests.find(name); is {
 			all, before := named[t.Name]
-			named[t.Name] = results.Named(name) && (all || !before)
+			named[t.Name] = results.NamesPassed(name) && (all || !before)
 		}
 		return false
 	})
