@@ -28,7 +28,7 @@ const salvageTime = 20 * time.Second
 // forced stop abandons the run.
 func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
 	defer r.Watch.ShowStatus(ctx, r.forceStop)()
-	return r.end.Attend(ctx, r.forceStop, func() record.Result {
+	return r.end.Await(ctx, r.forceStop, func() record.Result {
 		defer r.Record.Close()
 		defer r.end.close()
 		r.Watch.Mask(r.Env.Secrets())

@@ -190,14 +190,14 @@ func TestOffersToResume(t *testing.T) {
 	e.Workspace = workspace.Folder(rec, t.TempDir())
 	for _, o := range history.StoppedFromOutside {
 		all := reasons(t, o)
-		for _, reason := range history.PointlessToResume[o] {
+		for _, reason := range history.NotResumable[o] {
 			if !slices.Contains(all, reason) {
 				t.Errorf("no run ends as %s/%s", o, reason)
 			}
 		}
 		for _, reason := range all {
 			hint := e.resumeHint(rec, o, reason)
-			if want := !slices.Contains(history.PointlessToResume[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
+			if want := !slices.Contains(history.NotResumable[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
 				t.Errorf("%s/%s offers %q", o, reason, hint)
 			}
 			if o != outcome.BudgetExceeded {

@@ -57,7 +57,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 	}
 	r.Record.ID = original.Started.RunID
 	r.Record.SetSecrets(settings.Secrets(r.Env, &original.Job))
-	source, err := original.Checkout(ctx, r.Record, o.Dir)
+	source, err := original.OpenCheckout(ctx, r.Record, o.Dir)
 	if source != nil {
 		defer source.Close()
 	}
@@ -65,10 +65,10 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return nil, err
 	}
 	if o.Frozen {
-		return original.CheckFrozen(ctx, r.Record, source)
+		return original.CheckWithoutRunning(ctx, r.Record, source)
 	}
 	if original.Foreign {
-		if err := original.RefuseExcess(ctx, r.Source, source, false); err != nil {
+		if err := original.RefuseExcessPermissions(ctx, r.Source, source, false); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if original.ContinuesPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
-	tree, err := original.Tree(ctx, r.Record, source, treeName)
+	tree, err := original.MakeTree(ctx, r.Record, source, treeName)
 	r.end.Workspace = tree
 	if err != nil {
 		return nil, err

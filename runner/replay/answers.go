@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Answers is a model with recorded answers.
+// Answers is a model that gives recorded answers.
 type Answers struct {
 	answers        []*model.Response
 	failuresBefore map[int][]*model.Failure // by the number of answers before: failures after which a fallback model continued
@@ -21,53 +21,53 @@ type Answers struct {
 	askedPeople    bool                   // the run put its questions to people
 	prices         map[string]*price.List // of the models of the run
 	Hooks          *hooks.Hooks           // with recorded answers; nil for none
-	agents         byAgent
+	otherAgents    answersByAgent
 	scripted       bool // they come from a scripted session
 	endsWaiting    bool // the agent was stopped while it waited for the next answer
 }
 
-// byAgent maps agents' ids to their recorded answers.
-type byAgent map[string]*Answers
+// answersByAgent maps agents' ids to their recorded answers.
+type answersByAgent map[string]*Answers
 
 // forAgent returns the answers of an agent, adding it if it is new.
-func (all byAgent) forAgent(id string) *Answers {
+func (all answersByAgent) forAgent(id string) *Answers {
 	if all[id] == nil {
 		all[id] = &Answers{failuresBefore: map[int][]*model.Failure{}}
 	}
 	return all[id]
 }
 
-// Model returns the job's model with these answers. It never shortens the conversation: nobody
-// reads it, and no answer is recorded for that.
+// Model returns the job's model with these answers. Its context window is unlimited, so the conversation is
+// never shortened: no answer is recorded for that.
 func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) {
-	recorded := func(name string) catalog.Profile {
+	profileOf := func(name string) catalog.Profile {
 		profile := catalog.ProfileAt(name, j.Model.BaseURL)
 		profile.Price = a.prices[name]
 		return profile
 	}
-	priced := j
+	pricedJob := j
 	if a.scripted {
-		priced = provider.WithoutCostLimit(j)
+		pricedJob = provider.WithoutCostLimit(j)
 	}
-	m, err := provider.New(a, priced, recorded, warn)
+	m, err := provider.New(a, pricedJob, profileOf, warn)
 	m.Profile.ContextWindow = 0
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
 	m.HasAnswers = func() bool { return a.nextIndex < len(a.answers) }
-	m.ForAgent = func(asks provider.StartedAgent) (provider.Model, error) {
-		started := a.agents.forAgent(asks.ID)
-		started.prices, started.agents, started.scripted = a.prices, a.agents, a.scripted
-		return started.Model(asks.Job, warn)
+	m.ForAgent = func(startedAgent provider.StartedAgent) (provider.Model, error) {
+		started := a.otherAgents.forAgent(startedAgent.ID)
+		started.prices, started.otherAgents, started.scripted = a.prices, a.otherAgents, a.scripted
+		return started.Model(startedAgent.Job, warn)
 	}
 	return m, err
 }
 
-// NoneUsed reports that there are recorded answers and none was requested.
+// NoneUsed reports whether there are recorded answers and none was requested.
 func (a *Answers) NoneUsed() bool { return a.nextIndex == 0 && len(a.answers) > 0 }
 
 // Respond returns the next recorded answer, after the recorded failures before it. When the answers run
-// out, it waits for the end of ctx if a.waits is set, and fails otherwise.
+// out, it fails; an agent that was stopped while it waited for an answer waits until ctx ends.
 func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ type Result struct {
 	Differences audit.Differences
 }
 
+// addDifferences appends differences to the result.
 func (r *Result) addDifferences(found ...audit.Differences) {
 	for _, differences := range found {
 		r.Differences = append(r.Differences, differences...)
@@ -62,9 +63,9 @@ func Open(dir string, env settings.Environment) (*Original, error) {
 	return &Original{h, rec, env, audit.Record{Directory: rec.Directory, View: h.View, Job: &h.Job}}, nil
 }
 
-// Checkout opens the checkout with the base commit for a replay that writes to: dir, or the run's
-// own. A foreign record may name any folder, so for it the current one is used.
-func (o *Original) Checkout(ctx context.Context, to *record.Record, dir string) (*workspace.Workspace, error) {
+// OpenCheckout opens the checkout at dir, on the run's base commit. to is the replay's record. An empty dir
+// means the run's own folder, or the current folder for a foreign record, which may name any folder.
+func (o *Original) OpenCheckout(ctx context.Context, to *record.Record, dir string) (*workspace.Workspace, error) {
 	from := o.Workspace.Root
 	if o.Foreign {
 		from = "."
@@ -84,8 +85,9 @@ func (o *Original) openCheckout(ctx context.Context, to *record.Record, dir, nam
 	return ws, ws.StartOn(ctx, "")
 }
 
-// Tree makes a fresh tree of the base commit with source's objects. name is its name for people.
-func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
+// MakeTree makes a fresh tree of the base commit from source's objects, below the run directory of to. name is
+// its name for people.
+func (o *Original) MakeTree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
 	base, into := source.Base(), to.Join(record.CheckoutFolder)
 	source.Checkout().AllowFilters(o.Job.Git.FilterReads())
 	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree}}); err != nil {
@@ -101,8 +103,8 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
-// pathPairs returns the run's paths of the work tree, each followed by the replay's path.
-func (o *Original) pathPairs(tree *workspace.Workspace) []string {
+// workTreePaths returns the paths of the run's work tree, each followed by the replay's path.
+func (o *Original) workTreePaths(tree *workspace.Workspace) []string {
 	pairs := []string{o.Workspace.Root, tree.Root()}
 	if seen := o.Policy.SandboxPath; seen != "" {
 		pairs = append([]string{seen, tree.SandboxPath()}, pairs...)
@@ -110,8 +112,8 @@ func (o *Original) pathPairs(tree *workspace.Workspace) []string {
 	return pairs
 }
 
-// WriteBody writes the pull request's body of a replay in tree. It names the original transcript and
-// folder, so two replays only differ in durations.
+// WriteBody writes the pull request's body of a replay in tree. It names the transcript and folder of the
+// original run, so that the bodies of two replays differ only in durations.
 func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, publisher publish.Publisher, p publish.Proposal) error {
 	view, err := to.View()
 	if err != nil {
@@ -128,14 +130,15 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, publi
 	if err != nil {
 		return err
 	}
-	places := o.pathPairs(tree)
-	for i := 0; i < len(places); i += 2 {
-		places[i], places[i+1] = places[i+1], places[i]
+	paths := o.workTreePaths(tree)
+	for i := 0; i < len(paths); i += 2 {
+		paths[i], paths[i+1] = paths[i+1], paths[i]
 	}
-	return to.Write(record.PullRequestFile, []byte(strings.NewReplacer(places...).Replace(posts.Body)))
+	return to.Write(record.PullRequestFile, []byte(strings.NewReplacer(paths...).Replace(posts.Body)))
 }
 
-// Compare adds the differences between the run and a replay, which wrote to, in a tree at a path.
+// Compare adds to result the differences between the run and its replay. to is the replay's record, and
+// treePath its work tree.
 func (o *Original) Compare(ctx context.Context, result *Result, recording *Recording, to *record.Record, treePath string) error {
 	var err error
 	if result.Differences, err = o.audit.CompareOutputs(recording.Outputs, to.Directory, treePath); err != nil {
@@ -152,9 +155,9 @@ func (o *Original) Compare(ctx context.Context, result *Result, recording *Recor
 	return err
 }
 
-// CheckFrozen verifies without running anything that the record yields the sent requests and the change,
-// and writes the body. source has the base's objects.
-func (o *Original) CheckFrozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
+// CheckWithoutRunning verifies that the record yields the sent requests and the change, and writes the body.
+// It runs nothing. source has the base's objects.
+func (o *Original) CheckWithoutRunning(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
 	result := &Result{Replay: audit.Replay{Tree: string(source.Base().Tree)}}
 	requests, number, err := o.audit.CompareRequests()
 	if err != nil {

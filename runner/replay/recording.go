@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// Recording replaces everything that a replay neither asks nor starts.
+// Recording has the recorded answers of everything that a replay neither asks nor starts.
 type Recording struct {
 	Answers       *Answers
 	Outputs       []transcript.ToolFinished
@@ -31,8 +31,7 @@ type Recording struct {
 	RecordedEnding func(context.Context, tools.Call) command.RecordedReturn
 }
 
-// AskNobody returns a function that takes questions and asks nobody, or nil if the run did not put its
-// questions to people.
+// AskNobody returns a function that ignores questions to people. It returns nil if the run did not ask people.
 func (r *Recording) AskNobody() func(context.Context, []question.Question) error {
 	if !r.Answers.askedPeople {
 		return nil
@@ -40,26 +39,27 @@ func (r *Recording) AskNobody() func(context.Context, []question.Question) error
 	return func(context.Context, []question.Question) error { return nil }
 }
 
-// Read reads the run's recording for a replay in tree with another record. It replaces the run's
-// paths by the replay's.
-func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
-	places := o.pathPairs(tree)
-	inJSON := make([]string, len(places))
-	for i, path := range places {
-		inJSON[i] = escapeForJSON(path)
+// ReadRecording reads the run's answers and calls for a replay in tree. to is the replay's record. The run's
+// paths are replaced by the replay's.
+func (o *Original) ReadRecording(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
+	paths := o.workTreePaths(tree)
+	pathsInJSON := make([]string, len(paths))
+	for i, path := range paths {
+		pathsInJSON[i] = escapeForJSON(path)
 	}
-	return (&reader{o, to, strings.NewReplacer(places...), strings.NewReplacer(inJSON...)}).read()
+	return (&reader{o, to, strings.NewReplacer(paths...), strings.NewReplacer(pathsInJSON...)}).readRecording()
 }
 
+// reader reads a run's recording.
 type reader struct {
-	run         *Original
-	to          *record.Record    // of the replay
-	pathsInText *strings.Replacer // of the run's paths by the replay's
-	pathsInJSON *strings.Replacer // of the same inside of JSON strings
+	run          *Original
+	replayRecord *record.Record    // of the replay
+	pathsInText  *strings.Replacer // of the run's paths by the replay's
+	pathsInJSON  *strings.Replacer // of the same inside of JSON strings
 }
 
-// read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
-func (r *reader) read() (*Recording, error) {
+// readRecording reads the recorded answers and calls.
+func (r *reader) readRecording() (*Recording, error) {
 	recording := &Recording{Answers: r.emptyAnswers(), RecordedOrder: team.NewOrder()}
 	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })
 	calls := recording.RecordedCalls()
@@ -70,33 +70,33 @@ func (r *reader) read() (*Recording, error) {
 		return command.RecordedReturn{Ended: ended, Session: int(session)}
 	}
 	if err == nil {
-		recording.Servers, err = r.servers(recording)
+		recording.Servers, err = r.readServers(recording)
 	}
 	return recording, err
 }
 
-// emptyAnswers returns the run's model, agents and hooks, without answers of the model.
+// emptyAnswers returns Answers for the run's model, agents and hooks, as yet without answers of the model.
 func (r *reader) emptyAnswers() *Answers {
 	answers := &Answers{
 		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&r.run.Job, r.run.Warnings), prices: r.run.Prices(),
-		agents: byAgent{}, scripted: r.run.Started.Scripted != "",
+		otherAgents: answersByAgent{}, scripted: r.run.Started.Scripted != "",
 	}
 	for _, a := range r.run.Agents {
-		answers.agents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
+		answers.otherAgents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
 	}
-	if len(r.run.ListedHooks.Hooks) > 0 {
+	if len(r.run.StartHooks.Hooks) > 0 {
 		hookAnswers := r.run.HookAnswers()
 		hookAnswers.ReplaceQuestions, hookAnswers.StopRounds, hookAnswers.PendingRequest, hookAnswers.Uses = true, 0, "", nil
-		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(r.run.ListedHooks), Record: r.to, Answers: hookAnswers}
+		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(r.run.StartHooks), Record: r.replayRecord, Answers: hookAnswers}
 	}
 	return answers
 }
 
-// addEvent adds the answer or call of an event. An error ends the reading.
+// addEvent adds the answer or call in an event to the recording.
 func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) {
 	answers := recording.Answers
 	if agent := e.OtherAgent(); agent != "" {
-		answers = answers.agents.forAgent(agent)
+		answers = answers.otherAgents.forAgent(agent)
 	}
 	if err := recording.RecordedOrder.Apply(e); err != nil {
 		return err
@@ -139,9 +139,9 @@ func (r *Recording) RecordedCalls() *extensions.Recorded {
 	return &extensions.Recorded{Answers: answers, Nested: &r.scriptCalls}
 }
 
-// servers returns the recorded MCP servers, which answer from the record. Answers name the fresh tree in
-// place of the run's checkout.
-func (r *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
+// readServers returns the recorded MCP servers, which answer from the record. It returns nil if the job has
+// none.
+func (r *reader) readServers(recorded *Recording) (*extensions.Recorded, error) {
 	if len(r.run.Job.MCPServers) == 0 {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (r *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	return servers, nil
 }
 
-// replacePathsInJSON replaces the run's checkout by the fresh tree in a JSON value.
+// replacePathsInJSON replaces the run's paths by the replay's in a JSON value.
 func (r *reader) replacePathsInJSON(value any) (named any, err error) {
 	if value == nil {
 		return nil, nil
@@ -180,7 +180,8 @@ func (r *reader) replacePathsInJSON(value any) (named any, err error) {
 	return named, err
 }
 
-// escapeForJSON escapes a text for the inside of a JSON string.
+// escapeForJSON escapes a text for the inside of a JSON string. An unusable text becomes one that matches
+// nothing.
 func escapeForJSON(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil || len(s) < 2 {

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Record is a run as recorded in its directory.
+// Record is a recorded run with its view and job.
 type Record struct {
 	*record.Directory
 	*transcript.View
@@ -36,7 +36,8 @@ type Replay struct {
 	Checks []transcript.VerifyRow
 }
 
-// CompareRequests rebuilds each request from the events and compares its digest. number counts the requests.
+// CompareRequests rebuilds each request from the events and compares its digest with the recorded one. number
+// counts the requests.
 func (r Record) CompareRequests() (found Differences, number int, err error) {
 	rebuilders := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
@@ -61,7 +62,7 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 			}
 			number++
 			if !rebuilder.LacksImages() {
-				found.compare(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
+				found.addUnlessEqual(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
 			rebuilder.Response(d.Output)
@@ -93,26 +94,26 @@ func (r Record) newRebuilder() *model.RequestRebuilder {
 	return rebuilder
 }
 
-// CompareOutputs compares calls' outputs with a replay's directory, ignoring the work's folder and
-// single-run parts of headers. It compares commands by exit status and by lines without times, ids,
-// temporary folders and addresses. treePath is the replay's work folder.
+// CompareOutputs compares the outputs of calls with those in a replay's directory. It ignores paths and the
+// parts of headers that differ in each run. For commands, it also ignores times, ids, temporary folders and
+// addresses. treePath is the replay's work folder.
 func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *record.Directory, treePath string) (found Differences, err error) {
 	view, err := replay.View()
 	if err != nil {
 		return nil, err
 	}
-	places := r.replayedToRecordedPaths(view, replay, treePath)
-	replayed, err := outputsIn(replay, places)
+	paths := r.replayedToRecordedPaths(view, replay, treePath)
+	replayed, err := readOutputs(replay, paths)
 	if err != nil {
 		return nil, err
 	}
-	polled, err := replayed.matchCalls(r.Directory)
+	polled, err := replayed.matchScriptCalls(r.Directory)
 	if err != nil {
 		return nil, err
 	}
 	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
 	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
-	commands := sessionsOf(recorded, polled)
+	commands := findSessions(recorded, polled)
 	for _, recordedCall := range recorded {
 		difference := Difference{Subject: fmt.Sprintf("call %s (%s)", recordedCall.Ref(), recordedCall.Tool), ignoreVolatile: dialect.Is(recordedCall.Tool, dialect.Commands)}
 		replayedCall, ran := replayed.resultFor(recordedCall.Ref())
@@ -120,20 +121,20 @@ func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *recor
 			replayedCall.Output, replayedCall.Failed = "(not called)", recordedCall.Failed
 		}
 		difference.Recorded, difference.Replayed = outputTexts(recordedCall, r.Directory, replayedCall, replay)
-		difference.Replayed = places.Replace(difference.Replayed)
-		if ran && commands.prependEarlier(recordedCall.Ref(), &difference) {
+		difference.Replayed = paths.Replace(difference.Replayed)
+		if ran && commands.joinWithEarlier(recordedCall.Ref(), &difference) {
 			continue
 		}
-		found.addIfDifferent(difference)
-		sameOutput := difference.textForComparison(difference.Recorded) == difference.textForComparison(difference.Replayed)
+		found.addDifference(difference)
+		sameOutput := difference.comparable(difference.Recorded) == difference.comparable(difference.Replayed)
 		if sameOutput {
-			found.compare(difference.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
+			found.addUnlessEqual(difference.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
 		}
 	}
 	return found, err
 }
 
-// replayedToRecordedPaths replaces the paths of a replay by those of the run.
+// replayedToRecordedPaths returns a replacer of a replay's paths by the run's.
 func (r Record) replayedToRecordedPaths(view *transcript.View, replay *record.Directory, treePath string) *strings.Replacer {
 	var pairs []string
 	if path := view.Policy.SandboxPath; path != "" { // ends in an id of the replay
@@ -143,24 +144,25 @@ func (r Record) replayedToRecordedPaths(view *transcript.View, replay *record.Di
 	return strings.NewReplacer(pairs...)
 }
 
+// replayOutputs has the results of a replay's calls.
 type replayOutputs struct {
 	results       map[transcript.CallRef]transcript.ToolFinished
 	scriptCalls   transcript.ScriptCalls
 	matchingCalls map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
-	matched       map[transcript.CallRef]bool
+	taken         map[transcript.CallRef]bool
 }
 
-// outputsIn reads a directory's outputs, with places replaced in requests.
-func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs, error) {
+// readOutputs reads the calls and results in a replay's directory. It replaces paths in the inputs of calls.
+func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs, error) {
 	r := &replayOutputs{
-		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, matched: map[transcript.CallRef]bool{},
+		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
 	}
 	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) {
 		switch e.Type {
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Agent, d.Input = e.OtherAgent(), places.Replace(d.Input)
+			d.Agent, d.Input = e.OtherAgent(), paths.Replace(d.Input)
 			r.scriptCalls.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
@@ -173,9 +175,9 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs,
 	return r, err
 }
 
-// matchCalls matches a directory's calls of scripts, which may come in another order. polled has
-// the sessions named by calls.
-func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
+// matchScriptCalls finds the replay's call for each call of a script in a recorded directory, because they may
+// come in another order. polled has, by call, the session that the call asks for output.
+func (r *replayOutputs) matchScriptCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolStarted {
@@ -185,7 +187,7 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 		err := json.Unmarshal(e.Data, &d)
 		d.Agent = e.OtherAgent()
 		if ref, found := r.scriptCalls.TakeEqual(d); found {
-			r.matchingCalls[d.Ref()], r.matched[ref] = ref, true
+			r.matchingCalls[d.Ref()], r.taken[ref] = ref, true
 		}
 		polled[d.Ref()] = polledSession(d)
 		return err
@@ -193,25 +195,25 @@ func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript
 	return polled, err
 }
 
-// resultFor returns a recorded call's result in the replay.
+// resultFor returns the result of a recorded call in the replay, or false if the replay did not make the call.
 func (r *replayOutputs) resultFor(recorded transcript.CallRef) (transcript.ToolFinished, bool) {
 	if replayedAs, known := r.matchingCalls[recorded]; known {
 		result, ran := r.results[replayedAs]
 		return result, ran
 	}
-	if r.matched[recorded] { // the call with this number is another one in the replay
+	if r.taken[recorded] { // the call with this number is another one in the replay
 		return transcript.ToolFinished{}, false
 	}
 	result, ran := r.results[recorded]
 	return result, ran
 }
 
-// outputTexts returns two outputs for comparison: if one was cut, the whole ones if kept, since variable
-// parts move the cut.
-func outputTexts(recordedCall transcript.ToolFinished, before *record.Directory, replayedCall transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
+// outputTexts returns the outputs of a recorded and a replayed call for comparison. If one was truncated, it
+// returns the whole outputs if both were kept, because variable parts move the cut.
+func outputTexts(recordedCall transcript.ToolFinished, recordedDir *record.Directory, replayedCall transcript.ToolFinished, replayDir *record.Directory) (recorded, replayed string) {
 	if recordedCall.Truncated || replayedCall.Truncated {
-		recorded, haveRecorded := uncutOutput(recordedCall, before)
-		replayed, haveReplayed := uncutOutput(replayedCall, after)
+		recorded, haveRecorded := uncutOutput(recordedCall, recordedDir)
+		replayed, haveReplayed := uncutOutput(replayedCall, replayDir)
 		if haveRecorded && haveReplayed {
 			return recorded, replayed
 		}
@@ -219,7 +221,7 @@ func outputTexts(recordedCall transcript.ToolFinished, before *record.Directory,
 	return removeVolatileHeader(recordedCall.Output), removeVolatileHeader(replayedCall.Output)
 }
 
-// uncutOutput returns a call's output as it was before it was shortened for the model: the header above
+// uncutOutput returns a call's output before it was truncated for the model: the header above
 // the warning of the cut, then the recorded file. available is false if no such file was recorded.
 func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, available bool) {
 	if !d.Truncated {
@@ -240,30 +242,30 @@ func describeFailed(failed bool) string {
 	return "the call did not fail"
 }
 
-// CheckConsistency finds contradictions in a record: chain, result, checks and end.
+// CheckConsistency returns the contradictions in a record: in its chain, result, checks and end.
 func (r Record) CheckConsistency(ctx context.Context) (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
-		found.compare("transcript", "as it was written", err.Error())
+		found.addUnlessEqual("transcript", "as it was written", err.Error())
 	}
 	r.checkServers(ctx, &found)
-	r.checkRows(&found)
+	r.checkTable(&found)
 	end := r.Finished
 	if end == nil {
 		return found
 	}
 	if r.Has(record.ResultFile) {
 		if err := r.CheckResult(r.View); err != nil {
-			found.compare(record.ResultFile, "as it was written", err.Error())
+			found.addUnlessEqual(record.ResultFile, "as it was written", err.Error())
 		}
 	}
 	impliedCode := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
-	found.compare("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(impliedCode))
-	found.compare("outcome", end.Outcome, string(r.impliedOutcome()))
+	found.addUnlessEqual("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(impliedCode))
+	found.addUnlessEqual("outcome", end.Outcome, string(r.impliedOutcome()))
 	r.checkReason(&found)
 	return found
 }
 
-// checkServers compares stored tool lists with their digests.
+// checkServers compares the stored tool lists with their digests.
 func (r Record) checkServers(ctx context.Context, found *Differences) {
 	for _, server := range r.MCPServers {
 		if server.File == "" {
@@ -273,12 +275,13 @@ func (r Record) checkServers(ctx context.Context, found *Differences) {
 		if err != nil {
 			current.SHA256 = err.Error()
 		}
-		found.compare(server.File, server.SHA256, current.SHA256)
+		found.addUnlessEqual(server.File, server.SHA256, current.SHA256)
 	}
 }
 
-// checkRows compares a record's last table with its job's checks, and passed with the results.
-func (r Record) checkRows(found *Differences) {
+// checkTable compares the last verification table with the job's checks, and the verdicts in it with the
+// states.
+func (r Record) checkTable(found *Differences) {
 	table := r.Work.Verify
 	if table == nil {
 		return
@@ -298,13 +301,13 @@ func (r Record) checkRows(found *Differences) {
 		}
 		expected.Passed = table.Attempt > 0 && verify.Passes(expected)
 		passed = passed && (expected.Passed || table.Attempt == 0)
-		found.compare("check "+row.Name, describeCheck(row), describeCheck(expected))
+		found.addUnlessEqual("check "+row.Name, describeCheck(row), describeCheck(expected))
 	}
-	found.compare("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
-	found.compare("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
+	found.addUnlessEqual("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
+	found.addUnlessEqual("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
 }
 
-// appliesToChange reports whether a check is for the recorded change. An unreadable pattern matches any.
+// appliesToChange reports whether a check applies to the recorded change. An unreadable pattern applies.
 func (r Record) appliesToChange(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
@@ -313,15 +316,15 @@ func (r Record) appliesToChange(check job.VerifyCheck) bool {
 	return applies || err != nil
 }
 
-// checkReason compares the end's reason with the last publishing step.
+// checkReason compares the reason of the run's end with the last publishing step.
 func (r Record) checkReason(found *Differences) {
 	if !r.ChangeMoved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
-		found.compare("reason", r.Finished.Reason, r.reasonOfWork())
+		found.addUnlessEqual("reason", r.Finished.Reason, r.reasonOfWork())
 	}
 }
 
-// ComparePatch compares the patch of the change with its digest. It skips the patch of a published bundle, which the
-// second half rewrote.
+// ComparePatch compares the patch of the change with its digest. It skips a missing patch, and that of a
+// published bundle, because agent-ci publish rewrites it.
 func (r Record) ComparePatch(ctx context.Context) (found Differences, err error) {
 	change := r.Work.Change
 	if change == nil || r.ChangeMoved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
@@ -329,12 +332,12 @@ func (r Record) ComparePatch(ctx context.Context) (found Differences, err error)
 	}
 	current, err := r.Digest(ctx, change.Patch)
 	if err == nil {
-		found.compare(change.Patch, change.SHA256, current.SHA256)
+		found.addUnlessEqual(change.Patch, change.SHA256, current.SHA256)
 	}
 	return found, err
 }
 
-// CompareFiles compares the change's files with the recorded ones. tree is the objects'.
+// CompareFiles compares the files of a rebuilt change with the recorded ones. tree is the rebuilt change's tree.
 func (r Record) CompareFiles(files []changeset.File, tree string) Differences {
 	if changeset.Same(files, r.Work.Change.Files) {
 		return nil
@@ -348,26 +351,26 @@ func (r Record) CompareEnd(replay Replay) (found Differences) {
 		return nil
 	}
 	if !r.ChangeMoved() { // else the checks on another base decided
-		found.compare("outcome", r.describeRecordedEnd(), describeEnd(replay.Stop))
+		found.addUnlessEqual("outcome", r.describeRecordedEnd(), describeEnd(replay.Stop))
 	}
 	r.checkReason(&found)
 	tree := replay.Base
 	if r.hasChange() {
 		tree = r.Work.Change.TreeSHA
 	}
-	found.compare("tree", tree, replay.Tree)
+	found.addUnlessEqual("tree", tree, replay.Tree)
 	r.compareChecks(&found, replay.Checks)
 	return found
 }
 
-// ReportMissingAnswers reports a replay that wanted more answers than recorded.
+// ReportMissingAnswers returns the differences of a replay that ran out of recorded answers.
 func (r Record) ReportMissingAnswers(replay Replay) Differences {
 	found := Differences{{Subject: "end", Recorded: r.Finished.Message, Replayed: replay.Stop.Message}}
 	r.compareChecks(&found, replay.Checks)
 	return found
 }
 
-// compareChecks notes the checks whose results differ, row by row.
+// compareChecks adds the checks whose results differ, row by row.
 func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRow) {
 	var recorded []transcript.VerifyRow
 	if table := r.Work.Verify; table != nil {
@@ -382,7 +385,7 @@ func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRo
 		if i < len(recorded) {
 			name, recordedWords = recorded[i].Name, describeCheck(recorded[i])
 		}
-		found.compare("check "+name, recordedWords, replayedWords)
+		found.addUnlessEqual("check "+name, recordedWords, replayedWords)
 	}
 }
 

@@ -21,24 +21,26 @@ type Difference struct {
 
 type Differences []Difference
 
-func (d *Differences) compare(subject, recorded, replayed string) {
-	d.addIfDifferent(Difference{Subject: subject, Recorded: recorded, Replayed: replayed})
+// addUnlessEqual adds a difference unless both texts are equal.
+func (d *Differences) addUnlessEqual(subject, recorded, replayed string) {
+	d.addDifference(Difference{Subject: subject, Recorded: recorded, Replayed: replayed})
 }
 
-func (d *Differences) addIfDifferent(found Difference) {
-	if found.textForComparison(found.Recorded) != found.textForComparison(found.Replayed) {
+// addDifference adds a difference unless its texts are comparably equal.
+func (d *Differences) addDifference(found Difference) {
+	if found.comparable(found.Recorded) != found.comparable(found.Replayed) {
 		*d = append(*d, found)
 	}
 }
 
-// textForComparison returns a text for comparison by lines.
-func (d Difference) textForComparison(text string) string {
+// comparable returns a text for comparison, with volatile parts masked if they are to be ignored.
+func (d Difference) comparable(text string) string {
 	if !d.ignoreVolatile {
 		return text
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = maskLine(line)
+		lines[i] = maskVolatile(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -58,13 +60,13 @@ type diffLine struct {
 	text string
 }
 
-// Diff returns the differing lines as a unified diff with header. Lines equal except for variable
+// Diff returns the differing lines as a unified diff with header. Lines that differ only in volatile
 // parts appear as recorded.
 func (d Difference) Diff() string {
 	var s strings.Builder
 	s.WriteString("--- recorded\n+++ replayed\n")
 	lines := d.diffLines()
-	shown := isNearDifference(lines)
+	shown := linesToShow(lines)
 	var oldLine, newLine, written int
 	for i, l := range lines {
 		if shown[i] && (i == 0 || !shown[i-1]) {
@@ -89,10 +91,10 @@ func (d Difference) Diff() string {
 	return s.String()
 }
 
-// diffLines returns both sides' lines in a readable order.
+// diffLines returns the lines of both texts, in the order of a diff.
 func (d Difference) diffLines() (found []diffLine) {
 	recorded, replayed := splitLines(d.Recorded), splitLines(d.Replayed)
-	for _, part := range linediff.DoWithTimeout(withFinalNewline(d.textForComparison(d.Recorded)), withFinalNewline(d.textForComparison(d.Replayed)), diffTimeout) {
+	for _, part := range linediff.DoWithTimeout(withFinalNewline(d.comparable(d.Recorded)), withFinalNewline(d.comparable(d.Replayed)), diffTimeout) {
 		n := strings.Count(part.Text, "\n")
 		switch part.Type {
 		case diffmatchpatch.DiffEqual:
@@ -130,8 +132,8 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(withFinalNewline(text), "\n"), "\n")
 }
 
-// isNearDifference reports for each line whether it differs or is next to one that does.
-func isNearDifference(lines []diffLine) []bool {
+// linesToShow reports for each line whether it differs or is next to one that does.
+func linesToShow(lines []diffLine) []bool {
 	shown := make([]bool, len(lines))
 	for i, l := range lines {
 		if l.sign == ' ' {

@@ -15,7 +15,7 @@ var (
 	postedReasons = []string{"reviewed", "labelled", "commented"}
 )
 
-// describeRecordedEnd returns a recorded end without publishing, which replays omit.
+// describeRecordedEnd describes the recorded end without publishing, which replays omit.
 func (r Record) describeRecordedEnd() string {
 	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
 	if end.Outcome == outcome.NoChanges && slices.Contains(postedReasons, end.Reason) {
@@ -27,7 +27,7 @@ func (r Record) describeRecordedEnd() string {
 	return describeEnd(&end)
 }
 
-// outcomeOfWork returns the outcome of the recorded change and checks.
+// outcomeOfWork returns the outcome that the recorded change and checks have before publishing.
 func (r Record) outcomeOfWork() outcome.Outcome {
 	switch {
 	case !r.hasChange():
@@ -38,7 +38,8 @@ func (r Record) outcomeOfWork() outcome.Outcome {
 	return outcome.Changed
 }
 
-// reasonOfWork returns outcomeOfWork's reason, by the last publishing step; no_changes has several.
+// reasonOfWork returns the reason for outcomeOfWork, by the last publishing step. For no_changes it returns the
+// recorded one, because there are several.
 func (r Record) reasonOfWork() string {
 	switch r.outcomeOfWork() {
 	case outcome.NoChanges:
@@ -49,21 +50,22 @@ func (r Record) reasonOfWork() string {
 	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[r.Work.LastPublishStep]
 }
 
-// workIsComplete reports a complete record, where only work and judgement decide the outcome.
-func (r Record) workIsComplete() bool {
+// isWorkComplete reports whether the agent was done, all checks ran and all publishing steps were made.
+func (r Record) isWorkComplete() bool {
 	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.VerifyAttempts
-	return r.Work.Done && checked && r.hasChange() && slices.Contains(lastSteps[r.Started.Publish], r.Work.LastPublishStep)
+	return r.Work.Done && checked && r.hasChange() && slices.Contains(finalSteps[r.Started.Publish], r.Work.LastPublishStep)
 }
 
-// lastSteps maps destinations to the last publishing steps.
-var lastSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": {"pull_request"}}
+// finalSteps maps destinations to the last publishing steps of a complete run.
+var finalSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": {"pull_request"}}
 
-// judgedOutcomes lists outcomes of finished work that is not published.
-var judgedOutcomes = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
+// unpublishedOutcomes lists outcomes of finished work that is not published.
+var unpublishedOutcomes = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
 func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
-// impliedOutcome returns the outcome implied by the recorded change and checks, given the recorded end.
+// impliedOutcome returns the outcome that follows from the recorded change and checks. If they do not decide,
+// it returns the recorded outcome.
 func (r Record) impliedOutcome() outcome.Outcome {
 	end := outcome.Outcome(r.Finished.Outcome)
 	if r.ChangeMoved() {
@@ -71,13 +73,14 @@ func (r Record) impliedOutcome() outcome.Outcome {
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
 	endedEmpty := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason)
-	if worked || endedEmpty && r.hasChange() || r.workIsComplete() && !slices.Contains(judgedOutcomes, end) {
+	if worked || endedEmpty && r.hasChange() || r.isWorkComplete() && !slices.Contains(unpublishedOutcomes, end) {
 		return r.outcomeOfWork()
 	}
 	return end
 }
 
-// describeEnd leaves out of an end how a change was published.
+// describeEnd returns outcome and reason of an end. It omits the reason of a change, which says how the change
+// was published.
 func describeEnd(stop *outcome.Stop) string {
 	if stop.Outcome == outcome.Changed || stop.Outcome == outcome.VerifyFailed {
 		return string(stop.Outcome)

@@ -11,11 +11,11 @@ import (
 
 var volatileHeader = lazyregexp.New(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 
-// removeVolatileHeader removes the single-run parts of a command's header.
+// removeVolatileHeader removes the parts of a command's header that differ in each run.
 func removeVolatileHeader(output string) string { return volatileHeader().ReplaceAllString(output, "") }
 
-// mask is a kind of text that varies between equal runs.
-type mask struct {
+// textMask replaces a kind of text that varies between equal runs.
+type textMask struct {
 	pattern     *regexp.Regexp
 	replacement string // in the form of regexp.Expand
 }
@@ -31,13 +31,13 @@ const (
 
 // volatileMasks holds the masks in order of application, longer ones first.
 type volatileMasks struct {
-	masks                       []mask
+	masks                       []textMask
 	hexadecimal, blanks, rulers *regexp.Regexp
 }
 
 var compiledMasks = sync.OnceValue(func() volatileMasks {
 	return volatileMasks{
-		masks: []mask{
+		masks: []textMask{
 			{regexp.MustCompile(`\b` + credential.PlaceholderPrefix + `[A-Za-z0-9]{16,}`), "<id>"}, // of a secret, anew in each run
 			{regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
 			{regexp.MustCompile(`\b\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]+` + clock + zone + `)?`), "<time>"},
@@ -70,9 +70,9 @@ var compiledMasks = sync.OnceValue(func() volatileMasks {
 	}
 })
 
-// maskLine removes times, ids, addresses and temporary folders from a line, with the alignment around
-// them.
-func maskLine(line string) string {
+// maskVolatile replaces times, ids, addresses and temporary folders in a line, and normalises the alignment
+// around them.
+func maskVolatile(line string) string {
 	original, compiled := line, compiledMasks()
 	for _, m := range compiled.masks {
 		line = m.pattern.ReplaceAllString(line, m.replacement)
@@ -85,7 +85,7 @@ func maskLine(line string) string {
 	return strings.TrimSpace(compiled.rulers.ReplaceAllStringFunc(line, func(ruler string) string { return string([]rune(ruler)[:3]) }))
 }
 
-// maskID masks text with digits and letters, but no numbers and words.
+// maskID masks a hexadecimal text that has digits and letters. Other texts may be numbers or words.
 func maskID(text string) string {
 	if strings.ContainsAny(text, "0123456789") && strings.ContainsAny(text, "abcdef") {
 		return "<id>"

@@ -59,7 +59,7 @@ var runs = map[string]struct{ was, again, other string }{
 
 func TestComparisonIgnoresRunnerNoise(t *testing.T) {
 	for name, r := range runs {
-		compared := Difference{ignoreVolatile: true}.textForComparison
+		compared := Difference{ignoreVolatile: true}.comparable
 		if was, again := compared(r.was), compared(r.again); was != again {
 			t.Errorf("%s:\n%s\nis not\n%s", name, was, again)
 		}
@@ -85,8 +85,8 @@ func TestMaskKeepsMeaningfulNumbers(t *testing.T) {
 		{"exit status 1", "exit status 2"},
 		{"real 1", "real 2"},
 	} {
-		if maskLine(pair[0]) == maskLine(pair[1]) {
-			t.Errorf("%q and %q are both %q", pair[0], pair[1], maskLine(pair[0]))
+		if maskVolatile(pair[0]) == maskVolatile(pair[1]) {
+			t.Errorf("%q and %q are both %q", pair[0], pair[1], maskVolatile(pair[0]))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// session is a command with several calls.
+// session identifies a command with several calls.
 type session struct {
 	agent string
 	id    float64
@@ -22,8 +22,8 @@ type sessions struct {
 	outputs   map[session]*Difference // the outputs so far
 }
 
-// sessionsOf finds a record's sessions. polled has those named by write_stdin.
-func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]float64) sessions {
+// findSessions returns the sessions of recorded calls. polled has, by call, the session that write_stdin names.
+func findSessions(calls []transcript.ToolFinished, polled map[transcript.CallRef]float64) sessions {
 	s := sessions{map[transcript.CallRef]session{}, map[session]transcript.CallRef{}, map[session]*Difference{}}
 	for _, call := range calls {
 		id, began := call.Detail["session_id"].(float64)
@@ -38,7 +38,7 @@ func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]f
 	return s
 }
 
-// polledSession returns the session named by write_stdin.
+// polledSession returns the session that a call of write_stdin names, or 0.
 func polledSession(d transcript.ToolStarted) (id float64) {
 	var a struct {
 		Session float64 `json:"session_id"`
@@ -49,9 +49,9 @@ func polledSession(d transcript.ToolStarted) (id float64) {
 	return 0
 }
 
-// prependEarlier prepends earlier calls' outputs of the session. continues reports later calls, where the
-// comparison happens.
-func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (continues bool) {
+// joinWithEarlier prepends the outputs of the session's earlier calls to d. hasLater is true if a later call of
+// the session follows; the outputs are compared at the last call.
+func (s sessions) joinWithEarlier(ref transcript.CallRef, d *Difference) (hasLater bool) {
 	key, known := s.sessionOf[ref]
 	if !known {
 		return false
@@ -65,7 +65,7 @@ func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (continu
 	return s.lastCalls[key] != ref
 }
 
-// joinOutputs returns an output after earlier output, with the last call's header.
+// joinOutputs appends an output to the earlier output of its session. It keeps only the last header.
 func joinOutputs(before, output string) string {
 	const mark = "Output:\n"
 	_, printed, _ := strings.Cut(before, mark)

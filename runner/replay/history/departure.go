@@ -12,22 +12,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Departure lets the process exit if a run does not end in time. Without a record there is nothing to leave behind.
-type Departure struct {
+// EarlyExit lets the process exit if a run does not end in time. Without a record it leaves nothing behind.
+type EarlyExit struct {
 	mu        sync.Mutex
 	rec       *record.Record
 	concluded bool // the result is written, or is about to be
 	abandoned bool
 }
 
-// hurryTimeout bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
+// forcedTimeout is how long a forced run may take to end. GitHub Actions kills a cancelled job 2.5 s after
 // the second signal.
-const hurryTimeout = 1500 * time.Millisecond
+const forcedTimeout = 1500 * time.Millisecond
 
-// Attend waits for the result of work. After hurry, which may be nil, it waits a moment more. Then,
-// unless work is already writing its result, it returns a result of its own so the process can exit.
-func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result) record.Result {
-	if hurry == nil {
+// Await runs work and returns its result. Once forced ends, it waits forcedTimeout longer. Then, unless work is
+// already writing its result, it returns a result of its own, so that the process can exit. forced may be nil.
+func (d *EarlyExit) Await(ctx, forced context.Context, work func() record.Result) record.Result {
+	if forced == nil {
 		return work()
 	}
 	done := make(chan record.Result, 1)
@@ -35,12 +35,12 @@ func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result
 	select {
 	case result := <-done:
 		return result
-	case <-hurry.Done():
+	case <-forced.Done():
 	}
 	select {
 	case result := <-done:
 		return result
-	case <-time.After(hurryTimeout):
+	case <-time.After(forcedTimeout):
 	}
 	if !d.abandon() {
 		return <-done
@@ -49,36 +49,37 @@ func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result
 }
 
 // SetRecord sets the run's record.
-func (d *Departure) SetRecord(rec *record.Record) {
+func (d *EarlyExit) SetRecord(rec *record.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rec = rec
 }
 
-// MayConclude reports whether the run may write its result: it has not been left.
-func (d *Departure) MayConclude() bool {
+// MayConclude reports whether the run may write its result. From then on it cannot be abandoned.
+func (d *EarlyExit) MayConclude() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.concluded = !d.abandoned
 	return d.concluded
 }
 
-// abandon reports that nobody waits any more, unless the run writes its result.
-func (d *Departure) abandon() bool {
+// abandon reports whether the run may be left: it is not writing its result. From then on the run may not
+// write one.
+func (d *EarlyExit) abandon() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.abandoned = !d.concluded
 	return d.abandoned
 }
 
-// abandonedResult returns the result of a run left like a killed one. It can resume.
-func (d *Departure) abandonedResult(ctx context.Context) record.Result {
+// abandonedResult writes and returns the result of an abandoned run. Such a run can resume, like a killed one.
+func (d *EarlyExit) abandonedResult(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
 	errors.As(context.Cause(ctx), &stop)
 	result := record.NewResult("", stop)
-	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.describeWorkPlace()
+	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.describeWork()
 	if d.rec == nil {
 		return result
 	}
@@ -94,8 +95,8 @@ func (d *Departure) abandonedResult(ctx context.Context) record.Result {
 	return result
 }
 
-// describeWorkPlace says where unfinished work is.
-func (d *Departure) describeWorkPlace() string {
+// describeWork says where unfinished work is.
+func (d *EarlyExit) describeWork() string {
 	switch {
 	case d.rec != nil && workspace.LandingInterrupted(d.rec.Directory):
 		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."

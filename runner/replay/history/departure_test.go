@@ -27,13 +27,13 @@ func TestAbandonedRunNamesItsWork(t *testing.T) {
 			for _, folder := range test.there {
 				must.Get(rec.MakeFolder(folder))(t)
 			}
-			left := Departure{rec: rec}
+			left := EarlyExit{rec: rec}
 			if got := left.abandonedResult(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {
 				t.Errorf("got %q", got.Message)
 			}
 		})
 	}
-	if got := new(Departure).abandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
+	if got := new(EarlyExit).abandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
 		t.Errorf("without a run directory: %q", got.Message)
 	}
 }

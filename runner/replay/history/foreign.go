@@ -16,10 +16,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// RefuseExcess refuses a foreign record whose job permits more than the local job file, base commit
-// and environment: its author chose settings and base commit. ws is on the recorded base, which
-// counts once origin has it.
-func (h *Run) RefuseExcess(ctx context.Context, source *settings.Source, ws *workspace.Workspace, resumes bool) error {
+// RefuseExcessPermissions refuses a foreign record whose job permits more than the local job file, base commit
+// and environment, because its author chose its settings. The recorded base commit counts only if origin
+// has it. ws is on that commit. resumes means that the run will be resumed, which needs more.
+func (h *Run) RefuseExcessPermissions(ctx context.Context, source *settings.Source, ws *workspace.Workspace, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *Run) RefuseExcess(ctx context.Context, source *settings.Source, ws *wor
 	}
 	excess := compare.FirstExcess(&h.Job, &set.Job, resumes)
 	if excess == nil && resumes {
-		if excess, err = h.branchOrRepositoryExcess(&set.Job, source.Env, ws); err != nil {
+		if excess, err = h.foreignBranchOrRepository(&set.Job, source.Env, ws); err != nil {
 			return err
 		}
 	}
@@ -55,9 +55,9 @@ func (h *Run) RefuseExcess(ctx context.Context, source *settings.Source, ws *wor
 	return foreignRecordError("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", excess.Key, excess.Value, allowed)
 }
 
-// RefuseForeignExcess refuses to resume a foreign run that may do more than a new one here, in the checkout
-// that o names.
-func (h *Run) RefuseForeignExcess(ctx context.Context, source *settings.Source, rec *record.Record, options workspace.Options) error {
+// RefuseExcessOnResume refuses to resume a foreign run that may do more than a new one here. options name the
+// checkout.
+func (h *Run) RefuseExcessOnResume(ctx context.Context, source *settings.Source, rec *record.Record, options workspace.Options) error {
 	ws, err := workspace.Open(ctx, rec, options)
 	if err != nil {
 		return workspace.CheckoutFailure(err)
@@ -66,11 +66,11 @@ func (h *Run) RefuseForeignExcess(ctx context.Context, source *settings.Source, 
 	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	return h.RefuseExcess(ctx, source, ws, true)
+	return h.RefuseExcessPermissions(ctx, source, ws, true)
 }
 
-// branchOrRepositoryExcess returns the run's branch or repository outside the local job, or nil.
-func (h *Run) branchOrRepositoryExcess(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
+// foreignBranchOrRepository returns the run's branch or repository if the local job does not permit it, or nil.
+func (h *Run) foreignBranchOrRepository(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
 	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil
 	}
@@ -82,6 +82,7 @@ func (h *Run) branchOrRepositoryExcess(j *job.Job, env settings.Environment, ws 
 	return &compare.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
 }
 
+// firstProblem returns the first problem of a configuration as text, or another error's text.
 func firstProblem(err error) string {
 	if problems, areProblems := errors.AsType[config.Problems](err); areProblems {
 		return problems[0].String()
@@ -89,6 +90,7 @@ func firstProblem(err error) string {
 	return err.Error()
 }
 
+// foreignRecordError returns the error for a record that this machine did not write.
 func foreignRecordError(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "foreign_record", "This machine did not record the run: "+format+".", args...)
 }

@@ -31,20 +31,20 @@ type Run struct {
 	*transcript.View
 	conversation   worker.ResumeState
 	hooks          hooks.Answers
-	ListedHooks    transcript.Hooks    // that it had
+	StartHooks     transcript.Hooks    // that it had
 	Job            job.Job             // with the limits that it has
 	LimitsAtStop   job.Limits          // when the run was stopped
 	Elapsed        time.Duration       // while the run lived
 	ScriptedTurns  int                 // turns that a scripted session gave
 	TornBytes      int                 // bytes that were cut off the transcript
-	RaisedLimits   []string            // limits that the run is given to go on: KEY=VALUE
+	ChangedLimits  []string            // limits that the run is given to go on: KEY=VALUE
 	hasWorkTree    bool                // the run directory has the work tree
 	workOnlyInTree bool                // the run ended, but only its work tree has the work, as after a kill
 	FoundWork      workspace.FoundWork // how the checkout is, once it is opened
 	Foreign        bool                // this machine did not record the run
 }
 
-// Read folds the events of a run directory.
+// Read reads a run from its run directory.
 func Read(rec *record.Record) (*Run, error) {
 	h := &Run{workOnlyInTree: workspace.WorkOnlyInTree(rec.Directory), hasWorkTree: confine.HasWorkTree(rec.Directory)}
 	view, err := rec.FoldEvents(h.applyEvent)
@@ -60,9 +60,9 @@ func Read(rec *record.Record) (*Run, error) {
 	return h, nil
 }
 
-// applyEvent adds an event's facts that the view lacks.
+// applyEvent adds the facts in an event that the view lacks.
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
-	err := h.storeFacts(known, e)
+	err := h.storeEvent(known, e)
 	if err == nil {
 		err = h.hooks.Apply(e)
 	}
@@ -77,15 +77,14 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	return nil
 }
 
-// storeFacts stores what resuming and replaying need of an event: job and limits, hooks, and the turns of a
-// scripted session.
-func (h *Run) storeFacts(known *transcript.View, e transcript.Event) (err error) {
+// storeEvent stores job, limits and hooks of an event, and counts the turns of a scripted session.
+func (h *Run) storeEvent(known *transcript.View, e transcript.Event) (err error) {
 	switch e.Type {
 	case transcript.TypeRunStarted:
 		err = json.Unmarshal(known.Started.Job, &h.Job)
 	case transcript.TypeHooks:
-		h.ListedHooks = transcript.Hooks{}
-		err = json.Unmarshal(e.Data, &h.ListedHooks)
+		h.StartHooks = transcript.Hooks{}
+		err = json.Unmarshal(e.Data, &h.StartHooks)
 	case transcript.TypeModelResponse:
 		var d struct{ ID string }
 		if err = json.Unmarshal(e.Data, &d); err == nil && e.OtherAgent() == "" {
@@ -102,7 +101,7 @@ func (h *Run) storeFacts(known *transcript.View, e transcript.Event) (err error)
 	return err
 }
 
-// AgentBegan reports whether the agent had begun.
+// AgentBegan reports whether the agent had begun to work.
 func (h *Run) AgentBegan() bool { return h.conversation.Turns() > 0 }
 
 // RecordedTask returns the run's task without its results.
@@ -112,11 +111,12 @@ func (h *Run) RecordedTask() intake.Task {
 	return t
 }
 
-// worksOnPullHead reports that the run works on the head of a pull request to comment on.
+// worksOnPullHead reports whether the run comments on a pull request, and so works on its head commit.
 func (h *Run) worksOnPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
-// RequestedOn returns the issue or pull request of the requesting event, or zero.
-func (h *Run) RequestedOn() form.Issue {
+// RequestSubject returns the issue or pull request on which the run was requested. It is zero if no event
+// requested the run.
+func (h *Run) RequestSubject() form.Issue {
 	if h.Task.Trigger == "" || h.Task.Subject != nil {
 		return form.Issue{}
 	}
@@ -128,7 +128,7 @@ func (h *Run) RequestedOn() form.Issue {
 	return issue
 }
 
-// WorkspaceState is the run for the workspace.
+// WorkspaceState returns the facts that the workspace needs to resume the run.
 func (h *Run) WorkspaceState() workspace.ResumedRun {
 	return workspace.ResumedRun{
 		Workspace: h.Workspace, AgentBegan: h.AgentBegan(), Stopped: h.Finished != nil && !h.workOnlyInTree, BeganWithPull: h.ContinuesPull(), OnPullHead: h.worksOnPullHead(),
@@ -136,7 +136,7 @@ func (h *Run) WorkspaceState() workspace.ResumedRun {
 	}
 }
 
-// WorkTreeKind returns the backing of the work tree with the work, or "".
+// WorkTreeKind returns the kind of work tree that has the agent's work. It is "" if no work tree has it.
 func (h *Run) WorkTreeKind() string {
 	if !h.AgentBegan() || h.FoundWork.Place != "" {
 		return ""
@@ -144,15 +144,15 @@ func (h *Run) WorkTreeKind() string {
 	return h.Policy.WorkTree
 }
 
-// ForAgent returns the state for resuming the agent.
+// ForAgent returns the facts that the agent needs to resume.
 func (h *Run) ForAgent() worker.StoppedAgent {
 	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, FoundWork: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
 }
 
-// ResumeEvent returns the event of a resume with a work tree.
+// ResumeEvent returns the event run.resumed. workTree is the kind of work tree from now on.
 func (h *Run) ResumeEvent(version, workTree string) transcript.RunResumed {
 	event := transcript.RunResumed{
-		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.FoundWork.Place != "", Limits: h.RaisedLimits, Seconds: h.Elapsed.Seconds(),
+		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.FoundWork.Place != "", Limits: h.ChangedLimits, Seconds: h.Elapsed.Seconds(),
 	}
 	if workTree != h.Policy.WorkTree {
 		event.WorkTree = workTree
@@ -163,7 +163,7 @@ func (h *Run) ResumeEvent(version, workTree string) transcript.RunResumed {
 	return event
 }
 
-// Prices are those of the models of the run, by their names.
+// Prices returns the prices of the run's models by model name.
 func (h *Run) Prices() map[string]*price.List {
 	prices := map[string]*price.List{h.Job.Model.Name: h.Started.Price}
 	for _, fallback := range h.Fallbacks {
@@ -177,7 +177,7 @@ func (h *Run) Prices() map[string]*price.List {
 	return prices
 }
 
-// BaselineTable returns the base's check results.
+// BaselineTable returns the results of the checks on the base. It fails if they are missing.
 func (h *Run) BaselineTable() (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
 	if h.Baseline != nil {
@@ -196,12 +196,12 @@ func (h *Run) HookAnswers() hooks.Answers {
 	return answers
 }
 
-// RequireSameOperatorHooks verifies that a resumed run has the operator's hooks of its start.
+// RequireSameOperatorHooks returns an error unless a resumed run has the operator's hooks of its start.
 func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
-	if h.ListedHooks.Hooks == nil && !h.AgentBegan() { // it was killed before it had hooks
+	if h.StartHooks.Hooks == nil && !h.AgentBegan() { // it was killed before it had hooks
 		return nil
 	}
-	if slices.EqualFunc(hooks.OperatorHooks(hooks.FromTranscript(h.ListedHooks)), hooks.OperatorHooks(all), func(a, b hooks.Hook) bool {
+	if slices.EqualFunc(hooks.OperatorHooks(hooks.FromTranscript(h.StartHooks)), hooks.OperatorHooks(all), func(a, b hooks.Hook) bool {
 		return a.Name == b.Name && a.SHA256 == b.SHA256
 	}) {
 		return nil
@@ -210,9 +210,9 @@ func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
 		"The operator's hooks are not those that the run started with; resume it with the same operator's file (--operator-file).")
 }
 
-// Reopen reads the run directory at dir for a resume, with limits set as KEY=VALUE and script, a
-// scripted session's path or "". It ensures that nobody else works there. With an error it returns
-// the run as far as read. show receives later events.
+// Reopen reads the run directory at dir for a resume, and locks it. set has changed limits as KEY=VALUE, script
+// the path of a scripted session or "". show receives later events. With an error it returns the run as far
+// as it was read, or nil.
 func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show func(transcript.Event)) (h *Run, err error) {
 	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if h, err = Read(rec); err != nil {
 		return nil, err
 	}
-	h.TornBytes, h.RaisedLimits, h.LimitsAtStop = torn, set, h.Job.Limits
+	h.TornBytes, h.ChangedLimits, h.LimitsAtStop = torn, set, h.Job.Limits
 	if h.Job.Limits, err = settings.SetLimits(h.LimitsAtStop, set); err != nil {
 		return h, err
 	}

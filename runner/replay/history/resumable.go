@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// StoppedFromOutside lists outcomes of runs stopped by something around them instead of their work.
+// StoppedFromOutside lists outcomes of runs that were stopped by something other than their work.
 var StoppedFromOutside = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
-// PointlessToResume lists ends that a resume would repeat: the next request is the refused one, and resume
-// only changes limits.
-var PointlessToResume = map[outcome.Outcome][]string{
+// NotResumable lists the reasons of ends that a resume would only repeat, by outcome. The next request would
+// be the refused one, and a resume changes only limits.
+var NotResumable = map[outcome.Outcome][]string{
 	outcome.ModelFailed: {
 		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
 	},
@@ -27,9 +27,9 @@ var PointlessToResume = map[outcome.Outcome][]string{
 // RedactedMark begins the replacement of a secret in a transcript.
 const RedactedMark = "[secret "
 
-// Resumable returns nil if the run in a directory can resume, without a scripted session and with
-// higher limits if one ended it, or the reason against it. The checkout may still prevent it. A run
-// killed between last event and result resumes to write the result.
+// Resumable returns why the run in a directory cannot resume, or nil if it can: without a scripted session,
+// and with a higher limit if one ended it. The checkout may still prevent it. A run that was killed between
+// its last event and its result resumes to write the result.
 func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
@@ -52,8 +52,8 @@ func Resumable(dir *record.Directory) error {
 	return h.requireSameModelKind("")
 }
 
-// MayResume reports whether a run that ends as o could resume, by its transcript.
-func MayResume(rec *record.Record, o outcome.Outcome) bool {
+// CanResumeAfter reports whether a run that ends with outcome o could resume, by its transcript.
+func CanResumeAfter(rec *record.Record, o outcome.Outcome) bool {
 	if !rec.Started() || !slices.Contains(StoppedFromOutside, o) {
 		return false
 	}
@@ -61,10 +61,10 @@ func MayResume(rec *record.Record, o outcome.Outcome) bool {
 	return err == nil && h.checkResumable(false) == nil
 }
 
-// ResumeHint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
+// ResumeHint tells people how to resume a run that ends this way. It returns "" if a resume would be in vain.
 // script is a scripted session's path or "".
 func ResumeHint(rec *record.Record, o outcome.Outcome, reason, script string) string {
-	if slices.Contains(PointlessToResume[o], reason) {
+	if slices.Contains(NotResumable[o], reason) {
 		return ""
 	}
 	command := "agent-ci resume " + rec.Path()
@@ -77,8 +77,8 @@ func ResumeHint(rec *record.Record, o outcome.Outcome, reason, script string) st
 	return "To continue: " + command + "."
 }
 
-// checkResumableWithinLimits decides about a resume with the new limits. pending means that the work was not
-// in the checkout at the end.
+// checkResumableWithinLimits returns why the run cannot resume with its new limits, or nil. pending means that
+// the work was not in the checkout at the end.
 func (h *Run) checkResumableWithinLimits(pending bool) error {
 	if err := h.checkResumable(pending); err != nil {
 		return err
@@ -86,7 +86,8 @@ func (h *Run) checkResumableWithinLimits(pending bool) error {
 	return h.checkLimitRaised()
 }
 
-// checkResumable is checkResumableWithinLimits for any limits.
+// checkResumable returns why the run cannot resume whatever its limits are, or nil. pending is as in
+// checkResumableWithinLimits.
 func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():
@@ -107,8 +108,8 @@ func (h *Run) checkResumable(pending bool) error {
 	return nil
 }
 
-// requireSameModelKind verifies that the run resumes with the same kind of answers. script is a scripted
-// session's path.
+// requireSameModelKind returns an error if a scripted run resumes with a model, or the other way round. script
+// is a scripted session's path or "".
 func (h *Run) requireSameModelKind(script string) error {
 	switch {
 	case h.Started.Scripted != "" && script == "":
@@ -119,11 +120,12 @@ func (h *Run) requireSameModelKind(script string) error {
 	return nil
 }
 
+// endedError returns the error for resuming a run that ended by itself.
 func endedError() error {
 	return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 }
 
-// checkLimitRaised verifies that the limit which ended the run was raised.
+// checkLimitRaised returns an error unless the limit that ended the run was raised.
 func (h *Run) checkLimitRaised() error {
 	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
 		return nil

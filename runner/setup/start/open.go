@@ -269,7 +269,7 @@ func (s *Start) recordResumed(ctx context.Context, o *Opened) error {
 
 // resumeProgressComment continues the progress comment of a resumed run that an event requested.
 func (s *Start) resumeProgressComment(ctx context.Context, p *Place) {
-	requestedOn, currentRepository := p.ResumedRun.RequestedOn(), s.Env.Get("GITHUB_REPOSITORY")
+	requestedOn, currentRepository := p.ResumedRun.RequestSubject(), s.Env.Get("GITHUB_REPOSITORY")
 	if requestedOn.Number == 0 || !strings.EqualFold(currentRepository, requestedOn.Repository) {
 		return
 	}

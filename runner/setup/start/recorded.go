@@ -39,7 +39,7 @@ func (s *Start) AdoptTranscript(h *history.Run) Assignment {
 func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err error) {
 	h := a.ResumedRun
 	if h.Foreign {
-		if err := h.RefuseForeignExcess(ctx, s.Source, s.Record, s.CheckoutOptions(a.Dir)); err != nil {
+		if err := h.RefuseExcessOnResume(ctx, s.Source, s.Record, s.CheckoutOptions(a.Dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 // NewReplayPlace returns the place of a replay. CompleteReplayPlace adds the base commit's configuration.
 func (s *Start) NewReplayPlace(original *replay.Original, tree *workspace.Workspace) (p Place, err error) {
 	req := s.Assignment.Request
-	if req.Recording, err = original.Read(s.Record, tree); err == nil {
+	if req.Recording, err = original.ReadRecording(s.Record, tree); err == nil {
 		req.Tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.Recording.RecordedCalls())
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ type Start struct {
 // Found is what the stages found and made, for the run's end. A stage sets its results here even if it
 // fails afterwards.
 type Found struct {
-	history.Departure
+	history.EarlyExit
 	Assignment    *Assignment          // as far as known; never nil
 	AbandonedBase gitops.Base          // of the first checkout, if the run moved to a clone
 	Workspace     *workspace.Workspace // nil without a checkout
