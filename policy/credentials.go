@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// allowForCredentials allows a target for which the asking commands have credentials, but only for
-// requests with these credentials. It reports false for any other target.
+// allowForCredentials returns the decision that allows a target only for requests with credentials of the
+// asking commands. ok is false if they have none for the target.
 func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {
@@ -27,8 +27,8 @@ func (h Hosts) withheldRemedy(t reach.Target) string {
 	return "name these commands in commands of the secret " + strings.Join(names, " or ") + " (policy.secrets), or, to open the host without it, "
 }
 
-// privateAddressRemedy returns the remedy for a private address behind a host that a secret opened. It
-// is empty unless a secret is the reason for the decision by.
+// privateAddressRemedy returns the remedy for a private address behind a host that a secret opened. It is
+// "" unless decision comes from a secret.
 func privateAddressRemedy(decision HostDecision) string {
 	names, bySecret := strings.CutPrefix(decision.Rule, credential.Rule())
 	if !bySecret {
@@ -37,8 +37,8 @@ func privateAddressRemedy(decision HostDecision) string {
 	return "write private: true at the secret " + strings.ReplaceAll(names, ", ", " or ") + " (policy.secrets)"
 }
 
-// NotForCredential converts a refused use of a credential or its placeholder to a decision.
-func NotForCredential(r *credential.Refusal) HostDecision {
+// RefuseCredentialUse returns the decision on a request that misuses a credential or its placeholder.
+func RefuseCredentialUse(r *credential.Refusal) HostDecision {
 	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: withoutHostRemedy}
 	if r.NoRemedy {
 		return d
@@ -48,9 +48,9 @@ func NotForCredential(r *credential.Refusal) HostDecision {
 	return d
 }
 
-// NotTheTarget refuses a request inside an intercepted tunnel whose host or protocol differs from
-// the tunnel's.
-func NotTheTarget(names []string, reason string) HostDecision {
+// RefuseOtherTarget returns the refusal of a request inside an intercepted tunnel whose host or protocol
+// differs from the tunnel's. names are the credentials of the tunnel's target.
+func RefuseOtherTarget(names []string, reason string) HostDecision {
 	return HostDecision{
 		Rule: credential.Rule(names...), Reason: reason,
 		Remedy: withoutHostRemedy + " agent-ci ends TLS to the hosts of secrets. It passes HTTP requests to the tunnel's host, including those that open a WebSocket.",

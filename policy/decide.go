@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
-// Commands decides whether commands may start, under the approval policy never:
-// there is nobody to ask, so each is run or refused. The zero value knows the
-// built-in refusals alone. docs/reference/policy.md has the table of its decisions.
+// Commands decides whether commands may start. Nobody can be asked (approval policy never), so each command
+// is run or refused. The zero value knows only the built-in refusals. docs/reference/policy.md has the
+// table of decisions.
 type Commands struct {
 	Rules     *rules.Set
 	Sandboxed bool     // commands run in the sandbox
@@ -83,7 +83,7 @@ func (c Commands) Decide(request Request) Decision {
 	if c.Sandboxed {
 		d.Action = RunSandboxed
 	}
-	allowed := c.ruleAllowed(&d, reading)
+	allowed := c.allowedByRules(&d, reading)
 	strictest := c.strictestMatch(&d, reading)
 	d.Allowed = len(allowed) > 0 && !slices.Contains(allowed, false) && strictest == nil
 	switch {
@@ -124,9 +124,9 @@ func (request Request) text() string {
 	return request.Script
 }
 
-// ruleAllowed reports for each command of a plain list whether a rule allows it. It records the
-// allowing rules in d.
-func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
+// allowedByRules reports for each command of a plain list whether a rule allows it. It adds the allowing
+// rules to d.Matches.
+func (c Commands) allowedByRules(d *Decision, reading shell.Reading) []bool {
 	allowed := make([]bool, len(reading.Plain))
 	for i, argv := range reading.Plain {
 		for _, m := range c.Rules.Match(argv) {
@@ -139,7 +139,7 @@ func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	return allowed
 }
 
-// strictestMatch records in d every rule that refuses a command, at any depth. It returns the
+// strictestMatch adds every rule that refuses a command, at any depth, to d.Matches. It returns the
 // strictest one, or nil.
 func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest *Matched) {
 	for _, command := range reading.Commands {

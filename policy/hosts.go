@@ -52,7 +52,7 @@ const withoutHostRemedy = "Do without it; if there is no other way, say so in yo
 // Decide decides on a target by its name. A refusing network_rule comes before the list, and the
 // list before credentials.
 func (h Hosts) Decide(t reach.Target) HostDecision {
-	rule, hasRule := h.Rules.Reach(t.Host(), t.Protocol)
+	rule, hasRule := h.Rules.NetworkRule(t.Host(), t.Protocol)
 	if hasRule && rule.Decision != rules.Allow {
 		return refusedByRule(rule)
 	}
@@ -114,7 +114,7 @@ func (h Hosts) listDescription() string {
 // for any other target.
 func refuseUnlistable(t reach.Target) (d HostDecision, isUnlistable bool) {
 	description := reach.UnlistableName(t.Name)
-	if t.Addr.IsValid() && !reach.Private(t.Addr) {
+	if t.Addr.IsValid() && !reach.IsPrivate(t.Addr) {
 		description = reach.DescribeNonPublic(t.Addr)
 	}
 	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", description), Remedy: withoutHostRemedy + ownServersHint}
@@ -123,7 +123,7 @@ func refuseUnlistable(t reach.Target) (d HostDecision, isUnlistable bool) {
 
 // listEntry returns the list entry for a target, in YAML.
 func listEntry(t reach.Target) string {
-	if reach.Private(t.Addr) {
+	if reach.IsPrivate(t.Addr) {
 		return privateEntry(t)
 	}
 	return t.Entry()
@@ -143,10 +143,10 @@ const ownServersHint = " Servers that commands start themselves are reached with
 // ThisMachineReason describes an address of this machine in a reason.
 const ThisMachineReason = "one of this machine"
 
-// LocalAddress refuses a target that by allows by its name, because of its address. description describes
-// the address. isPrivate means that the address is merely private: the remedy then names the entry or
-// secret to change.
-func LocalAddress(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
+// RefuseLocalAddress returns the refusal of a target because of its address, although decision allows its
+// name. description describes the address. isPrivate means that the address is merely private: the remedy
+// then names the entry or secret to change.
+func RefuseLocalAddress(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", description),
 		Remedy: withoutHostRemedy + ownServersHint,
@@ -162,18 +162,18 @@ func LocalAddress(t reach.Target, decision HostDecision, description string, isP
 	return d
 }
 
-// UnreadableTarget refuses a request with an invalid target. problem completes the sentence "The
-// request's target …".
-func UnreadableTarget(problem string) HostDecision {
+// RefuseUnreadableTarget returns the refusal of a request with an invalid target. problem completes the
+// sentence "The request's target …".
+func RefuseUnreadableTarget(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("The request's target %s.", problem),
 		Remedy: "Ask for https by CONNECT host:port, and for http by the whole address: GET http://host/path. Most programs do so when HTTPS_PROXY and HTTP_PROXY are set.",
 	}
 }
 
-// TraceViaProxy refuses TRACE behind another proxy: that proxy could echo credentials to the
-// command.
-func TraceViaProxy() HostDecision {
+// RefuseTraceViaProxy returns the refusal of TRACE behind another proxy: that proxy could echo credentials
+// to the command.
+func RefuseTraceViaProxy() HostDecision {
 	return HostDecision{
 		Rule: ruleTrace, Reason: "TRACE makes a server repeat the request, and the machine's proxy gets data that commands must not see.",
 		Remedy: "Use another method.",

@@ -18,7 +18,7 @@ type removalContext struct {
 // removalRefusal returns the built-in refusal of a dangerous removal. It refuses to remove
 // everything, to remove by force outside the writable folders, and by force without a sandbox.
 func (c Commands) removalRefusal(command shell.Command, context removalContext) (_ refusal, dangerous bool) {
-	r, ok := removalOf(command.Words)
+	r, ok := parseRemoval(command.Words)
 	if !ok {
 		return refusal{}, false
 	}
@@ -49,8 +49,9 @@ type removal struct {
 	targets []shell.Word
 }
 
-// removalOf parses a forced or recursive rm. It reports false for any other command.
-func removalOf(words []shell.Word) (r removal, ok bool) {
+// parseRemoval parses the words of an rm. ok is false for any other command, and for an rm that is neither
+// forced nor recursive.
+func parseRemoval(words []shell.Word) (r removal, ok bool) {
 	if !words[0].Known || path.Base(words[0].Text) != "rm" {
 		return removal{}, false
 	}

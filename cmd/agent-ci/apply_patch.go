@@ -23,7 +23,7 @@ func applyPatchAlone(ctx context.Context, p cli.Process, args []string) int {
 		fmt.Fprintf(p.Stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
 		return cli.ExitInvalid
 	}
-	text, err := patchText(p, args)
+	text, err := readPatch(p, args)
 	if err != nil {
 		fmt.Fprintf(p.Stderr, "%s: %v\n", applyPatchName, err)
 		return cli.ExitInvalid
@@ -50,8 +50,8 @@ func applyPatchAlone(ctx context.Context, p cli.Process, args []string) int {
 // maxPatch is the longest patch read from standard input, in bytes.
 const maxPatch = 64 << 20
 
-// patchText returns the patch from the argument or, without one or for -, from standard input.
-func patchText(p cli.Process, args []string) (string, error) {
+// readPatch returns the patch from the argument or, without one or for -, from standard input.
+func readPatch(p cli.Process, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
 	}

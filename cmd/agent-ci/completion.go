@@ -75,11 +75,11 @@ source <(agent-ci completion bash)     # in ~/.bashrc
 source <(agent-ci completion zsh)      # in ~/.zshrc, after compinit
 agent-ci completion fish | source      # in ~/.config/fish/config.fish`,
 		Takes:  cli.AnyOperands,
-		Define: completion,
+		Define: defineCompletion,
 	}
 }
 
-func completion(flags *cli.FlagSet) cli.RunFunc {
+func defineCompletion(flags *cli.FlagSet) cli.RunFunc {
 	return func(_ context.Context, p cli.Process, rest []string) int {
 		answer := ""
 		switch {

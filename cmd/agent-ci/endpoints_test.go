@@ -20,8 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// completion is a request for a chat completion, as a server reads it.
-type completion struct {
+// defineCompletion is a request for a chat completion, as a server reads it.
+type defineCompletion struct {
 	fields   map[string]json.RawMessage
 	Messages []struct {
 		Role      string
@@ -41,7 +41,7 @@ type completion struct {
 	Stream bool
 }
 
-func (c *completion) outputs() (n int) {
+func (c *defineCompletion) outputs() (n int) {
 	for _, m := range c.Messages {
 		if m.Role == "tool" {
 			n++
@@ -50,7 +50,7 @@ func (c *completion) outputs() (n int) {
 	return n
 }
 
-func (c *completion) answers() (n int) {
+func (c *defineCompletion) answers() (n int) {
 	for _, m := range c.Messages {
 		if m.Role == "assistant" {
 			n++
@@ -60,11 +60,11 @@ func (c *completion) answers() (n int) {
 }
 
 // refusal is why a server refuses a request: a status, and an error as it words it. 0 takes it.
-type refusal func(c *completion) (status int, body string)
+type refusal func(c *defineCompletion) (status int, body string)
 
 // unknown refuses fields that a server does not know; %s in body is the first.
 func unknown(status int, body string, fields ...string) refusal {
-	return func(c *completion) (int, string) {
+	return func(c *defineCompletion) (int, string) {
 		for _, field := range fields {
 			if _, has := c.fields[field]; has {
 				return status, strings.ReplaceAll(body, "%s", field)
@@ -77,7 +77,7 @@ func unknown(status int, body string, fields ...string) refusal {
 // below refuses a request in which a pattern is found.
 func below(status int, body, pattern string) refusal {
 	find := regexp.MustCompile(pattern)
-	return func(c *completion) (int, string) {
+	return func(c *defineCompletion) (int, string) {
 		raw, _ := json.Marshal(c.fields)
 		if find.Match(raw) {
 			return status, body
@@ -88,7 +88,7 @@ func below(status int, body, pattern string) refusal {
 
 // afterOutputs refuses a message of the user right behind outputs.
 func afterOutputs(status int, body string) refusal {
-	return func(c *completion) (int, string) {
+	return func(c *defineCompletion) (int, string) {
 		for i, m := range c.Messages {
 			if i > 0 && m.Role == "user" && c.Messages[i-1].Role == "tool" {
 				return status, body
@@ -100,7 +100,7 @@ func afterOutputs(status int, body string) refusal {
 
 // alternating refuses roles that do not take turns, the user first; outputs count as the user's.
 func alternating(status int, body string, several bool) refusal {
-	return func(c *completion) (int, string) {
+	return func(c *defineCompletion) (int, string) {
 		turn, before := "user", ""
 		for _, m := range c.Messages {
 			role := strings.Replace(m.Role, "tool", "user", 1)
@@ -117,7 +117,7 @@ func alternating(status int, body string, several bool) refusal {
 }
 
 func severalCalls(status int, body string) refusal {
-	return func(c *completion) (int, string) {
+	return func(c *defineCompletion) (int, string) {
 		for _, m := range c.Messages {
 			if len(m.Calls) > 1 {
 				return status, body
@@ -128,7 +128,7 @@ func severalCalls(status int, body string) refusal {
 }
 
 // withoutThought refuses calls that come back without the thought that they came with.
-func withoutThought(c *completion) (int, string) {
+func withoutThought(c *defineCompletion) (int, string) {
 	for i, m := range c.Messages {
 		if len(m.Calls) > 0 && (m.Thought == nil || *m.Thought != thought) {
 			return 400, fmt.Sprintf(`{"error":{"message":"Missing reasoning_content field in the assistant message at message index %d.","type":"invalid_request_error"}}`, i)
@@ -138,7 +138,7 @@ func withoutThought(c *completion) (int, string) {
 }
 
 // unpaired refuses outputs that answer no call, and calls without an output, as all servers do.
-func unpaired(c *completion) (int, string) {
+func unpaired(c *defineCompletion) (int, string) {
 	var waiting []string
 	for _, m := range c.Messages {
 		if m.Role != "tool" && len(waiting) > 0 {
@@ -183,7 +183,7 @@ const (
 )
 
 // voice is how a server words an answer.
-type voice func(thought, words string, calls []toolCall, asked *completion) string
+type voice func(thought, words string, calls []toolCall, asked *defineCompletion) string
 
 // quoted is the JSON of a text.
 func quoted(s string) string {
@@ -193,7 +193,7 @@ func quoted(s string) string {
 
 // usual streams as OpenAI does, thoughts in fields. Each call is asked to be worded.
 func usual(fields []string, worded func(n int, id string, call toolCall) []string, end string) voice {
-	return func(thought, words string, calls []toolCall, asked *completion) string {
+	return func(thought, words string, calls []toolCall, asked *defineCompletion) string {
 		var s strings.Builder
 		s.WriteString(": a comment\n\n" + event(`{"role":"assistant","content":null}`, "null"))
 		for _, piece := range strings.SplitAfter(thought, " ") {
@@ -243,7 +243,7 @@ func unnumbered(_ int, id string, call toolCall) []string {
 }
 
 // inText words all in the text of one piece, and ends without a reason.
-func inText(thought, words string, calls []toolCall, _ *completion) string {
+func inText(thought, words string, calls []toolCall, _ *defineCompletion) string {
 	text := "<think>\n" + thought + "\n</think>\n\n" + words
 	for _, call := range calls {
 		text += "\n<tool_call>\n" + `{"name": ` + quoted(call.tool) + `, "arguments": ` + call.arguments + "}\n</tool_call>"
@@ -252,13 +252,13 @@ func inText(thought, words string, calls []toolCall, _ *completion) string {
 }
 
 func withoutUsage(v voice) voice {
-	return func(thought, words string, calls []toolCall, asked *completion) string {
+	return func(thought, words string, calls []toolCall, asked *defineCompletion) string {
 		return strings.Replace(v(thought, words, calls, asked), streamUsage, "", 1)
 	}
 }
 
 // inOnePiece gives the whole answer as an object.
-func inOnePiece(_, words string, calls []toolCall, asked *completion) string {
+func inOnePiece(_, words string, calls []toolCall, asked *defineCompletion) string {
 	finish, list := "stop", []string{}
 	for n, call := range calls {
 		finish = "tool_calls"
@@ -391,7 +391,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var raw json.RawMessage
-	var c completion
+	var c defineCompletion
 	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil || json.Unmarshal(raw, &c) != nil || json.Unmarshal(raw, &c.fields) != nil || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		http.Error(w, `{"error":"no such path"}`, http.StatusNotFound)
 		return
@@ -412,7 +412,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer is the next one: work, words, and an object where that is asked for.
-func (s *served) answer(c *completion) string {
+func (s *served) answer(c *defineCompletion) string {
 	trial, asks := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
 	for _, tool := range c.Tools {
 		trial = trial || tool.Function.Name == "report"

@@ -41,9 +41,9 @@ func main() {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
 	proc.Conceal()
-	build := built()
+	build := readBuild()
 	if version == unknownVersion {
-		version = versionOf(build)
+		version = describeVersion(build)
 	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
@@ -68,7 +68,7 @@ func dispatch(ctx context.Context, p cli.Process, args []string) int {
 		fmt.Fprint(p.Stderr, overview())
 		return cli.ExitInvalid
 	}
-	p = wrapStepOutput(p)
+	p = escapeStepOutput(p)
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
@@ -123,9 +123,9 @@ func overview() string {
 	return s.String()
 }
 
-// wrapStepOutput returns p. In GitHub Actions, its outputs then escape text that would act as a workflow
-// command.
-func wrapStepOutput(p cli.Process) cli.Process {
+// escapeStepOutput returns p. In GitHub Actions, its output streams then escape text that would act as a
+// workflow command.
+func escapeStepOutput(p cli.Process) cli.Process {
 	if p.Variable("GITHUB_ACTIONS") != "true" {
 		return p
 	}

@@ -26,8 +26,9 @@ func versionCommand() cli.Command {
 	}
 }
 
-// versionOf returns the build's release, or else its commit. The commit ends in -dirty if the tree had changes.
-func versionOf(b onboard.Build) string {
+// describeVersion returns the build's release, or else its commit. The commit ends in -dirty if the tree
+// had changes.
+func describeVersion(b onboard.Build) string {
 	switch {
 	case b.IsRelease():
 		return b.Version
@@ -39,9 +40,9 @@ func versionOf(b onboard.Build) string {
 	return gitops.Short(b.Commit)
 }
 
-// built returns the program's version and commit. They come from make build, or else from Go's build
+// readBuild returns the program's version and commit. They come from make build, or else from Go's build
 // information, which is missing in a linked work tree.
-func built() onboard.Build {
+func readBuild() onboard.Build {
 	b := onboard.Build{Version: version}
 	if commit != "" {
 		b.Commit, b.Modified = strings.CutSuffix(commit, "-dirty")

@@ -107,7 +107,7 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	if cached := a.leaves[host]; cached != nil {
 		return cached, nil
 	}
-	made, err := a.sign(host)
+	made, err := a.issue(host)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for %s: %w", host, err)
 	}
@@ -115,8 +115,8 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	return made, nil
 }
 
-// sign makes a host's certificate, valid as long as the authority.
-func (a *Authority) sign(host string) (*tls.Certificate, error) {
+// issue returns a new certificate and key for a host. The certificate is valid as long as the authority's.
+func (a *Authority) issue(host string) (*tls.Certificate, error) {
 	const longestName = 64 // longest common name (RFC 5280, A.1)
 	name := host           // clients ignore it and check DNSNames or IPAddresses
 	if len(name) > longestName {

@@ -14,10 +14,9 @@ import (
 // errNoBundle reports a file without a certificate.
 var errNoBundle = errors.New("it has no certificate in PEM")
 
-// NamedBundle returns the certificates of a PEM file, without its keys and comments. It returns
-// errNoBundle for a file without certificates, and other errors for one that is not regular or is
-// too large.
-func NamedBundle(name string) ([]byte, error) {
+// ReadBundle returns the certificates of a PEM file, without its keys and comments. It returns errNoBundle
+// for a file without certificates, and other errors for one that is not regular or is too large.
+func ReadBundle(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for the writer of a pipe
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)

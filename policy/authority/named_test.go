@@ -23,13 +23,13 @@ func TestNamedBundleHasOnlyCertificates(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	got, err := NamedBundle(filepath.Join(dir, "bundle"))
+	got, err := ReadBundle(filepath.Join(dir, "bundle"))
 	if want := slices.Concat(a.Certificate(), a.Certificate()); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the bundle is %q, %v", got, err)
 	}
 	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	for _, name := range []string{"key", "empty", "none", "pipe", "."} {
-		if got, err := NamedBundle(filepath.Join(dir, name)); err == nil {
+		if got, err := ReadBundle(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is a bundle: %q", name, got)
 		}
 	}

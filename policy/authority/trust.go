@@ -28,10 +28,10 @@ const maxBundle = 16 << 20
 // such file. variable looks up an environment variable.
 func SystemBundle(variable func(name string) string) ([]byte, error) {
 	if named := variable("SSL_CERT_FILE"); named != "" {
-		return NamedBundle(named)
+		return ReadBundle(named)
 	}
 	for _, place := range systemBundles {
-		bundle, err := NamedBundle(place)
+		bundle, err := ReadBundle(place)
 		// Return success, and any error except a missing file or one without certificates.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoBundle) {
 			return bundle, err

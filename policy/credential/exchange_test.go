@@ -323,20 +323,20 @@ func TestSearchesBodies(t *testing.T) {
 	text := strings.Repeat("x", 100) + "hhhhh" + strings.Repeat("y", 100)
 	for cut := range s[0].Placeholder {
 		body := io.MultiReader(strings.NewReader(text+s[0].Placeholder[:cut]), strings.NewReader(s[0].Placeholder[cut:]+text))
-		got, err := io.ReadAll(g.Body(body, none))
+		got, err := io.ReadAll(g.SearchBody(body, none))
 		refusal, ok := errors.AsType[*Refusal](err)
 		if !ok || !strings.Contains(refusal.Reason, "HEADER is in the body") || strings.Contains(string(got), s[0].Placeholder) {
 			t.Errorf("cut at %d it gives %q, %v", cut, got, err)
 		}
 	}
-	if got, err := io.ReadAll(g.Body(iotest.OneByteReader(strings.NewReader(text+written("{{:H}}", s, false)+text)), none)); err == nil {
+	if got, err := io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text+written("{{:H}}", s, false)+text)), none)); err == nil {
 		t.Errorf("base64 gives %q", got)
 	}
-	if got, err := io.ReadAll(g.Body(iotest.OneByteReader(strings.NewReader(text)), none)); err != nil || string(got) != text {
+	if got, err := io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text)), none)); err != nil || string(got) != text {
 		t.Errorf("a body without gives %q, %v", got, err)
 	}
 	trailer := func() http.Header { return http.Header{"X-End": {s[0].Placeholder}} }
-	if _, err := io.ReadAll(g.Body(strings.NewReader(text), trailer)); err == nil || !strings.Contains(err.Error(), "a trailer") {
+	if _, err := io.ReadAll(g.SearchBody(strings.NewReader(text), trailer)); err == nil || !strings.Contains(err.Error(), "a trailer") {
 		t.Errorf("a trailer gives %v", err)
 	}
 }

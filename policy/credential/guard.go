@@ -41,9 +41,9 @@ func NewGuard(set Set) *Guard {
 // readSize is how much of an answer is read at once.
 const readSize = 64 << 10
 
-// Header replaces values by placeholders in the header or trailer of an answer. It deletes a field
-// whose name contains a value. Names are compared in any case, because http.Header changes their case.
-func (g *Guard) Header(h http.Header) {
+// CleanHeader replaces values by placeholders in the header or trailer of an answer. It deletes a field
+// whose name contains a value, in any case, because http.Header changes the case of names.
+func (g *Guard) CleanHeader(h http.Header) {
 	if g == nil {
 		return
 	}
@@ -61,17 +61,19 @@ func (g *Guard) Header(h http.Header) {
 	}
 }
 
-// maxHoldTime is how long Copy holds back the last bytes if no further bytes arrive. Copy always holds
-// back as many bytes as the longest spelling of a value minus one. Otherwise a server could guess a
-// value letter by letter from the timing.
+// maxHoldTime is how long CopyClean holds back the last bytes if no further ones arrive. It always holds
+// back one byte less than the longest spelling of a value. Otherwise a server could guess a value letter by
+// letter from the timing.
 const maxHoldTime = 200 * time.Millisecond
 
-// Copy copies an answer and replaces values by placeholders of the same length, so lengths and
+// CopyClean copies an answer and replaces values by placeholders of the same length, so that lengths and
 // offsets stay valid. It buffers at most 64 KiB and the longest spelling.
-func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, maxHoldTime) }
+func (g *Guard) CopyClean(to io.Writer, from io.Reader) error {
+	return g.copyClean(to, from, maxHoldTime)
+}
 
-// copy is Copy. It forwards held back bytes after holdTime if no others arrive; 0 means never.
-func (g *Guard) copy(to io.Writer, from io.Reader, holdTime time.Duration) error {
+// copyClean is CopyClean. It forwards held back bytes after holdTime if no others arrive; 0 means never.
+func (g *Guard) copyClean(to io.Writer, from io.Reader, holdTime time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
 	copying := &answerCopy{guard: g, to: to, buffer: *buffer}
@@ -97,9 +99,9 @@ func (g *Guard) copy(to io.Writer, from io.Reader, holdTime time.Duration) error
 	}
 }
 
-// Replace replaces values in text in place and returns the number of finished bytes. The caller puts
-// the rest before the next text. isEnd means that no text follows.
-func (g *Guard) Replace(text []byte, isEnd bool) (ready int) {
+// ReplaceValues replaces values in text in place. It returns the number of finished bytes; the caller puts
+// the others before the next text. isEnd means that no text follows.
+func (g *Guard) ReplaceValues(text []byte, isEnd bool) (ready int) {
 	finished := g.values.replace(text, isEnd)
 	if isEnd {
 		return finished
@@ -129,7 +131,7 @@ func (c *answerCopy) process(n int, isEnd bool) (isHolding bool, err error) {
 		return false, c.writeErr
 	}
 	all := c.buffer[:c.held+n]
-	ready := c.guard.Replace(all, isEnd)
+	ready := c.guard.ReplaceValues(all, isEnd)
 	if ready > c.forwarded {
 		if _, err := c.to.Write(all[c.forwarded:ready]); err != nil {
 			return false, err
@@ -151,20 +153,20 @@ func (c *answerCopy) forwardHeld() {
 	c.forwarded = c.held
 }
 
-// stopTimer makes forwardHeld do nothing: its timer may already have fired.
+// stopTimer makes forwardHeld do nothing from now on, even if its timer has fired already.
 func (c *answerCopy) stopTimer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = true
 }
 
-// Body returns the body of a request. Reading fails with a *Refusal at a placeholder in the body or
-// the trailer. trailer is called at the end of the body.
-func (g *Guard) Body(body io.Reader, trailer func() http.Header) io.Reader {
+// SearchBody returns a reader of a request's body that fails with a *Refusal at a placeholder in the body
+// or the trailer. trailer is called at the end of the body.
+func (g *Guard) SearchBody(body io.Reader, trailer func() http.Header) io.Reader {
 	return &guardedBody{guard: g, body: body, trailer: trailer}
 }
 
-// guardedBody is the reader of Body.
+// guardedBody is the reader that SearchBody returns.
 type guardedBody struct {
 	guard    *Guard
 	body     io.Reader
@@ -236,12 +238,12 @@ func (s Set) Private(t reach.Target) bool {
 }
 
 // WithheldFor returns the credentials for a target that are withheld from the asking commands.
-func (s Set) WithheldFor(t reach.Target) []string { return s.names(t, true) }
+func (s Set) WithheldFor(t reach.Target) []string { return s.credentialNames(t, true) }
 
 // Names returns the credentials for a target that are available to the asking commands.
-func (s Set) Names(t reach.Target) []string { return s.names(t, false) }
+func (s Set) Names(t reach.Target) []string { return s.credentialNames(t, false) }
 
-func (s Set) names(t reach.Target, withheld bool) (names []string) {
+func (s Set) credentialNames(t reach.Target, withheld bool) (names []string) {
 	for _, c := range s {
 		if c.Denied == withheld && c.isForTarget(t) {
 			names = append(names, c.Name)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Hider hides texts for one server in the answers of many. It is safe for concurrent use. A nil
-// Hider hides nothing.
+// Hider removes texts from the answers of one server. It is safe for concurrent use. A nil Hider removes
+// nothing.
 type Hider struct{ guard *Guard }
 
 // NewHider returns a Hider for non-empty texts.
@@ -19,19 +19,19 @@ func NewHider(texts ...string) *Hider {
 	return &Hider{NewGuard(set)}
 }
 
-// Header hides the texts in the header of an answer.
-func (h *Hider) Header(header http.Header) {
+// CleanHeader removes the texts from the header of an answer.
+func (h *Hider) CleanHeader(header http.Header) {
 	if h != nil {
-		h.guard.Header(header)
+		h.guard.CleanHeader(header)
 	}
 }
 
-// Copy copies an answer without the texts. It never forwards held back bytes early, since the
-// server may not know the texts and could find them by timing.
-func (h *Hider) Copy(to io.Writer, from io.Reader) error {
+// CopyClean copies an answer without the texts. It never forwards held back bytes early, since the server
+// may not know the texts and could find them by timing.
+func (h *Hider) CopyClean(to io.Writer, from io.Reader) error {
 	if h == nil {
 		_, err := io.Copy(to, from)
 		return err
 	}
-	return h.guard.copy(to, from, 0)
+	return h.guard.copyClean(to, from, 0)
 }

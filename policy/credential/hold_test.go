@@ -22,7 +22,7 @@ func TestTimingRevealsNoPrefix(t *testing.T) {
 			_ = in.Close()
 		}()
 		to := writer(func(part []byte) { lengths = append(lengths, len(part)) })
-		if err := g.Copy(to, from); err != nil {
+		if err := g.CopyClean(to, from); err != nil {
 			t.Error(err)
 		}
 		return lengths

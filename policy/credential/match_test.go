@@ -39,7 +39,7 @@ func TestReplacesSplitText(t *testing.T) {
 			return &buffer
 		}
 		var got strings.Builder
-		if err := g.Copy(&got, inPieces(t, text)); err != nil {
+		if err := g.CopyClean(&got, inPieces(t, text)); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != want {
@@ -75,7 +75,7 @@ func FuzzReplace(f *testing.F) {
 		}
 		random := rand.New(rand.NewPCG(seed, 0))
 		var got strings.Builder
-		if err := g.Copy(&got, &randomly{strings.NewReader(in), random}); err != nil || got.String() != want {
+		if err := g.CopyClean(&got, &randomly{strings.NewReader(in), random}); err != nil || got.String() != want {
 			t.Errorf("it is %q, %v, want %q", got.String(), err, want)
 		}
 	})
@@ -119,7 +119,7 @@ func TestFindsEachEncodingAnywhere(t *testing.T) {
 			before, after := "x"+strings.Repeat("-", at), " and more"
 			from := io.MultiReader(strings.NewReader(before+spelt[:at]), strings.NewReader(spelt[at:]+after))
 			var got strings.Builder
-			must.Do(t, g.Copy(&got, from))
+			must.Do(t, g.CopyClean(&got, from))
 			if want := len(before + spelt + after); got.Len() != want {
 				t.Errorf("%q, cut at %d, gives %d bytes instead of %d", spelt, at, got.Len(), want)
 			}
@@ -135,7 +135,7 @@ func TestFindsEachEncodingAnywhere(t *testing.T) {
 
 func replaced(t *testing.T, g *Guard, from io.Reader) io.Reader {
 	var got bytes.Buffer
-	must.Do(t, g.Copy(&got, iotest.OneByteReader(from)))
+	must.Do(t, g.CopyClean(&got, iotest.OneByteReader(from)))
 	return &got
 }
 
@@ -146,7 +146,7 @@ func TestReplacesWholeBasicCredential(t *testing.T) {
 		for _, request := range [][2]string{{user, value}, {value, user}} {
 			r := &http.Request{Header: http.Header{}}
 			r.SetBasicAuth(request[0], request[1])
-			g.Header(r.Header)
+			g.CleanHeader(r.Header)
 			user, password, ok := r.BasicAuth()
 			if want := strings.NewReplacer(value, placeholder); !ok || user != want.Replace(request[0]) || password != want.Replace(request[1]) {
 				t.Errorf("%q becomes %q and %q", request, user, password)
@@ -161,7 +161,7 @@ func TestForwardsHeldBytesAfterDelay(t *testing.T) {
 	get, to := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := g.Copy(to, from)
+		err := g.CopyClean(to, from)
 		done <- err
 		to.Close()
 	}()

@@ -11,7 +11,7 @@ import (
 
 const authorization = "Authorization"
 
-// insert replaces the credential's placeholder by text at its proper place. It reports false if the
+// insert replaces the credential's placeholder by text at its proper place. It returns false if the
 // placeholder is missing there or occurs twice.
 func (c *Credential) insert(to *Exchange, text string) bool {
 	if c.Parameter != "" {
@@ -90,8 +90,8 @@ func (c *Credential) insertInBasic(h http.Header, value, text string) bool {
 	return true
 }
 
-// findInRequest refuses a request with a placeholder outside of its body. It searches u and h instead of
-// the request's own URL and header.
+// findInRequest returns a refusal if a placeholder is in the request, outside of its body, or nil. It
+// searches u and h instead of the request's own URL and header.
 func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
 		{"the path", u.EscapedPath()},
@@ -121,8 +121,8 @@ func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refus
 	return g.findInHeader(r.Trailer, "a trailer")
 }
 
-// findInHeader refuses a placeholder in the names or values of a header or trailer. place describes it in
-// the refusal. If place is "", it is the request's header, and the refusal names the field.
+// findInHeader returns a refusal if a placeholder is in the names or values of a header or trailer, or nil.
+// place describes it in the refusal; "" is the request's header, and the refusal then names the field.
 func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
@@ -140,7 +140,8 @@ func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// findInText refuses a placeholder in text or its unescaped forms.
+// findInText returns a refusal if a placeholder is in text or its unescaped forms, or nil. place describes
+// the text in the refusal.
 func (g *Guard) findInText(text, place string) *Refusal {
 	for range maxEscapeLevels + 1 {
 		if index, ok := g.placeholders.credentialIn(text); ok {

@@ -34,8 +34,8 @@ func encodedForms(text, replacement string, credential int) []needle {
 		for offset := range 3 {
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 				inner, innerInstead := around[0]+text+around[1], around[0]+replacement+around[1]
-				add(base64Part(encoding, inner, offset, true), base64Part(encoding, innerInstead, offset, true))
-				add(base64Part(encoding, inner, offset, false), base64Part(encoding, innerInstead, offset, false))
+				add(independentBase64(encoding, inner, offset, true), independentBase64(encoding, innerInstead, offset, true))
+				add(independentBase64(encoding, inner, offset, false), independentBase64(encoding, innerInstead, offset, false))
 			}
 		}
 	}
@@ -116,10 +116,10 @@ func withoutHTMLEscapes(quoted string) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(quoted)
 }
 
-// base64Part returns the letters of text's base64 that depend on text alone. offset is the number of
+// independentBase64 returns the letters of text's base64 that depend on text alone. offset is the number of
 // bytes before text in its group of three. With includeLast, nothing follows text, so the last letter is
 // included.
-func base64Part(encoding *base64.Encoding, text string, offset int, includeLast bool) string {
+func independentBase64(encoding *base64.Encoding, text string, offset int, includeLast bool) string {
 	const bitsOfByte, bitsOfLetter = 8, 6
 	encoded := encoding.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + text))
 	first := (offset*bitsOfByte + bitsOfLetter - 1) / bitsOfLetter

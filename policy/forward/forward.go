@@ -89,7 +89,8 @@ func (f *Forwarder) accept() {
 	}
 }
 
-// takeSlot waits for a free slot. It reports false after Close.
+// takeSlot waits for a free slot. If there is none, it closes the oldest half-closed connection. It returns
+// false after Close.
 func (f *Forwarder) takeSlot() bool {
 	for {
 		select {
@@ -126,8 +127,8 @@ func (f *Forwarder) closeOldestHalfClosed() bool {
 	return true
 }
 
-// markHalfClosed records that a client has closed its sending side. Call unmark at the end of the
-// connection.
+// markHalfClosed stores that a client has closed its sending side, and wakes takeSlot. Call unmark at the
+// end of the connection.
 func (f *Forwarder) markHalfClosed(c *connection) (unmark func()) {
 	f.mu.Lock()
 	f.halfClosed = append(f.halfClosed, c)

@@ -33,7 +33,7 @@ func (u *Use) audit(path, dir string, env, args []string) error {
 	s := Start{Use: u.Name, Path: path, Dir: dir, Args: args}
 	for _, variable := range env {
 		name, _, _ := strings.Cut(variable, "=")
-		if u.passes(name) {
+		if u.isListed(name) {
 			s.Variables = append(s.Variables, name)
 		} else {
 			s.Withheld = append(s.Withheld, name)

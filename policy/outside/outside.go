@@ -21,28 +21,28 @@ import (
 func (u *Use) Command(ctx context.Context, path, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = dir, u.passedVariables(env)
-	cmd.Err = errors.Join(cmd.Err, u.Note(path, dir, env, args...))
+	cmd.Err = errors.Join(cmd.Err, u.CheckStart(path, dir, env, args...))
 	return cmd
 }
 
-// Note returns an error if a start does not fit the use, and logs it otherwise. Call it for a program
-// that Command does not start.
-func (u *Use) Note(path, dir string, env []string, args ...string) error {
+// CheckStart returns an error if a start does not fit the use. Otherwise it logs the start. Call it for a
+// program that Command does not start.
+func (u *Use) CheckStart(path, dir string, env []string, args ...string) error {
 	switch {
 	case !slices.Contains(Uses(), u):
 		return fmt.Errorf("start %s: it is no use of the list", path)
 	case !filepath.IsAbs(path) || !filepath.IsAbs(dir):
 		return fmt.Errorf("start %s in %q: both have to be absolute", path, dir)
-	case u.commands != nil && !slices.Contains(u.commands, commandOf(args)):
-		return fmt.Errorf("start %s %s: %s has no such command", path, commandOf(args), u.Name)
+	case u.commands != nil && !slices.Contains(u.commands, gitSubcommand(args)):
+		return fmt.Errorf("start %s %s: %s has no such command", path, gitSubcommand(args), u.Name)
 	case u.folder == Root && dir != Root:
 		return fmt.Errorf("start %s in %s: %s is started in %s", path, dir, u.Name, Root)
 	}
 	return u.audit(path, dir, env, args)
 }
 
-// commandOf returns git's subcommand after any -c options.
-func commandOf(args []string) string {
+// gitSubcommand returns git's subcommand after any -c options.
+func gitSubcommand(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]
 	}
@@ -58,15 +58,15 @@ func (u *Use) passedVariables(env []string) []string {
 	variables := make([]string, 0, len(env))
 	for _, variable := range env {
 		name, _, _ := strings.Cut(variable, "=")
-		if u.passes(name) {
+		if u.isListed(name) {
 			variables = append(variables, variable)
 		}
 	}
 	return variables
 }
 
-// passes reports whether the use lists a variable.
-func (u *Use) passes(name string) bool {
+// isListed reports whether the use lists a variable.
+func (u *Use) isListed(name string) bool {
 	return u.Takes(name) || slices.ContainsFunc(u.set, func(listed string) bool { return matchesListed(name, listed) })
 }
 

@@ -23,8 +23,8 @@ type reply struct {
 	body      string
 }
 
-// refusal answers a refused request with rule, reason and remedy.
-func refusal(request Request) reply {
+// newRefusalReply returns the reply to a refused request, with rule, reason and remedy.
+func newRefusalReply(request Request) reply {
 	rule := cmp.Or(request.Rule, "no rule allows it")
 	return reply{
 		status: http.StatusForbidden, errorText: "http_request_denied",

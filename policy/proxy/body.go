@@ -35,18 +35,18 @@ type searchedBody struct {
 	err     error // the error, or io.EOF, that ended reading
 }
 
-// search prepares the search of a request body. It searches a short body at once, so no answer
-// arrives before the result, and a longer one while it is sent. It returns a reply instead of
-// sending a refused request.
-func (p *Proxy) search(r *http.Request, t reach.Target, idle *idleTimer) (*searchedBody, *reply) {
+// searchBody returns the body of a request as one that is searched for placeholders. It searches a short
+// body at once, so that no answer arrives before the result, and a longer one while it is sent. It returns
+// a reply instead of a body if the request must not be sent.
+func (p *Proxy) searchBody(r *http.Request, t reach.Target, idle *idleTimer) (*searchedBody, *reply) {
 	body := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
 		return body, nil
 	}
-	body.from = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
+	body.from = p.guard.SearchBody(r.Body, func() http.Header { return r.Trailer })
 	body.refuse = func(refusal *credential.Refusal) *Request {
 		refusal.Request = credential.DescribeRequest(r)
-		refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refusal)}
+		refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.RefuseCredentialUse(refusal)}
 		_ = p.options.Observe(refused) // without a record the request is refused, too
 		return &refused
 	}
@@ -70,7 +70,7 @@ func (body *searchedBody) refusalReply() *reply {
 	if found == nil {
 		return nil
 	}
-	refused := refusal(*found)
+	refused := newRefusalReply(*found)
 	return &refused
 }
 
@@ -107,10 +107,10 @@ func (body *searchedBody) Close() error {
 	return nil
 }
 
-// searchRest searches the rest of a body if the host answers early, and aborts the exchange at a
-// placeholder. The host has not received that rest. The returned function ends the exchange and
-// waits up to lateSearchWait for the search.
-func (p *Proxy) searchRest(body *searchedBody, control *http.ResponseController, abort func()) (end func()) {
+// searchRestAfterAnswer searches the part of the body that the host has not received if it answers early. A
+// placeholder there aborts the exchange. Call end to end the exchange; it waits up to lateSearchWait for
+// the search.
+func (p *Proxy) searchRestAfterAnswer(body *searchedBody, control *http.ResponseController, abort func()) (end func()) {
 	_ = control.EnableFullDuplex() // otherwise net/http reads the rest of the body before it answers
 	if body.refuse == nil {
 		return func() {}
@@ -136,7 +136,7 @@ func (p *Proxy) searchRest(body *searchedBody, control *http.ResponseController,
 	}
 }
 
-// searchRest searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
+// searchRestAfterAnswer searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
 func (body *searchedBody) searchRest(most int64) {
 	body.mu.Lock()
 	started := body.started

@@ -17,11 +17,11 @@ type refusedError struct{ Request }
 
 func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
 
-// connect dials the target; private permits private addresses. Every address of a name must be
-// permitted, and only the checked addresses are dialled, without a second lookup.
+// connect dials the target. private permits private addresses. Every address of a name must be permitted,
+// and only the checked addresses are dialled, without a second lookup.
 //
-// If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The
-// connection then leads through the proxy to the target, or with onlyToVia, only to the proxy.
+// If the target is reached through another proxy, that proxy resolves and dials, and via is its URL. The
+// connection then leads through that proxy to the target, or with onlyToVia, only to the proxy.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
@@ -57,21 +57,21 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 	for _, address := range addresses {
 		description := describeUndialable(address, ownAddrs, private)
 		if description != "" && (problem == "" || openable) {
-			problem, openable = description, !private && reach.Private(address) && description != policy.ThisMachineReason
+			problem, openable = description, !private && reach.IsPrivate(address) && description != policy.ThisMachineReason
 		}
 	}
 	if problem == "" {
 		return nil
 	}
-	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, p.options.Decide(t), problem, openable)}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.RefuseLocalAddress(t, p.options.Decide(t), problem, openable)}
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
-// refusePrivate returns the refusal of a private address that is not in the list. It is d, unless the
-// address belongs to this machine: then no list can permit it.
+// refusePrivate returns the refusal of a private address that is not in the list: d, or for an address of
+// this machine, one without a remedy in the list.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if own, err := ownAddresses(); err == nil && own[t.Addr] {
-		return policy.LocalAddress(t, d, policy.ThisMachineReason, false)
+		return policy.RefuseLocalAddress(t, d, policy.ThisMachineReason, false)
 	}
 	return d
 }
@@ -141,9 +141,9 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 // describeUndialable describes an address that must not be dialled, or returns "".
 func describeUndialable(address netip.Addr, own map[netip.Addr]bool, private bool) string {
 	switch description := reach.DescribeNonPublic(address); {
-	case own[address] && (description == "" || reach.Private(address)):
+	case own[address] && (description == "" || reach.IsPrivate(address)):
 		return policy.ThisMachineReason
-	case private && reach.Private(address):
+	case private && reach.IsPrivate(address):
 		return ""
 	default:
 		return description

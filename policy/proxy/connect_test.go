@@ -128,7 +128,7 @@ func TestRefusesOwnPrivateAddress(t *testing.T) {
 	t.Parallel()
 	own := must.Get(ownAddresses())(t)
 	for address := range own {
-		if !reach.Private(address) {
+		if !reach.IsPrivate(address) {
 			continue
 		}
 		b := newBench(t, echo(t).Listener.Addr(), privately(t, address.String(), "db.example.org"))

@@ -99,9 +99,9 @@ func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 	return p.tlsConfigs[t], nil
 }
 
-// recordProblem records the reason why an intercepted tunnel was not used.
+// recordProblem records why an intercepted tunnel was not used, and returns the refused request.
 func (p *Proxy) recordProblem(t reach.Target, reason string) (Request, error) {
-	d := policy.NotTheTarget(p.options.Credentials.Names(t), reason)
+	d := policy.RefuseOtherTarget(p.options.Credentials.Names(t), reason)
 	request := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	return request, p.options.Observe(request)
 }
@@ -113,7 +113,7 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 		return
 	}
 	request, err := p.recordProblem(conn.target, "Inside the tunnel is no TLS.")
-	reply := refusal(request)
+	reply := newRefusalReply(request)
 	if err != nil {
 		reply = notRecordedReply
 	}
@@ -167,7 +167,8 @@ func (server *interceptServer) handOver(conn net.Conn) bool {
 	}
 }
 
-// Accept returns the next connection of take. With Close and Addr it makes i a net.Listener.
+// Accept returns the next connection passed to handOver. With Close and Addr it makes the server its own
+// net.Listener.
 func (server *interceptServer) Accept() (net.Conn, error) {
 	select {
 	case conn := <-server.connections:

@@ -37,12 +37,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer idle.stop()
 	transport := singleRequestTransport(server, via)
 	defer transport.CloseIdleConnections()
-	body, problem := p.search(r, t, idle)
+	body, problem := p.searchBody(r, t, idle)
 	if problem != nil {
 		p.respond(w, r, *problem)
 		return
 	}
-	finishSearch := p.searchRest(body, control, cancel)
+	finishSearch := p.searchRestAfterAnswer(body, control, cancel)
 	r.Body = body
 	response, problem := p.roundTrip(ctx, transport, r, t, via, idle)
 	if response != nil {
@@ -56,13 +56,13 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		return
 	}
 	hider := p.hider(via)
-	hider.Header(response.Header)
-	keepEndToEnd(w.Header(), response.Header)
+	hider.CleanHeader(response.Header)
+	copyEndToEndHeaders(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may arrive much later
 	}
-	if err := hider.Copy(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
+	if err := hider.CopyClean(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
 	finishSearch()
@@ -138,7 +138,7 @@ func (p *Proxy) outgoingRequest(ctx context.Context, r *http.Request, t reach.Ta
 			io.Closer
 		}{p.watchedReader(r.Body, idle), r.Body}
 	}
-	keepEndToEnd(out.Header, r.Header)
+	copyEndToEndHeaders(out.Header, r.Header)
 	if _, named := out.Header["User-Agent"]; !named {
 		out.Header["User-Agent"] = nil // keeps net/http from adding its own
 	}
@@ -165,8 +165,8 @@ func connectionOptions(h http.Header) iter.Seq[string] {
 	}
 }
 
-// keepEndToEnd copies headers without the hop-by-hop ones.
-func keepEndToEnd(to, from http.Header) {
+// copyEndToEndHeaders copies headers, without the hop-by-hop ones.
+func copyEndToEndHeaders(to, from http.Header) {
 	maps.Copy(to, from)
 	for name := range connectionOptions(from) {
 		if name != "Content-Length" {

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/credential"
 )
 
-// frames forwards a server's WebSocket frames (RFC 6455, 5.2) without values of credentials. It
-// searches a message across its frames. The end of a message is never held back.
-type frames struct {
+// frameForwarder forwards a server's WebSocket frames (RFC 6455, 5.2) without values of credentials. It
+// searches a message across its frames. It never holds back the end of a message.
+type frameForwarder struct {
 	guard *credential.Guard
 	to    io.Writer
 
@@ -26,7 +26,7 @@ type frames struct {
 var errUnsupportedFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
 
 // Write takes the next bytes from the server, and forwards all bytes before the first held back one.
-func (f *frames) Write(part []byte) (int, error) {
+func (f *frameForwarder) Write(part []byte) (int, error) {
 	f.raw = append(f.raw, part...)
 	for f.unread < len(f.raw) {
 		if f.frameRemaining == 0 {
@@ -60,7 +60,7 @@ func (f *frames) Write(part []byte) (int, error) {
 
 // readHeader reads the header of a frame. It reads a control frame completely, since such a frame may
 // interrupt a message. It reports false if bytes are missing.
-func (f *frames) readHeader() (complete bool, err error) {
+func (f *frameForwarder) readHeader() (complete bool, err error) {
 	const (
 		final, reserved, control, masked = 0x80, 0x70, 0x08, 0x80
 		maxControlLength                 = 125
@@ -88,7 +88,7 @@ func (f *frames) readHeader() (complete bool, err error) {
 		if len(received) < end {
 			return false, nil
 		}
-		f.guard.Replace(received[headerSize:end], true)
+		f.guard.ReplaceValues(received[headerSize:end], true)
 		f.unread += end
 		return true, nil
 	}
@@ -107,7 +107,7 @@ func (f *frames) readHeader() (complete bool, err error) {
 }
 
 // readText moves the available text of a frame to held. At the end of the message it also replaces values.
-func (f *frames) readText() {
+func (f *frameForwarder) readText() {
 	n := int(min(f.frameRemaining, uint64(len(f.raw)-f.unread)))
 	for i := range n {
 		f.heldOffsets = append(f.heldOffsets, f.unread+i)
@@ -122,8 +122,8 @@ func (f *frames) readText() {
 
 // replaceValues replaces values in the held back text and releases its finished part. isEnd means that the
 // message ends there.
-func (f *frames) replaceValues(isEnd bool) {
-	ready := f.guard.Replace(f.held, isEnd)
+func (f *frameForwarder) replaceValues(isEnd bool) {
+	ready := f.guard.ReplaceValues(f.held, isEnd)
 	for i, c := range f.held[:ready] {
 		f.raw[f.heldOffsets[i]] = c
 	}

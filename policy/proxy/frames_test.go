@@ -50,7 +50,7 @@ func TestFramesHideValues(t *testing.T) {
 			}
 		}
 		var got bytes.Buffer
-		f := &frames{guard: guard, to: &got}
+		f := &frameForwarder{guard: guard, to: &got}
 		for len(sent) > 0 {
 			n := rapid.IntRange(1, len(sent)).Draw(t, "piece")
 			if _, err := f.Write(sent[:n]); err != nil {
@@ -67,7 +67,7 @@ func TestFramesHideValues(t *testing.T) {
 func TestRefusesUnsupportedFrames(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{"compressed": "\xc1\x05hello", "masked": "\x81\x85\x00\x00\x00\x00hello", "a long ping": "\x89\x7e\x01\x00"} {
-		f := &frames{guard: credential.NewGuard(credential.Set{{Value: secret, Placeholder: placeholder}}), to: new(bytes.Buffer)}
+		f := &frameForwarder{guard: credential.NewGuard(credential.Set{{Value: secret, Placeholder: placeholder}}), to: new(bytes.Buffer)}
 		if _, err := f.Write([]byte(sent)); err == nil {
 			t.Errorf("%s is let through", name)
 		}

@@ -26,19 +26,19 @@ func (p *Proxy) serveIntercepted(w http.ResponseWriter, r *http.Request) {
 	tunnel := r.Context().Value(tunnelKey{}).(*interceptedConn)
 	t := tunnel.target
 	if reason := namesOtherTarget(r, t); reason != "" {
-		p.refuse(w, t, http.StatusMisdirectedRequest, policy.NotTheTarget(p.options.Credentials.Names(t), reason))
+		p.refuseInTunnel(w, t, http.StatusMisdirectedRequest, policy.RefuseOtherTarget(p.options.Credentials.Names(t), reason))
 		return
 	}
 	exchanged, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)
 	if refused != nil {
-		p.refuse(w, t, http.StatusForbidden, policy.NotForCredential(refused))
+		p.refuseInTunnel(w, t, http.StatusForbidden, policy.RefuseCredentialUse(refused))
 		return
 	}
 	if r.ContentLength > p.limits.bytes {
 		writeReply(w, bodyTooLongReply)
 		return
 	}
-	p.exchange(w, r, exchanged, tunnel)
+	p.sendIntercepted(w, r, exchanged, tunnel)
 }
 
 // recordUses records the credentials used in a request, and reports whether it could.
@@ -54,14 +54,14 @@ func (p *Proxy) recordUses(exchanged *credential.Exchange, t reach.Target) bool 
 	return true
 }
 
-// refuse records a refusal inside a tunnel and answers with it.
-func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
+// refuseInTunnel records a refusal inside a tunnel and answers with it.
+func (p *Proxy) refuseInTunnel(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
 	request := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	if p.options.Observe(request) != nil {
 		writeReply(w, notRecordedReply)
 		return
 	}
-	reply := refusal(request)
+	reply := newRefusalReply(request)
 	reply.status = status
 	writeReply(w, reply)
 }
@@ -114,15 +114,16 @@ func isForTarget(authority string, t reach.Target) bool {
 	return err == nil && parsed == t
 }
 
-// exchange sends a request to the tunnel's target over a pooled connection and copies the answer.
-func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, exchanged *credential.Exchange, tunnel *interceptedConn) {
+// sendIntercepted sends a request to the tunnel's target over a pooled connection, with the values of
+// credentials, and copies the answer.
+func (p *Proxy) sendIntercepted(w http.ResponseWriter, r *http.Request, exchanged *credential.Exchange, tunnel *interceptedConn) {
 	t := tunnel.target
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
 	idle := p.endWhenIdle(control, cancel)
 	defer idle.stop()
-	body, problem := p.search(r, t, idle)
+	body, problem := p.searchBody(r, t, idle)
 	switch {
 	case problem != nil:
 		writeReply(w, *problem)
@@ -131,7 +132,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, exchanged *cred
 		writeReply(w, notRecordedReply)
 		return
 	}
-	finishSearch := p.searchRest(body, control, cancel)
+	finishSearch := p.searchRestAfterAnswer(body, control, cancel)
 	response, err := p.upstreamPool(tunnel).RoundTrip(p.interceptedRequest(ctx, r, exchanged, body, t, idle))
 	if response != nil {
 		defer response.Body.Close()
@@ -179,16 +180,16 @@ func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, exchang
 
 // forwardAnswer sends an answer to the client, without the values of credentials.
 func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *idleTimer) {
-	p.guard.Header(response.Header)
+	p.guard.CleanHeader(response.Header)
 	header := w.Header()
-	keepEndToEnd(header, response.Header)
+	copyEndToEndHeaders(header, response.Header)
 	header.Del("Alt-Svc") // the proxy offers no alternative services
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, isSet := header[name]; !isSet {
 			header[name] = nil // keeps net/http from adding its own
 		}
 	}
-	p.guard.Header(response.Trailer) // it contains only names before the body is read
+	p.guard.CleanHeader(response.Trailer) // it contains only names before the body is read
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
 		header.Del("Content-Length") // HTTP/1.1 permits trailers only after a chunked body
@@ -199,10 +200,10 @@ func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseContr
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may arrive much later
 	}
-	if err := p.guard.Copy(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
+	if err := p.guard.CopyClean(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
-	p.guard.Header(response.Trailer)
+	p.guard.CleanHeader(response.Trailer)
 	for name, values := range response.Trailer {
 		if !announced[name] {
 			name = http.TrailerPrefix + name

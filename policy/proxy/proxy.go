@@ -151,8 +151,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		protocol = reach.HTTPS
 	}
-	target, problem := targetOf(protocol, r)
-	request := Request{Protocol: protocol, Target: clip.Bytes(r.URL.Host, 200), HostDecision: policy.UnreadableTarget(problem)}
+	target, problem := parseTarget(protocol, r)
+	request := Request{Protocol: protocol, Target: clip.Bytes(r.URL.Host, 200), HostDecision: policy.RefuseUnreadableTarget(problem)}
 	if problem == "" {
 		request = p.decideRequest(r, target)
 	}
@@ -162,7 +162,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !request.Allowed:
-		p.respond(w, r, refusal(request))
+		p.respond(w, r, newRefusalReply(request))
 	case p.options.Credentials.TerminatesTLS(target):
 		p.intercept(w, r, target, request.HostDecision)
 	case protocol == reach.HTTPS:
@@ -179,7 +179,7 @@ func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 	switch {
 	case via == nil || !request.Allowed:
 	case strings.EqualFold(r.Method, http.MethodTrace): // some servers ignore the case
-		request.HostDecision = policy.TraceViaProxy()
+		request.HostDecision = policy.RefuseTraceViaProxy()
 	default:
 		request.Via = viaAddress(via)
 	}
@@ -191,21 +191,20 @@ func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
 	switch {
-	case d.Allowed:
-	case reach.Private(t.Addr) && d.Rule == "":
+	case !d.Allowed && reach.IsPrivate(t.Addr) && d.Rule == "":
 		return refusePrivate(t, d)
-	default:
+	case !d.Allowed:
 		return d
 	}
 	if refused := p.guard.RefusePlaceholders(r); refused != nil {
-		return policy.NotForCredential(refused)
+		return policy.RefuseCredentialUse(refused)
 	}
 	return d
 }
 
-// targetOf parses the target in the first line of a request and ignores the Host header. problem
+// parseTarget parses the target in the first line of a request and ignores the Host header. problem
 // completes a sentence about the target.
-func targetOf(protocol string, r *http.Request) (t reach.Target, problem string) {
+func parseTarget(protocol string, r *http.Request) (t reach.Target, problem string) {
 	switch {
 	case r.URL.Host == "":
 		return t, "is not in its first line"
@@ -221,7 +220,7 @@ func targetOf(protocol string, r *http.Request) (t reach.Target, problem string)
 	return t, ""
 }
 
-// limitedListener bounds the simultaneous connections until end is closed.
+// limitedListener bounds the simultaneous connections of a listener. Accept fails once done is closed.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}

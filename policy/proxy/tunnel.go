@@ -55,7 +55,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 // dialFailureReply returns the reply for a connection to t that failed or was refused.
 func dialFailureReply(t reach.Target, err error) reply {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
-		return refusal(refused.Request)
+		return newRefusalReply(refused.Request)
 	}
 	return connectFailureReply(t.String(), err)
 }

@@ -81,16 +81,16 @@ func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.R
 	})
 	both.Go(func() {
 		defer abort()
-		_ = p.copyBounded(&frames{guard: p.guard, to: client}, server, idle)
+		_ = p.copyBounded(&frameForwarder{guard: p.guard, to: client}, server, idle)
 	})
 	both.Wait()
 }
 
 // writeWebSocketAnswer writes the answer that opens a WebSocket.
 func writeWebSocketAnswer(client net.Conn, p *Proxy, response *http.Response) error {
-	p.guard.Header(response.Header)
+	p.guard.CleanHeader(response.Header)
 	h := make(http.Header)
-	keepEndToEnd(h, response.Header)
+	copyEndToEndHeaders(h, response.Header)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", "websocket")
 	head := http.Response{StatusCode: response.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: h}

@@ -13,7 +13,7 @@ type Entry struct {
 	wildcard bool   // all names below name, not name itself
 	addr     netip.Addr
 	port     uint16 // 0 for the protocol's default
-	private  bool   // see Private
+	private  bool   // the host may have private addresses
 }
 
 // ParseEntry parses an entry: a name, an address, or "*." and a name for all hosts below it. An entry
@@ -25,7 +25,7 @@ func ParseEntry(text string) (Entry, error) {
 		return e, err
 	}
 	switch description := DescribeNonPublic(e.addr); {
-	case Private(e.addr):
+	case IsPrivate(e.addr):
 		return e, errors.New("is a private address; one that commands are to reach is written as {host: …, private: true}")
 	case description != "":
 		return e, errors.New("is " + description + ", which no list opens")
@@ -44,7 +44,7 @@ func ParsePrivate(text string) (Entry, error) {
 		return e, errors.New("has a wildcard, which private: true does not go with: name each host")
 	case e.addr.IsValid() && description == "":
 		return e, errors.New("is a public address; leave private out")
-	case e.addr.IsValid() && !Private(e.addr):
+	case e.addr.IsValid() && !IsPrivate(e.addr):
 		return e, errors.New("is " + description + ", which no list opens")
 	}
 	e.private = true

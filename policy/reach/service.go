@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Private reports whether an address is private, so that an entry with private: true can permit it.
-// It reports false for addresses of this machine, the local link and a cloud's metadata service.
-func Private(addr netip.Addr) bool {
+// IsPrivate reports whether an address is private, so that an entry with private: true can permit it. It is
+// false for addresses of this machine, the local link and a cloud's metadata service.
+func IsPrivate(addr netip.Addr) bool {
 	return UnusableForService(addr) == "" && !addr.Unmap().IsLoopback()
 }
 
@@ -28,17 +28,17 @@ func UnusableForService(addr netip.Addr) string {
 	}
 }
 
-// nearDomains lists domains without public DNS: RFC 6761 (localhost, test), RFC 6762 (local), RFC
+// localDomains lists domains without public DNS: RFC 6761 (localhost, test), RFC 6762 (local), RFC
 // 8375 (home.arpa), and internal, reserved by ICANN for private use.
-var nearDomains = []string{"localhost", "local", "internal", "home.arpa", "test"}
+var localDomains = []string{"localhost", "local", "internal", "home.arpa", "test"}
 
 // IsLocal reports whether a host may be on this machine or in its network: a loopback or private
-// address, a name without a dot, or a name below nearDomains. It resolves nothing, so validation
+// address, a name without a dot, or a name below localDomains. It resolves nothing, so validation
 // and run always agree.
 func IsLocal(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return UnusableForService(addr) == ""
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	return !strings.Contains(name, ".") || slices.ContainsFunc(nearDomains, func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
+	return !strings.Contains(name, ".") || slices.ContainsFunc(localDomains, func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
 }

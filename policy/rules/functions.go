@@ -11,7 +11,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// functions returns the functions of the language. Each gets the place of its call in the file.
+// functions returns the functions of the rules language. Each passes the place of its call in the file to a
+// method of l.
 func (l *loader) functions() starlark.StringDict {
 	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
 		return starlark.NewBuiltin(name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -21,12 +22,12 @@ func (l *loader) functions() starlark.StringDict {
 		})
 	}
 	return starlark.StringDict{
-		"prefix_rule": bind("prefix_rule", l.prefixRule), "host_executable": bind("host_executable", l.hostExecutable), "network_rule": bind("network_rule", l.networkRule),
+		"prefix_rule": bind("prefix_rule", l.addPrefixRule), "host_executable": bind("host_executable", l.addHostExecutable), "network_rule": bind("network_rule", l.addNetworkRule),
 	}
 }
 
-// prefixRule adds a prefix_rule.
-func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+// addPrefixRule adds a prefix_rule.
+func (l *loader) addPrefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var pattern, match, notMatch *starlark.List
 	var decision, justification starlark.Value
 	if err := starlark.UnpackArgs("prefix_rule", args, kwargs, "pattern", &pattern, "decision??", &decision,
@@ -35,13 +36,13 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	}
 	rule := Rule{At: at}
 	var err error
-	if rule.Decision, err = decisionOf(decision); err != nil {
+	if rule.Decision, err = parseDecision(decision); err != nil {
 		return err
 	}
-	if rule.Justification, err = justificationOf(justification); err != nil {
+	if rule.Justification, err = parseJustification(justification); err != nil {
 		return err
 	}
-	if rule.pattern, err = l.patternOf(pattern); err != nil {
+	if rule.pattern, err = l.parsePattern(pattern); err != nil {
 		return err
 	}
 	if len(l.set.rules) >= maxRules {
@@ -55,8 +56,8 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	return l.addExamples(index, "not_match", notMatch)
 }
 
-// decisionOf parses the decision of a rule. A missing one means Allow.
-func decisionOf(value starlark.Value) (Decision, error) {
+// parseDecision parses the decision of a rule. A missing one means Allow.
+func parseDecision(value starlark.Value) (Decision, error) {
 	if value == nil {
 		return Allow, nil
 	}
@@ -68,8 +69,8 @@ func decisionOf(value starlark.Value) (Decision, error) {
 	return Decision(index), nil
 }
 
-// justificationOf parses the justification of a rule. A missing one is "".
-func justificationOf(value starlark.Value) (string, error) {
+// parseJustification parses the justification of a rule. A missing one is "".
+func parseJustification(value starlark.Value) (string, error) {
 	if value == nil {
 		return "", nil
 	}
@@ -80,14 +81,14 @@ func justificationOf(value starlark.Value) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// patternOf parses a pattern: a list of strings and lists of alternatives.
-func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
+// parsePattern parses a pattern: a list of strings and lists of alternatives.
+func (l *loader) parsePattern(list *starlark.List) ([][]string, error) {
 	if list.Len() == 0 {
 		return nil, errors.New("pattern must not be empty")
 	}
 	pattern := make([][]string, 0, min(list.Len(), maxTokens))
 	for i := range list.Len() {
-		token, err := l.tokenOf(list.Index(i))
+		token, err := l.parseToken(list.Index(i))
 		if err != nil {
 			return nil, fmt.Errorf("pattern[%d] %w", i, err)
 		}
@@ -99,8 +100,8 @@ func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
 	return pattern, nil
 }
 
-// tokenOf parses a word of a pattern: a string or a list of alternatives.
-func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
+// parseToken parses a word of a pattern: a string or a list of alternatives.
+func (l *loader) parseToken(value starlark.Value) ([]string, error) {
 	if text, ok := starlark.AsString(value); ok {
 		return []string{text}, l.countWords(1)
 	}
@@ -108,11 +109,11 @@ func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	if !ok || list.Len() == 0 {
 		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shortText(value))
 	}
-	return l.textsOf(list)
+	return l.parseTexts(list)
 }
 
-// textsOf returns the strings of a list.
-func (l *loader) textsOf(list *starlark.List) ([]string, error) {
+// parseTexts returns the strings of a list.
+func (l *loader) parseTexts(list *starlark.List) ([]string, error) {
 	if err := l.countWords(list.Len()); err != nil {
 		return nil, err
 	}
@@ -136,8 +137,8 @@ func (l *loader) countWords(words int) error {
 	return nil
 }
 
-// hostExecutable adds a host_executable.
-func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+// addHostExecutable adds a host_executable.
+func (l *loader) addHostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var name string
 	var list *starlark.List
 	if err := starlark.UnpackArgs("host_executable", args, kwargs, "name", &name, "paths", &list); err != nil {
@@ -146,7 +147,7 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 		return fmt.Errorf("name must be the bare name of a program, not %q", name)
 	}
-	paths, err := l.textsOf(list)
+	paths, err := l.parseTexts(list)
 	if err != nil {
 		return fmt.Errorf("paths %w", err)
 	}
@@ -171,8 +172,8 @@ var protocols = map[string]string{
 	"http": "http", "https": "https", "https_connect": "https", "http-connect": "https", "socks5_tcp": "socks5_tcp", "socks5_udp": "socks5_udp",
 }
 
-// networkRule adds a network_rule.
-func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
+// addNetworkRule adds a network_rule.
+func (l *loader) addNetworkRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var host, protocol string
 	var decision, justification starlark.Value
 	if err := starlark.UnpackArgs("network_rule", args, kwargs, "host", &host, "protocol", &protocol, "decision", &decision, "justification??", &justification); err != nil {
@@ -189,10 +190,10 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	if decision == starlark.String("deny") {
 		decision = starlark.String("forbidden")
 	}
-	if rule.Decision, err = decisionOf(decision); err != nil {
+	if rule.Decision, err = parseDecision(decision); err != nil {
 		return err
 	}
-	if rule.Justification, err = justificationOf(justification); err != nil {
+	if rule.Justification, err = parseJustification(justification); err != nil {
 		return err
 	}
 	if len(l.set.network) >= maxRules {

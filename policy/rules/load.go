@@ -70,7 +70,7 @@ func (l *loader) loadFile(file File) error {
 	if len(file.Data) > maxBytes {
 		return &fileError{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
 	}
-	if line := tooNested(file.Data); line > 0 {
+	if line := firstTooNestedLine(file.Data); line > 0 {
 		return &fileError{file.Name, line, 1, "brackets are nested too deeply"}
 	}
 	options := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
@@ -129,9 +129,9 @@ func errorAt(pos syntax.Position, message string) *fileError {
 	return &fileError{pos.Filename(), int(pos.Line), int(pos.Col), message}
 }
 
-// tooNested returns the first line with too deeply nested brackets, or 0. The parser recurses for
-// each bracket. tooNested also counts brackets in strings.
-func tooNested(data []byte) (line int) {
+// firstTooNestedLine returns the first line with too many open brackets, or 0. The parser recurses for each
+// bracket. Brackets in strings count too.
+func firstTooNestedLine(data []byte) (line int) {
 	const maxDepth = 100
 	depth := 0
 	line = 1
@@ -220,7 +220,7 @@ func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 		return nil
 	}
 	for i := range list.Len() {
-		argv, err := l.exampleOf(list.Index(i))
+		argv, err := l.parseExample(list.Index(i))
 		if err != nil {
 			return fmt.Errorf("%s[%d] %w", key, i, err)
 		}
@@ -229,8 +229,8 @@ func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 	return nil
 }
 
-// exampleOf parses the command of an example: a line of shell or a list of words.
-func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
+// parseExample parses the command of an example: a line of shell or a list of words.
+func (l *loader) parseExample(value starlark.Value) ([]string, error) {
 	if line, ok := starlark.AsString(value); ok {
 		reading := shell.ReadScript(line)
 		if len(reading.Plain) != 1 {
@@ -242,7 +242,7 @@ func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
 	if !ok || list.Len() == 0 {
 		return nil, errors.New("must be a command, as text or as a list of words")
 	}
-	return l.textsOf(list)
+	return l.parseTexts(list)
 }
 
 // runExamples runs the examples, each against its own rule alone.

@@ -132,9 +132,9 @@ func (s *Set) coversPath(program, name string) bool {
 	return true
 }
 
-// Reach returns the strictest network_rule for a host, with or without port, and a protocol. It
-// reports false if there is none.
-func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
+// NetworkRule returns the strictest network_rule for a host, with or without port, and a protocol. ok is
+// false if there is none.
+func (s *Set) NetworkRule(host, protocol string) (rule Network, ok bool) {
 	host, err := normalizeHost(host)
 	if s == nil || err != nil {
 		return Network{}, false

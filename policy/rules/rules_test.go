@@ -105,7 +105,7 @@ network_rule(host = "2606:0:0::0001", protocol = "https", decision = "prompt")`)
 		{"example.com", "https", ""},
 		{"", "https", ""},
 	} {
-		rule, ok := set.Reach(test.host, test.protocol)
+		rule, ok := set.NetworkRule(test.host, test.protocol)
 		got := ""
 		if ok {
 			got = rule.Decision.String() + " " + rule.At.String()

@@ -42,7 +42,7 @@ func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*superv
 	defer childEnd.Close()
 	const program = "/proc/self/exe"
 	env := []string{"GOMAXPROCS=1"} // makes Go's runtime start faster; the process waits most of the time
-	if err := outside.Stage.Note(program, outside.Root, env); err != nil {
+	if err := outside.Stage.CheckStart(program, outside.Root, env); err != nil {
 		errorPipe.Close()
 		return nil, err
 	}

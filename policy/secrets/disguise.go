@@ -18,8 +18,8 @@ const (
 	maxBytesPerByte = 16
 )
 
-// encodedFinder finds values, encoded or not, whose letters and digits occur in order in a text. Between
-// them may be line ends, line prefixes or the separators of a dump.
+// encodedFinder finds values whose letters and digits occur in order in a text, also encoded. Between them
+// may be line ends, line prefixes or the separators of a dump.
 type encodedFinder struct {
 	filter      []uint64 // of the grams of all spellings
 	hashShift   int
@@ -56,7 +56,7 @@ func newEncodedFinder(values []Value) *encodedFinder {
 		place := &d.places[i]
 		place.next = d.firstPlaces[place.gram()] - 1
 		d.firstPlaces[place.gram()] = int32(i) + 1
-		word, mask := d.bit(place.gram())
+		word, mask := d.filterBit(place.gram())
 		d.filter[word] |= mask
 	}
 	return d
@@ -80,8 +80,8 @@ func (finder *encodedFinder) indexSpelling(s *spelling) {
 	}
 }
 
-// bit returns the index of a gram's word in the filter, and the mask of its bit.
-func (finder *encodedFinder) bit(gram uint64) (word, mask uint64) {
+// filterBit returns the index of a gram's word in the filter, and the mask of its bit.
+func (finder *encodedFinder) filterBit(gram uint64) (word, mask uint64) {
 	hash := gram * 0x9E3779B97F4A7C15 >> finder.hashShift
 	return hash >> 6, 1 << (hash & 63)
 }
@@ -98,7 +98,7 @@ func (finder *encodedFinder) find(text string, found func(finding)) {
 	defer finder.pool.Put(window)
 	for start := 0; ; start += windowBytes {
 		end := min(len(text), start+windowBytes+finder.overlap)
-		window.read(text[start:end])
+		window.load(text[start:end])
 		finder.findIn(window, func(f finding) {
 			f.start, f.end = f.start+start, f.end+start
 			found(f)
@@ -118,7 +118,7 @@ func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
 	gram := binary.LittleEndian.Uint64(append([]byte{0}, letters.lower[:letterGram-1]...))
 	for end := letterGram - 1; end < len(letters.lower); end++ {
 		gram = gram>>8 | uint64(letters.lower[end])<<56
-		word, mask := finder.bit(gram)
+		word, mask := finder.filterBit(gram)
 		if finder.filter[word]&mask == 0 {
 			continue
 		}
@@ -127,7 +127,7 @@ func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
 			continue
 		}
 		found(best.finding())
-		last := best.last
+		last := best.textLast
 		if !best.isComplete() { // a complete value may begin among the skipped letters
 			last = best.unbrokenTo
 		}
@@ -167,17 +167,17 @@ type finding struct {
 	part       string // the found part of the value, unless whole
 }
 
-// trace is a sequence of letters common to a text and a spelling.
+// trace is a sequence of letters that a text and a spelling have in common.
 type trace struct {
-	text        *letters
-	spelling    *spelling
-	first, last int  // in the text
-	from, to    int  // in the spelling; to is the last one
-	unbrokenTo  int  // the last letter in the text before a skipped one
-	gapsDiffer  bool // some gaps differ from the spelling's
-	hasLineEnds bool // some gaps contain line ends
-	hasColumns  bool // its lines continue with other columns
-	spacing     spacing
+	text                        *letters
+	spelling                    *spelling
+	textFirst, textLast         int  // index in text.lower
+	spellingFirst, spellingLast int  // index in spelling.letters; spellingLast is inclusive
+	unbrokenTo                  int  // the last letter in the text before a skipped one
+	gapsDiffer                  bool // some gaps differ from the spelling's
+	hasLineEnds                 bool // some gaps contain line ends
+	hasColumns                  bool // its lines continue with other columns
+	spacing                     spacing
 }
 
 // spacing reports whether there are gaps between all letters of a line.
@@ -189,9 +189,11 @@ const (
 	wideSpacing
 )
 
-func (r *trace) length() int { return r.to - r.from + 1 }
+func (r *trace) length() int { return r.spellingLast - r.spellingFirst + 1 }
 
-func (r *trace) isComplete() bool { return r.from == 0 && r.to == len(r.spelling.letters)-1 }
+func (r *trace) isComplete() bool {
+	return r.spellingFirst == 0 && r.spellingLast == len(r.spelling.letters)-1
+}
 
 func (r *trace) isLongerThan(other trace) bool {
 	switch {
@@ -211,7 +213,7 @@ func (r *trace) isSignificant() bool {
 		return false
 	case s.plain && !r.gapsDiffer: // the search for plain values finds it
 		return false
-	case !s.numbers && (r.hasLineEnds || r.spacing == wideSpacing) && r.spellingBytes(r.from, r.to) < minBroken:
+	case !s.numbers && (r.hasLineEnds || r.spacing == wideSpacing) && r.spellingBytes(r.spellingFirst, r.spellingLast) < minBroken:
 		return false
 	case r.isComplete():
 		return true
@@ -223,19 +225,19 @@ func (r *trace) isSignificant() bool {
 // secretLetters returns the bounds of the trace's letters, in the spelling, that belong to the value's secret
 // part.
 func (r *trace) secretLetters() (from, to int) {
-	return max(r.from, r.spelling.firstSecret), min(r.to+1, r.spelling.endSecret)
+	return max(r.spellingFirst, r.spelling.firstSecret), min(r.spellingLast+1, r.spelling.endSecret)
 }
 
 // finding returns the trace's bounds in the text. The bounds of a whole value include its characters
 // other than letters at both ends. If lines have further columns, they include those of the last line.
 func (r *trace) finding() finding {
-	s, from := r.spelling, r.from
+	s, from := r.spelling, r.spellingFirst
 	f := finding{spelling: s, whole: r.isComplete()}
 	if !f.whole {
 		first, last := r.secretLetters()
 		from, f.part = first, s.part(first, last)
 	}
-	f.start, f.end = int(r.text.offsets[r.first+from-r.from]), int(r.text.offsets[r.last])+1
+	f.start, f.end = int(r.text.offsets[r.textFirst+from-r.spellingFirst]), int(r.text.offsets[r.textLast])+1
 	if f.whole {
 		f.start -= len(commonEnd(r.text.text[:f.start], s.form[:s.offsets[0]]))
 		f.end += len(commonStart(r.text.text[f.end:], s.form[s.offsets[len(s.offsets)-1]+1:]))

@@ -25,7 +25,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	}
 	known := map[string]bool{}
 	if before != nil {
-		err := r.windows(before, func(text string) {
+		err := r.searchWindows(before, func(text string) {
 			for _, s := range shapesIn(text) {
 				known[text[s.start:s.end]] = true
 			}
@@ -35,7 +35,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 		}
 	}
 	found := map[string]bool{}
-	err := r.windows(from, func(text string) {
+	err := r.searchWindows(from, func(text string) {
 		for _, f := range r.forms {
 			if !found[f.name] && strings.Contains(text, f.text) {
 				found[f.name] = true
@@ -63,9 +63,9 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 // shapeName returns the name of a shape from the mark of its span.
 func shapeName(s span) string { return s.replacement[len("[secret ") : len(s.replacement)-1] }
 
-// windows reads from in overlapping pieces and calls search with each. The overlap is longer than any
+// searchWindows reads from in overlapping pieces and calls search with each. The overlap is longer than any
 // secret.
-func (r *Redactor) windows(from io.Reader, search func(text string)) error {
+func (r *Redactor) searchWindows(from io.Reader, search func(text string)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {
 		overlap = max(r.encodedFinder().overlap, len(r.forms[0].text)-1) // the longest

@@ -22,7 +22,7 @@ const (
 // trace if fewer than letterGram letters match from there on.
 func traceAround(text *letters, place letterPlace, at int) trace {
 	offset := int(place.offset)
-	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
+	r := trace{text: text, spelling: place.spelling, textFirst: at, textLast: at, spellingFirst: offset, spellingLast: offset}
 	if !r.lettersEqual(at, offset) {
 		return trace{}
 	}
@@ -42,9 +42,9 @@ func (r *trace) lettersEqual(at, letter int) bool {
 
 // extend makes the trace longer at one end, forward (+1) or backward (-1).
 func (r *trace) extend(direction int) {
-	at, letter := r.last, r.to
+	at, letter := r.textLast, r.spellingLast
 	if direction < 0 {
-		at, letter = r.first, r.from
+		at, letter = r.textFirst, r.spellingFirst
 	}
 	unskipped := r.length() // number of letters followed without a skip
 	for {
@@ -55,16 +55,16 @@ func (r *trace) extend(direction int) {
 		if unskipped < letterGram || r.spellingBytes(letter, letter-direction*(unskipped-1)) < minStraight {
 			break
 		}
-		nextAt, nextLetter, found := r.nextLine(at, letter, direction, unskipped)
+		nextAt, nextLetter, found := r.continueOnNextLine(at, letter, direction, unskipped)
 		if !found {
 			break
 		}
 		at, letter, unskipped = nextAt, nextLetter, 1
 	}
 	if direction > 0 {
-		r.last, r.to = at, letter
+		r.textLast, r.spellingLast = at, letter
 	} else {
-		r.first, r.from = at, letter
+		r.textFirst, r.spellingFirst = at, letter
 	}
 }
 
@@ -147,19 +147,19 @@ func isSubsequence(text, part string) bool {
 	return part == ""
 }
 
-// nextLine finds where a trace continues on the next line, after the extra letters of both lines. The
-// last letters before the line end may have matched by chance, up to unskipped of them; nextLine then goes
+// continueOnNextLine finds where a trace continues on the next line, after the extra letters of both lines. The
+// last letters before the line end may have matched by chance, up to unskipped of them; continueOnNextLine then goes
 // back before these.
-func (r *trace) nextLine(at, letter, direction, unskipped int) (nextAt, nextLetter int, found bool) {
+func (r *trace) continueOnNextLine(at, letter, direction, unskipped int) (nextAt, nextLetter int, found bool) {
 	if next := letter + direction; next < 0 || next >= len(r.spelling.letters) {
 		return 0, 0, false
 	}
 	for ahead := -maxChanceMatches; ahead < maxBeforeLineEnd(direction); ahead++ { // letters from at to the line end; negative if matched by chance
-		if !r.breaksBehind(at+direction*ahead, direction) {
+		if !r.lineEndsAfter(at+direction*ahead, direction) {
 			continue
 		}
 		lineStart := at + direction*(ahead+1)
-		nextAt, nextLetter, found = r.resumeOnLine(lineStart, letter, direction, ahead, unskipped)
+		nextAt, nextLetter, found = r.continueOnLine(lineStart, letter, direction, ahead, unskipped)
 		if found || ahead >= 0 {
 			return nextAt, nextLetter, found
 		}
@@ -175,12 +175,14 @@ func maxBeforeLineEnd(direction int) int {
 	return maxColumn
 }
 
-// resumeOnLine is nextLine for a line. ahead is the number of letters between the trace and the line end.
-func (r *trace) resumeOnLine(lineStart, letter, direction, ahead, unskipped int) (nextAt, nextLetter int, found bool) {
+// continueOnLine is continueOnNextLine for the line that starts at lineStart. ahead is the number of
+// letters between the trace and the line end; it is negative if the last letters may have matched by
+// chance.
+func (r *trace) continueOnLine(lineStart, letter, direction, ahead, unskipped int) (nextAt, nextLetter int, found bool) {
 	maxSkipped := r.lettersOnLine(lineStart, direction, maxBeforeLineEnd(-direction))
 	for byChance := max(0, -ahead); byChance < min(unskipped, maxChanceMatches+1) && ahead+byChance < maxBeforeLineEnd(direction); byChance++ {
 		next := letter - direction*(byChance-1)
-		skipped := r.resumes(lineStart, next, direction, maxSkipped, letterGram+byChance)
+		skipped := r.skipsBeforeMatch(lineStart, next, direction, maxSkipped, letterGram+byChance)
 		if skipped < 0 {
 			continue
 		}
@@ -195,8 +197,8 @@ func (r *trace) resumeOnLine(lineStart, letter, direction, ahead, unskipped int)
 	return 0, 0, false
 }
 
-// breaksBehind reports whether a line ends between a letter of the text and the next one in direction.
-func (r *trace) breaksBehind(at, direction int) bool {
+// lineEndsAfter reports whether a line ends between a letter of the text and the next one in direction.
+func (r *trace) lineEndsAfter(at, direction int) bool {
 	if direction < 0 {
 		at--
 	}
@@ -210,15 +212,14 @@ func (r *trace) breaksBehind(at, direction int) bool {
 // lettersOnLine counts the letters after a letter in direction, on its line and up to limit.
 func (r *trace) lettersOnLine(at, direction, limit int) int {
 	n := 0
-	for next := at + direction; n < limit && next >= 0 && next < len(r.text.lower) && !r.breaksBehind(next-direction, direction); next += direction {
+	for next := at + direction; n < limit && next >= 0 && next < len(r.text.lower) && !r.lineEndsAfter(next-direction, direction); next += direction {
 		n++
 	}
 	return n
 }
 
-// resumes returns the number of letters before the next matching sequence of at least minLength
-// letters, or -1.
-func (r *trace) resumes(at, letter, direction, maxSkipped, minLength int) int {
+// skipsBeforeMatch returns the number of letters to skip before at least minLength letters match, or -1.
+func (r *trace) skipsBeforeMatch(at, letter, direction, maxSkipped, minLength int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1
 	}

@@ -116,8 +116,8 @@ func (g *grams) hasForm(text string) bool {
 	return false
 }
 
-// fragments appends the fragments of values in text to spans.
-func (r *Redactor) fragments(text string, spans []span) []span {
+// appendFragments appends the spans of fragments of values in text, except public ones.
+func (r *Redactor) appendFragments(text string, spans []span) []span {
 	g := &r.grams
 	if len(g.fragments.byGram) == 0 {
 		return spans

@@ -24,9 +24,9 @@ var lowerLetters = func() (table [256]byte) {
 	return table
 }()
 
-// read stores the letters and digits of text in lower case, with their offsets. It leaves out letters
-// that encodings add: the 0x of hexadecimal numbers, and those of escapes after \ or &.
-func (l *letters) read(text string) {
+// load stores the letters and digits of text in lower case, with their offsets. It leaves out letters that
+// encodings add: the 0x of hexadecimal numbers, and those of escapes after \ or &.
+func (l *letters) load(text string) {
 	if cap(l.lower) < len(text) {
 		l.lower, l.offsets = make([]byte, len(text)), make([]int32, len(text))
 	}

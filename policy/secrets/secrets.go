@@ -83,15 +83,15 @@ func (r *Redactor) Redact(text string) string {
 	if r.replacer != nil && r.grams.hasForm(text) {
 		text = r.replacer.Replace(text)
 	}
-	spans := r.addEncoded(text, r.fragments(text, shapesIn(text)))
+	spans := r.appendEncoded(text, r.appendFragments(text, shapesIn(text)))
 	if len(spans) == 0 {
 		return text
 	}
 	return replaceSpans(text, spans)
 }
 
-// addEncoded appends encoded values in text to spans.
-func (r *Redactor) addEncoded(text string, spans []span) []span {
+// appendEncoded appends the spans of encoded values, and of parts of them, in text.
+func (r *Redactor) appendEncoded(text string, spans []span) []span {
 	if r.encodedFinder == nil {
 		return spans
 	}

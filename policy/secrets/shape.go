@@ -2,16 +2,16 @@ package secrets
 
 import "strings"
 
-// shape describes tokens of one kind: a prefix and a rest. measure returns the length of the rest. If
-// there is no token, it returns -1 and the number of bytes in which no token of this shape begins.
-// Skipping these keeps the time linear for hostile text.
+// shape describes tokens of one kind: a prefix, and a rest that measure recognises.
 type shape struct {
 	name     string
 	prefixes []string
 	measure  measure
 }
 
-// measure measures the rest of a token; see shape.
+// measure returns the length of a token's rest. If rest begins no token, length is -1, and barren is the
+// number of bytes in which no token of this shape begins. Skipping these keeps the time linear for hostile
+// text.
 type measure func(rest string) (length, barren int)
 
 // shapes lists the well-known shapes, as published by their issuers.

@@ -145,7 +145,7 @@ func spellings(v Value) []*spelling {
 func newSpelling(e *encoding, v Value, form string) *spelling {
 	s := &spelling{encoding: e, name: v.Name, value: v.Secret, plain: form == v.Secret, form: form}
 	var l letters
-	l.read(form)
+	l.load(form)
 	s.letters, s.offsets = string(l.lower), slices.Clone(l.offsets)
 	from, to := secretPart(v.Secret)
 	for s.firstSecret < len(s.offsets) && s.offsetInValue(s.firstSecret) < from {

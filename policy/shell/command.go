@@ -16,7 +16,7 @@ func (r *reader) readCommand(words []Word, from origin) {
 		return
 	}
 	name, args := programName(words[0].Text), words[1:]
-	inner := from.through(name)
+	inner := from.startedBy(name)
 	switch name {
 	case "cd", "pushd", "popd", "chdir":
 		r.reading.ChangesDir = true
@@ -49,7 +49,7 @@ func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	if !ok {
 		return
 	}
-	start := wrapper.locate(args)
+	start := wrapper.locateCommand(args)
 	for _, script := range start.scripts {
 		r.readIfKnown(script, inner)
 	}
@@ -110,7 +110,7 @@ func (r *reader) readFromEveryWord(args []Word, inner origin) {
 		if word.Known && !strings.HasPrefix(word.Text, "-") {
 			r.record(args[i:], inner)
 			if shells[programName(word.Text)] {
-				r.readWrapped(programName(word.Text), args[i+1:], inner.through(programName(word.Text)))
+				r.readWrapped(programName(word.Text), args[i+1:], inner.startedBy(programName(word.Text)))
 			}
 		}
 	}
@@ -120,11 +120,11 @@ func (r *reader) readFromEveryWord(args []Word, inner origin) {
 // `git push` match `git -C folder push`. It also reads the scripts of aliases (-c alias.x=!script).
 func (r *reader) readGit(words []Word, from origin) {
 	args := words[1:]
-	start := gitOptions.locate(args)
+	start := gitOptions.locateCommand(args)
 	for _, arg := range args[:min(start.index, len(args))] {
 		alias, isAlias := strings.CutPrefix(arg.Text, "alias.")
 		if _, value, ok := strings.Cut(alias, "=!"); isAlias && ok && arg.Known {
-			r.readScript(value, from.through("git"))
+			r.readScript(value, from.startedBy("git"))
 		}
 	}
 	if start.index >= len(args) || start.isUnsure {
@@ -133,7 +133,7 @@ func (r *reader) readGit(words []Word, from origin) {
 	if start.index > 0 {
 		r.record(append([]Word{words[0]}, args[start.index:]...), from)
 	}
-	r.readGitArguments(args[start.index].Text, args[start.index+1:], from.through("git"))
+	r.readGitArguments(args[start.index].Text, args[start.index+1:], from.startedBy("git"))
 }
 
 // readGitArguments reads commands in the arguments of git (git-submodule(1), git-bisect(1),

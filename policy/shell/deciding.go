@@ -27,7 +27,7 @@ func DecidingCommands(script string) (commands [][]string) {
 		case *syntax.CallExpr:
 			var argv []string
 			for _, word := range n.Args {
-				argv = append(argv, wordOf(word).Text)
+				argv = append(argv, evaluateWord(word).Text)
 			}
 			if len(argv) > 0 {
 				commands = append(commands, decidingIn(argv)...)

@@ -33,7 +33,7 @@ func (c Command) MayHideCommand() bool {
 	if !isWrapper {
 		return false
 	}
-	start := wrapper.locate(args)
+	start := wrapper.locateCommand(args)
 	command := args[min(start.index, len(args)):]
 	isUnknown := func(word Word) bool { return !word.Known }
 	switch {

@@ -21,8 +21,8 @@ func (r *reader) readPipe(node syntax.Node, from origin) {
 			r.reading.TooComplex = "too much is piped into shells"
 		}
 		if stmt, ok := node.(*syntax.Stmt); ok {
-			if text := outputOf(stmt); text != "" {
-				r.readScript(text, from.through(shell))
+			if text := literalOutput(stmt); text != "" {
+				r.readScript(text, from.startedBy(shell))
 			}
 		}
 		return r.reading.TooComplex == ""
@@ -42,7 +42,7 @@ func shellReadingPipe(stmt *syntax.Stmt) (name string, ok bool) {
 		if !ok {
 			break
 		}
-		start := wrapper.locate(words[1:])
+		start := wrapper.locateCommand(words[1:])
 		words = words[1+min(start.index, len(words)-1):]
 	}
 	return "", false
@@ -56,14 +56,14 @@ func simpleCommandWords(stmt *syntax.Stmt) []Word {
 	}
 	var words []Word
 	for _, arg := range call.Args {
-		words = append(words, wordsOf(arg)...)
+		words = append(words, expandWord(arg)...)
 	}
 	return words
 }
 
-// outputOf returns the output of echo and printf, and the here-documents of cat and tee. It is "" for
-// other commands. Variables stay unexpanded.
-func outputOf(stmt *syntax.Stmt) string {
+// literalOutput returns the text that a statement prints: by echo or printf, or from the here-documents of
+// cat and tee. It is "" for other commands. Variables stay unexpanded.
+func literalOutput(stmt *syntax.Stmt) string {
 	words := simpleCommandWords(stmt)
 	if len(words) == 0 {
 		return ""
@@ -88,7 +88,7 @@ func echoOutput(args []Word) string {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Trim(args[0].Text, "-neE") == "" {
 		args = args[1:]
 	}
-	return expandLineEnds(textOf(args))
+	return expandLineEnds(joinWords(args))
 }
 
 // printfOutput returns the output of printf in short: each argument replaces the next %s, or is
@@ -120,9 +120,9 @@ func hereDocuments(stmt *syntax.Stmt) []Word {
 	for _, redirect := range stmt.Redirs {
 		switch {
 		case redirect.Op == syntax.WordHdoc:
-			words = append(words, wordOf(redirect.Word))
+			words = append(words, evaluateWord(redirect.Word))
 		case redirect.Hdoc != nil:
-			words = append(words, wordOf(redirect.Hdoc))
+			words = append(words, evaluateWord(redirect.Hdoc))
 		}
 	}
 	return words

@@ -133,7 +133,7 @@ func (r *reader) readStatement(stmt *syntax.Stmt, from origin) {
 func declarationWord(a *syntax.Assign) Word {
 	value := Word{Known: true}
 	if a.Value != nil {
-		value = wordOf(a.Value)
+		value = evaluateWord(a.Value)
 	}
 	value.Known = value.Known && a.Index == nil && a.Array == nil
 	if a.Name == nil {
@@ -161,7 +161,7 @@ func (r *reader) readInput(stmt *syntax.Stmt, words []Word, from origin) {
 		return
 	}
 	for _, document := range hereDocuments(stmt) {
-		r.readIfKnown(document, from.through(name))
+		r.readIfKnown(document, from.startedBy(name))
 	}
 }
 

@@ -62,7 +62,7 @@ func (c Command) Prefix() []string {
 }
 
 // String returns the command as one line for people.
-func (c Command) String() string { return textOf(c.Words) }
+func (c Command) String() string { return joinWords(c.Words) }
 
 // ReadArgv reads an argument vector, and the script of a shell with -c in it.
 func ReadArgv(argv []string) Reading {
@@ -105,8 +105,8 @@ type origin struct {
 	top int      // as in Command
 }
 
-// through extends the origin by a program.
-func (o origin) through(program string) origin {
+// startedBy returns the origin of commands that program starts.
+func (o origin) startedBy(program string) origin {
 	via := append(o.via[:len(o.via):len(o.via)], program)
 	return origin{via, o.top}
 }

@@ -25,7 +25,7 @@ func knownWords(argv []string) []Word {
 	return words
 }
 
-func textOf(words []Word) string {
+func joinWords(words []Word) string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = w.Text
@@ -33,8 +33,9 @@ func textOf(words []Word) string {
 	return strings.Join(texts, " ")
 }
 
-// wordOf evaluates the literal parts of a word.
-func wordOf(w *syntax.Word) Word {
+// evaluateWord returns a word with its quotes and escapes removed. It is unknown if it contains an
+// expansion.
+func evaluateWord(w *syntax.Word) Word {
 	b := wordBuilder{known: true}
 	for _, part := range w.Parts {
 		b.addPart(part, false)
@@ -154,20 +155,20 @@ func decodeANSIC(s string) (text string, known bool) {
 // maxBraced bounds the number of words that one word with braces expands to.
 const maxBraced = 64
 
-// wordsOf expands lists in braces into several words. A sequence, or a longer list than maxBraced,
-// stays one unknown word.
-func wordsOf(w *syntax.Word) []Word {
+// expandWord returns the words that a word with a list in braces expands to. A sequence, or more words than
+// maxBraced, gives one unknown word.
+func expandWord(w *syntax.Word) []Word {
 	withBraces := &syntax.Word{Parts: slices.Clone(w.Parts)} // a copy: syntax.Walk does not accept split braces
 	if !syntax.SplitBraces(withBraces) {
-		return []Word{wordOf(w)}
+		return []Word{evaluateWord(w)}
 	}
 	parts, ok := expandBraces(withBraces.Parts)
 	if !ok {
-		return []Word{wordOf(w)}
+		return []Word{evaluateWord(w)}
 	}
 	words := make([]Word, 0, len(parts))
 	for _, p := range parts {
-		words = append(words, wordOf(&syntax.Word{Parts: p}))
+		words = append(words, evaluateWord(&syntax.Word{Parts: p}))
 	}
 	return words
 }

@@ -90,8 +90,9 @@ type commandStart struct {
 	startsNothing bool   // an option prevents the start of the command
 }
 
-// locate finds the beginning of the command in the wrapper's arguments.
-func (w wrapper) locate(args []Word) commandStart {
+// locateCommand finds the command in the wrapper's arguments: it steps over options, assignments and
+// operands.
+func (w wrapper) locateCommand(args []Word) commandStart {
 	start := commandStart{isUnsure: w.hasUnknownOptions}
 	operands := w.operands
 	for ; start.index < len(args); start.index++ {
@@ -157,11 +158,11 @@ func (w wrapper) readLongOption(args []Word, s *commandStart, name string) {
 	switch {
 	case name == "command" || name == "session-command" || name == "split-string" || name == "call":
 		s.addScript(args, value)
-	case listContains(w.longOptions, name+"="):
+	case hasWord(w.longOptions, name+"="):
 		if !hasValue {
 			s.index++
 		}
-	case listContains(w.longOptions, name):
+	case hasWord(w.longOptions, name):
 	default:
 		s.isUnsure = true
 	}
@@ -178,8 +179,8 @@ func (s *commandStart) addScript(args []Word, attached string) {
 	}
 }
 
-// listContains reports whether a list separated by spaces has a word.
-func listContains(list, word string) bool {
+// hasWord reports whether a list separated by spaces has a word.
+func hasWord(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
 

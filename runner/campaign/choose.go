@@ -34,8 +34,8 @@ func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	}
 }
 
-// skipExisting books targets with an open pull request as skipped, except those that a person repeats. It
-// reports whether it booked any.
+// skipExisting books targets with an open pull request as skipped, except those that a person wants to run
+// again. skipped reports whether it booked any.
 func (l *Ledger) skipExisting(ctx context.Context, o Choice, next []Target) (skipped bool, err error) {
 	candidates := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).TargetState(t.Key).Again })
 	if o.Existing == nil || len(candidates) == 0 {

@@ -21,10 +21,10 @@ type Model struct {
 // costs, so the maximum is the limits plus the most expensive request of each agent. unpriced is why the
 // cost cannot be bounded, or "".
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
-	agents := agentsOf(j)
+	agents := maxConcurrentAgents(j)
 	var mostExpensive Claim
 	for _, m := range models {
-		mostExpensive = mostExpensive.larger(m.request(j, m.Window))
+		mostExpensive = mostExpensive.maxOfEach(m.maxRequestUsage(j, m.Window))
 		switch {
 		case unpriced != "":
 		case !m.Price.Known():
@@ -43,16 +43,16 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	return c, unpriced
 }
 
-// agentsOf returns how many agents of a run may wait for an answer at the same time.
-func agentsOf(j *job.Job) int64 {
+// maxConcurrentAgents returns how many agents of a run may wait for the model at the same time.
+func maxConcurrentAgents(j *job.Job) int64 {
 	if j.Agents.Enabled {
 		return 1 + int64(j.Agents.MaxOpen)
 	}
 	return 1
 }
 
-// request returns the maximum usage of one request with input tokens. An unknown price counts as 0.
-func (m Model) request(j *job.Job, input int64) Claim {
+// maxRequestUsage returns the maximum usage of one request with input tokens. An unknown price counts as 0.
+func (m Model) maxRequestUsage(j *job.Job, input int64) Claim {
 	output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
 	most := Claim{Tokens: input + output}
 	if !m.Price.Known() {
@@ -66,8 +66,8 @@ func (m Model) request(j *job.Job, input int64) Claim {
 	return most
 }
 
-// larger returns the maximum of each field.
-func (c Claim) larger(other Claim) Claim {
+// maxOfEach returns the larger US dollars and the larger tokens of two claims.
+func (c Claim) maxOfEach(other Claim) Claim {
 	return Claim{USD: max(c.USD, other.USD), Tokens: max(c.Tokens, other.Tokens)}
 }
 
@@ -77,19 +77,20 @@ type Request struct {
 	Input int64 // upper bound, in tokens
 }
 
-// LostRequest returns the maximum usage of a request whose answer was lost. c is the run's claim, which
-// limits the result to the share of one request. An unknown model counts as the most expensive one.
-func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
+// MaxLostUsage returns the maximum usage of a request whose answer was lost. c is the run's claim; the
+// result does not exceed the share of one request in it. A model that is not in models counts as the most
+// expensive one.
+func (c Claim) MaxLostUsage(j *job.Job, models []Model, r Request) (most Claim) {
 	isKnown := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
 	for _, m := range models {
 		switch {
 		case !isKnown:
-			most = most.larger(m.request(j, m.Window))
+			most = most.maxOfEach(m.maxRequestUsage(j, m.Window))
 		case m.Name == r.Model:
-			most = most.larger(m.request(j, min(r.Input, m.Window)))
+			most = most.maxOfEach(m.maxRequestUsage(j, min(r.Input, m.Window)))
 		}
 	}
-	agents := agentsOf(j)
+	agents := maxConcurrentAgents(j)
 	return Claim{
 		USD:    min(most.USD, max(price.AddCosts(c.USD, -j.Limits.CostUSD), 0)/float64(agents)),
 		Tokens: min(most.Tokens, max(c.Tokens-j.Limits.Tokens, 0)/agents),

@@ -61,7 +61,7 @@ func TestChargesLostRequestForKnownInput(t *testing.T) {
 		{"more than the claim has", 0, Claim{0.1, 20_000}, Request{"b", 30_000}, Claim{0.1, 20_000}},
 	} {
 		j := &job.Job{Model: job.Model{MaxOutputTokens: int64(test.output)}}
-		got := test.claim.LostRequest(j, models, test.request)
+		got := test.claim.MaxLostUsage(j, models, test.request)
 		if got.USD = price.AddCosts(got.USD, 0); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}

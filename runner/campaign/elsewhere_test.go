@@ -38,7 +38,7 @@ func TestEncodeBoundsReport(t *testing.T) {
 		for _, times := range []int{0, 1, 500, 1000, 4096, 100_000} {
 			r := full(strings.Repeat(one, times))
 			raw, err := r.Encode()
-			if err != nil || len(raw) > MostReport {
+			if err != nil || len(raw) > MaxReportBytes {
 				t.Fatalf("%d × %q: %d bytes, %v", times, one, len(raw), err)
 			}
 			got := must.Get(DecodeReport(raw))(t)
@@ -51,7 +51,7 @@ func TestEncodeBoundsReport(t *testing.T) {
 			}
 		}
 	}
-	if raw, err := (Report{Branch: strings.Repeat("b", MostReport)}).Encode(); err == nil {
+	if raw, err := (Report{Branch: strings.Repeat("b", MaxReportBytes)}).Encode(); err == nil {
 		t.Errorf("a report of %d bytes", len(raw))
 	}
 }
@@ -60,7 +60,7 @@ func TestRefusesInvalidReports(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "unexpected end", "{": "unexpected end", "[]": "cannot unmarshal", "{}": `there is no outcome ""`, `{"outcome":"CHANGED"}`: "there is no outcome",
 		`{"outcome":"changed","cost_usd":-1}`: "below 0", `{"outcome":"changed","tokens":-1}`: "below 0", `{"outcome":"changed","pull_request":{"number":-1}}`: "below 0",
-		`{"outcome":"changed","cost_usd":1e999}`: "cannot unmarshal", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MostReport) + "x": "longer than 4096 bytes",
+		`{"outcome":"changed","cost_usd":1e999}`: "cannot unmarshal", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MaxReportBytes) + "x": "longer than 4096 bytes",
 	} {
 		if r, err := DecodeReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %+v, %v", text, r, err)
@@ -78,7 +78,7 @@ func FuzzDecodeReport(f *testing.F) {
 			return
 		}
 		again, err := r.Encode()
-		if err != nil && len(raw) < MostReport/8 { // a byte has six in JSON
+		if err != nil && len(raw) < MaxReportBytes/8 { // a byte has six in JSON
 			t.Fatalf("%q: %v", raw, err)
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 	write("job-0/runs/one/transcript.jsonl", "")
 	write("job-0/runs/one/forged.report.json", of("forged")) // by the run
 	write("bad/empty.report.json", "")
-	write("bad/long.report.json", strings.Repeat(" ", MostReport)+of("long"))
+	write("bad/long.report.json", strings.Repeat(" ", MaxReportBytes)+of("long"))
 	write("bad/folder.report.json/x", "")
 	secret := filepath.Join(t.TempDir(), "secret.report.json")
 	must.Do(t, errors.Join(os.WriteFile(secret, []byte(of("linked")), 0o600), os.Symlink(secret, filepath.Join(folder, "link.report.json")), os.Symlink(filepath.Dir(secret), filepath.Join(folder, "linked"))))
@@ -149,7 +149,7 @@ func (b *book) again() []Claimed {
 // back books reports of a wave, and gives how many of them counted.
 func (b *book) back(over bool, reports ...Report) int {
 	b.t.Helper()
-	booked, err := b.Return(b.campaign, reports, func(Claimed) bool { return over })
+	booked, err := b.BookReturned(b.campaign, reports, func(Claimed) bool { return over })
 	b.must(err)
 	return len(booked)
 }

@@ -19,8 +19,8 @@ const (
 	Kubernetes = "kubernetes"
 )
 
-// MostWave is the size limit of a wave file, in bytes.
-const MostWave = 4 << 20
+// MaxWaveBytes is the size limit of a wave file, in bytes.
+const MaxWaveBytes = 4 << 20
 
 // handout is the content of a wave file.
 type handout struct {
@@ -71,8 +71,8 @@ func (l *Ledger) KeepWave(wave []Claimed) error {
 	return nil
 }
 
-// OpenError returns the error that a wave is not settled yet.
-func OpenError(wave []Claimed) error {
+// UnsettledWaveError returns the error for a wave whose results are not booked yet.
+func UnsettledWaveError(wave []Claimed) error {
 	return fmt.Errorf("wave %d was handed to %s and is not settled: book its results with agent-ci campaign settle, with --over once nothing of it runs any more", wave[0].Wave, wave[0].Host)
 }
 
@@ -87,15 +87,15 @@ func (c *CampaignState) OpenWave() []Claimed {
 	return nil
 }
 
-var errNothingBack = errors.New("nothing came back of it")
+var errNoReport = errors.New("nothing came back of it")
 
-// Return books the reports of runs on another host. The last report of a run counts. over reports whether a
-// run has ended for good. Until then the host may resume the run, so Return neither books a missing report
-// nor a failure that can be resumed. A report that stays missing is booked at the claim. booked are the
-// booked reports.
-func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
+// BookReturned books the reports of the open wave, which ran on another host, and returns those that it
+// booked. The last report of a run counts. over reports whether a run has ended for good. Before that, the
+// host may resume the run: then no missing report is booked, and no failure that can be resumed. A run that
+// is over without a report is booked at its claim.
+func (l *Ledger) BookReturned(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).OpenWave() {
-		r := LostReport(claimed, errNothingBack)
+		r := LostReport(claimed, errNoReport)
 		found := false
 		for _, each := range reports {
 			if each.isReportOf(claimed) {

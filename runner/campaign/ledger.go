@@ -176,7 +176,7 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 	return f, nil
 }
 
-// open creates the ledger, or reads an existing one and continues it. A ledger that was altered is an error.
+// open creates the ledger file, or reads the existing one. It returns an error for an altered ledger.
 func (l *Ledger) open() (err error) {
 	path, options := filepath.Join(l.dir, LedgerFile), eventlog.Options{Clock: l.now}
 	if l.log, err = eventlog.Create(path, options); err == nil {
@@ -204,13 +204,14 @@ func Read(dir string) (*State, error) {
 		return s, nil
 	}
 	if err == nil {
-		s.head, err = headOf(path)
+		s.head, err = verifyChain(path)
 	}
 	return s, err
 }
 
-// headOf verifies the chain of a ledger and returns the digest of its last line.
-func headOf(path string) (string, error) {
+// verifyChain verifies the digests of a ledger and returns that of its last line. An incomplete last line
+// is ignored.
+func verifyChain(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("read the ledger: %w", err)
@@ -226,8 +227,8 @@ func headOf(path string) (string, error) {
 // Close closes the ledger and releases its lock.
 func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close()) }
 
-// write appends events, syncs them to disk and applies them to the state.
-func (l *Ledger) write(t transcript.Type, all ...any) error {
+// appendEvents appends events of one type to the ledger, syncs them to disk, and applies them to the state.
+func (l *Ledger) appendEvents(t transcript.Type, all ...any) error {
 	var events []transcript.Event
 	for _, data := range all {
 		event, err := l.log.Append(t, data)
@@ -258,5 +259,5 @@ func (l *Ledger) Plan(p *Plan) error {
 	if err != nil || l.Of(p.Campaign).Plan == digest {
 		return err
 	}
-	return l.write(TypePlanned, Planned{p.Campaign, p.Template, digest, len(p.Targets)})
+	return l.appendEvents(TypePlanned, Planned{p.Campaign, p.Template, digest, len(p.Targets)})
 }

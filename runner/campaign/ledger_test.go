@@ -326,7 +326,7 @@ func (d *disorder) handOutOnce() {
 	}
 	wave, err := d.Claim(d.campaign, d.plan, d.next(), Kubernetes)
 	if out != nil {
-		if err == nil || err.Error() != OpenError(out).Error() {
+		if err == nil || err.Error() != UnsettledWaveError(out).Error() {
 			d.t.Fatalf("beside wave %d another one goes out: %+v, %v", out[0].Wave, wave, err)
 		}
 		return
@@ -358,7 +358,7 @@ func (d *disorder) comeBack() {
 		}
 	}
 	over := len(d.elsewhere) == 0
-	_, err := d.Return(d.campaign, some, func(Claimed) bool { return over })
+	_, err := d.BookReturned(d.campaign, some, func(Claimed) bool { return over })
 	d.must(err)
 	if d.Of("bump").OpenWave() == nil {
 		d.out = nil

@@ -81,8 +81,9 @@ func (p *Plan) CarryOver(earlier *Plan, s *State) {
 	}
 }
 
-// Blocked returns why no target of the plan can run, or "".
-func (p *Plan) Blocked(b spec.Spending) string {
+// WhyUnclaimable returns why no run of the plan can be claimed, or "". That is so if the budget is in
+// dollars and the cost of a run is unknown.
+func (p *Plan) WhyUnclaimable(b spec.Spending) string {
 	if p.Unpriced != "" && (b.USD > 0 || b.USDPerDay > 0) {
 		return p.Unpriced
 	}

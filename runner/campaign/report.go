@@ -25,15 +25,14 @@ const NoUsage = "no_usage"
 // mostMessage is the longest message in a report, in characters.
 const mostMessage = 1000
 
-// ReportOf returns the report of the run in a directory, or false if the run has no result. Unknown usage stays
-// nil, so that the claim counts.
-func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
+// ReadReport returns the report of the run in a directory. found is false if the run has no result. Unknown
+// usage stays nil, so that the claim counts.
+func ReadReport(dir *record.Directory, claimed Claimed) (r Report, found bool, err error) {
 	var result record.Result
-	exists, err := dir.ReadJSON(record.ResultFile, &result)
-	if err != nil || !exists {
+	if found, err = dir.ReadJSON(record.ResultFile, &result); err != nil || !found {
 		return Report{}, false, err
 	}
-	r := Report{
+	r = Report{
 		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, mostMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
@@ -58,26 +57,26 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	return r, true, nil
 }
 
-// MostReport is the longest report, in bytes of JSON. Kubernetes has the same limit for a termination message
+// MaxReportBytes is the longest report, in bytes of JSON. Kubernetes has the same limit for a termination message
 // (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
-const MostReport = 4096
+const MaxReportBytes = 4096
 
 // ReportSuffix is the suffix of report file names.
 const ReportSuffix = ".report.json"
 
-// Encode returns a report as JSON of up to MostReport bytes. It shortens the message if needed.
+// Encode returns a report as JSON of up to MaxReportBytes bytes. It shortens the message if needed.
 func (r Report) Encode() ([]byte, error) {
-	for limit := MostReport; ; limit /= 2 {
+	for limit := MaxReportBytes; ; limit /= 2 {
 		r.Message = markdown.Cut(r.Message, max(limit, 1))
 		raw, err := json.Marshal(r)
 		if err != nil {
 			return nil, fmt.Errorf("encode the report: %w", err)
 		}
-		if len(raw) <= MostReport {
+		if len(raw) <= MaxReportBytes {
 			return raw, nil
 		}
 		if limit == 0 {
-			return nil, fmt.Errorf("encode the report: it has %d bytes, and may have %d", len(raw), MostReport)
+			return nil, fmt.Errorf("encode the report: it has %d bytes, and may have %d", len(raw), MaxReportBytes)
 		}
 	}
 }
@@ -91,8 +90,8 @@ const (
 // DecodeReport parses a report, which may come from a stranger.
 func DecodeReport(raw []byte) (Report, error) {
 	var r Report
-	if len(raw) > MostReport {
-		return r, fmt.Errorf("read a report: it is longer than %d bytes", MostReport)
+	if len(raw) > MaxReportBytes {
+		return r, fmt.Errorf("read a report: it is longer than %d bytes", MaxReportBytes)
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return r, fmt.Errorf("read a report: %w", err)
@@ -130,7 +129,7 @@ func ReadReports(folder string, onError func(error)) ([]Report, error) {
 		case !entry.Type().IsRegular() || !strings.HasSuffix(name, ReportSuffix):
 			return nil
 		}
-		raw, err := boundedfile.ReadIn(root, name, MostReport)
+		raw, err := boundedfile.ReadIn(root, name, MaxReportBytes)
 		if err != nil {
 			onError(fmt.Errorf("read a report: %w", err))
 			return nil

@@ -116,18 +116,18 @@ func (s *State) read(path string) error {
 
 // eventHandlers maps event types to changes of the state. Events of other types are ignored.
 var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
-	TypePlanned:  handler((*State).planned),
-	TypeApproved: handler((*State).approved),
-	TypeResumed:  handler((*State).resumed),
-	TypeStopped:  handler((*State).stopped),
-	TypeClaimed:  handler((*State).claim),
-	TypeSettled:  handler((*State).settled),
-	TypePull:     handler((*State).pull),
+	TypePlanned:  decodeAndApply((*State).applyPlanned),
+	TypeApproved: decodeAndApply((*State).applyApproved),
+	TypeResumed:  decodeAndApply((*State).applyResumed),
+	TypeStopped:  decodeAndApply((*State).applyStopped),
+	TypeClaimed:  decodeAndApply((*State).applyClaimed),
+	TypeSettled:  decodeAndApply((*State).applySettled),
+	TypePull:     decodeAndApply((*State).applyPull),
 }
 
-// handler returns a function that decodes an event's data and calls apply. It rejects target names that could lead
-// outside of the ledger's folder.
-func handler[T any](apply func(*State, time.Time, T)) func(*State, transcript.Event) error {
+// decodeAndApply returns an event handler that decodes the event's data and calls apply. It rejects target
+// names that could lead outside of the ledger's folder.
+func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -152,49 +152,49 @@ func (s *State) apply(e transcript.Event) error {
 	return nil
 }
 
-// of returns a campaign's state, adding it if it is new.
-func (s *State) of(campaign string) *CampaignState {
+// campaignEntry returns a campaign's state for a change. It adds an empty one for a new campaign.
+func (s *State) campaignEntry(campaign string) *CampaignState {
 	if s.campaigns[campaign] == nil {
 		s.campaigns[campaign] = &CampaignState{targets: map[string]*TargetState{}}
 	}
 	return s.campaigns[campaign]
 }
 
-// entry returns a target's state, adding it if it is new.
-func (c *CampaignState) entry(key string) *TargetState {
+// targetEntry returns a target's state for a change. It adds an empty one for a new target.
+func (c *CampaignState) targetEntry(key string) *TargetState {
 	if c.targets[key] == nil {
 		c.targets[key] = new(TargetState)
 	}
 	return c.targets[key]
 }
 
-func (s *State) planned(_ time.Time, d Planned) {
-	c := s.of(d.Campaign)
+func (s *State) applyPlanned(_ time.Time, d Planned) {
+	c := s.campaignEntry(d.Campaign)
 	if c.Template != d.Template {
 		c.Approved, c.Stopped, c.recentReports = false, nil, nil
 	}
 	c.Plan, c.Template = d.Plan, d.Template
 }
 
-func (s *State) approved(_ time.Time, d Approved) {
-	if c := s.of(d.Campaign); c.Template == d.Template {
+func (s *State) applyApproved(_ time.Time, d Approved) {
+	if c := s.campaignEntry(d.Campaign); c.Template == d.Template {
 		c.Approved = true
 	}
 }
 
-func (s *State) resumed(_ time.Time, d Resumed) {
-	c := s.of(d.Campaign)
+func (s *State) applyResumed(_ time.Time, d Resumed) {
+	c := s.campaignEntry(d.Campaign)
 	c.Stopped, c.recentReports = nil, nil
 	for _, key := range d.Again {
-		c.entry(key).Again = true
+		c.targetEntry(key).Again = true
 	}
 }
 
-func (s *State) stopped(_ time.Time, d Stopped) { s.of(d.Campaign).Stopped = &d }
+func (s *State) applyStopped(_ time.Time, d Stopped) { s.campaignEntry(d.Campaign).Stopped = &d }
 
-func (s *State) claim(at time.Time, d Claimed) {
-	c := s.of(d.Campaign)
-	e := c.entry(d.Target.Key)
+func (s *State) applyClaimed(at time.Time, d Claimed) {
+	c := s.campaignEntry(d.Campaign)
+	e := c.targetEntry(d.Target.Key)
 	e.Claimed, e.Since, e.Again = &d, at, false
 	if d.Host != "" {
 		if len(c.handedOut) > 0 && c.handedOut[0].Wave != d.Wave {
@@ -205,18 +205,19 @@ func (s *State) claim(at time.Time, d Claimed) {
 	c.Runs++
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)
-	c.Reserved.add(d.Claim, 1)
+	c.Reserved.addTimes(1, d.Claim)
 	s.reservedUSD = price.AddCosts(s.reservedUSD, d.USD)
 }
 
-// settled ends a run: its cost replaces the reserved claim. An unknown cost counts as the whole claim.
-func (s *State) settled(at time.Time, d Settled) {
-	c := s.of(d.Campaign)
-	e := c.entry(d.Target)
+// applySettled ends a run: its usage replaces the reserved claim. Usage that the report lacks counts as the
+// claim.
+func (s *State) applySettled(at time.Time, d Settled) {
+	c := s.campaignEntry(d.Campaign)
+	e := c.targetEntry(d.Target)
 	used := Claim{}
 	if e.Claimed != nil {
 		used = e.Claimed.Claim
-		c.Reserved.add(used, -1)
+		c.Reserved.addTimes(-1, used)
 		s.reservedUSD = price.AddCosts(s.reservedUSD, -used.USD)
 	}
 	if d.CostUSD != nil {
@@ -225,7 +226,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	if d.Tokens != nil {
 		used.Tokens = *d.Tokens
 	}
-	c.Spent.add(used, 1)
+	c.Spent.addTimes(1, used)
 	s.spentOn[dayOf(at)] = price.AddCosts(s.spentOn[dayOf(at)], used.USD)
 	e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at
 	if d.Commit != "" {
@@ -237,9 +238,11 @@ func (s *State) settled(at time.Time, d Settled) {
 	c.recentReports = append(c.recentReports, d.Report)
 }
 
-func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target).Pull = d }
+func (s *State) applyPull(_ time.Time, d PullState) {
+	s.campaignEntry(d.Campaign).targetEntry(d.Target).Pull = d
+}
 
-// add adds d times factor; -1 subtracts.
-func (c *Claim) add(d Claim, factor int64) {
-	c.USD, c.Tokens = price.AddCosts(c.USD, float64(factor)*d.USD), c.Tokens+factor*d.Tokens
+// addTimes adds factor times other to c. The factor -1 subtracts.
+func (c *Claim) addTimes(factor int64, other Claim) {
+	c.USD, c.Tokens = price.AddCosts(c.USD, float64(factor)*other.USD), c.Tokens+factor*other.Tokens
 }

@@ -110,7 +110,7 @@ func (e TargetState) class(t Target, template string) Class {
 		return Waiting
 	case classOfPull[e.Pull.State] != "":
 		return classOfPull[e.Pull.State]
-	case e.Pull.State == "open" && e.Last.Good():
+	case e.Pull.State == "open" && e.Last.EndedWell():
 		return Opened
 	case e.Last.Reason == ReasonNotApplicable:
 		return NotApplicable
@@ -122,14 +122,15 @@ func (e TargetState) class(t Target, template string) Class {
 	return Failed
 }
 
-// Bad reports whether the class counts as a failure, until the target runs again or a person settles its pull request.
-func (c Class) Bad() bool {
+// IsFailure reports whether the class counts as a failure. It does until the target runs again or a person
+// settles its pull request.
+func (c Class) IsFailure() bool {
 	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
 }
 
-// Failed reports whether a target has a bad class, also from an earlier start.
-func (s *Status) Failed() bool {
-	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.Bad() })
+// HasFailure reports whether any target has failed, also in an earlier start.
+func (s *Status) HasFailure() bool {
+	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.IsFailure() })
 }
 
 // SetDirectories sets the run directories of targets that exist in folder.

@@ -124,9 +124,9 @@ func (t Target) Fields() map[string]string {
 	return fields
 }
 
-// claimed lists keys that decide a run's usage or how it is booked. JobOf sets all of them, so a repository's
-// defaults cannot make a run exceed its claim.
-var claimed = []string{
+// claimedKeys lists keys that decide a run's usage or how it is booked. FillJob sets all of them, so that a
+// repository's defaults cannot make a run exceed its claim.
+var claimedKeys = []string{
 	"model.name", "model.fallbacks", "model.base_url", "model.context_window", "model.max_output_tokens", "model.service_tier",
 	"model.price.input", "model.price.cached", "model.price.output",
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
@@ -135,12 +135,12 @@ var claimed = []string{
 // IsFileOnly reports whether only the campaign file may set a key, since an environment variable could make a run
 // exceed its claim. Limits are not included: each start sets them by flags.
 func IsFileOnly(key string) bool {
-	return slices.Contains(claimed, key) && !strings.HasPrefix(key, "limits.")
+	return slices.Contains(claimedKeys, key) && !strings.HasPrefix(key, "limits.")
 }
 
-// JobOf returns a target's job as a job file.
-func JobOf(c *spec.Campaign, t Target) ([]byte, error) {
-	set := c.Job.Unset(claimed)
+// FillJob returns the campaign's job for a target as a job file, with the target's values filled in.
+func FillJob(c *spec.Campaign, t Target) ([]byte, error) {
+	set := c.Job.Unset(claimedKeys)
 	maps.Copy(set, map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA})
 	if c.Targets.Folder != "" {
 		set["repository.name"] = "" // repository.name would make the run clone from the forge

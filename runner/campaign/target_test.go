@@ -13,7 +13,7 @@ import (
 // What a run may use and is booked at is for the campaign to say, not for a repository.
 func TestRepositoryDefaultsKeepClaim(t *testing.T) {
 	c := must.Get(spec.Load("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil))(t)
-	filled := must.Get(JobOf(c, Target{Key: "bump-r", Repository: "octo/r", Base: "main", SHA: "0123456789012345678901234567890123456789"}))(t)
+	filled := must.Get(FillJob(c, Target{Key: "bump-r", Repository: "octo/r", Base: "main", SHA: "0123456789012345678901234567890123456789"}))(t)
 	file := config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: filled}
 	defaults := config.Layer{Name: "defaults", Kind: config.DefaultsLayer, Data: []byte(`version: 1
 model:

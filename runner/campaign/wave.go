@@ -34,8 +34,8 @@ const (
 	WaitOpenHere = "budget.open_prs_per_repository"
 )
 
-// Good reports whether a run ended well.
-func (r Report) Good() bool {
+// EndedWell reports whether the outcome has the exit status 0.
+func (r Report) EndedWell() bool {
 	return outcome.Outcome(r.Outcome).ExitCode() == 0
 }
 
@@ -63,7 +63,7 @@ type rollout struct {
 
 // next chooses up to most targets in the order of the plan, and returns why the others wait.
 func (r *rollout) next(most int) ([]Target, Wait) {
-	r.countOpen()
+	r.countOpenPulls()
 	if words := r.campaignState.stopReason(); words != "" {
 		if r.anyMustRun() {
 			r.waitFor(WaitStopped, time.Time{}, "%s", words)
@@ -87,7 +87,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 			break
 		}
 		if r.mayOpenPull(t) {
-			r.add(t)
+			r.choose(t)
 		}
 	}
 	return r.chosen, r.wait
@@ -110,14 +110,15 @@ func (c *CampaignState) stopReason() string {
 	return fmt.Sprintf("%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", c.Stopped.Failed, c.Stopped.Of, c.Stopped.Reason)
 }
 
-// waitFor stores why targets wait. Only the first reason is kept.
+// waitFor stores why the remaining targets wait, unless a reason is stored already.
 func (r *rollout) waitFor(why string, until time.Time, format string, args ...any) {
 	if r.wait.Why == "" {
 		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	}
 }
 
-// limitReached reports whether a limit of the whole campaign prevents any further start.
+// limitReached reports whether a limit of the whole campaign prevents any further start, and stores which
+// one. most limits the chosen targets.
 func (r *rollout) limitReached(most int) bool {
 	c := r.campaign
 	switch {
@@ -144,7 +145,7 @@ func (r *rollout) budgetReached() bool {
 	case budget.USD > 0 && price.AddCosts(price.AddCosts(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
 		r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
 	case budget.USDPerDay > 0 && price.AddCosts(price.AddCosts(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
-		r.waitFor(WaitUSDDay, midnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
+		r.waitFor(WaitUSDDay, nextMidnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
 	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
 		r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
 	default:
@@ -153,10 +154,12 @@ func (r *rollout) budgetReached() bool {
 	return true
 }
 
-// midnight returns the beginning of the next day (UTC).
-func midnight(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+// nextMidnight returns the beginning of the next day (UTC).
+func nextMidnight(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+}
 
-// inWindow reports whether runs may start at this time.
+// inWindow reports whether runs may start now. If not, it stores when the next window begins.
 func (r *rollout) inWindow() bool {
 	windows := r.campaign.Rollout.ParsedWindows()
 	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(r.now) }) {
@@ -205,7 +208,8 @@ func (r *rollout) mayOpenPull(t Target) bool {
 	return false
 }
 
-func (r *rollout) add(t Target) {
+// choose adds a target to the chosen ones, and counts the pull request that it may open.
+func (r *rollout) choose(t Target) {
 	r.chosen = append(r.chosen, t)
 	if r.campaignState.TargetState(t.Key).Pull.State != "open" {
 		r.openPulls++
@@ -213,8 +217,8 @@ func (r *rollout) add(t Target) {
 	}
 }
 
-// countOpen counts open pull requests, and those that running targets may open.
-func (r *rollout) countOpen() {
+// countOpenPulls counts open pull requests, and those that running targets may open.
+func (r *rollout) countOpenPulls() {
 	r.openPullsIn = map[string]int{}
 	for _, t := range r.plan.Targets {
 		if e := r.campaignState.TargetState(t.Key); e.Pull.State == "open" || e.Claimed != nil {
@@ -229,7 +233,7 @@ func (r *rollout) countOpen() {
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	state := l.Of(c.Name)
 	if out := state.OpenWave(); out != nil && host != "" {
-		return nil, OpenError(out)
+		return nil, UnsettledWaveError(out)
 	}
 	var events []any
 	for _, t := range targets {
@@ -243,7 +247,7 @@ func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string)
 		claimed := Claimed{c.Name, t, p.Template, state.Waves + 1, attempt, host, p.Claim}
 		wave, events = append(wave, claimed), append(events, claimed)
 	}
-	return wave, l.write(TypeClaimed, events...)
+	return wave, l.appendEvents(TypeClaimed, events...)
 }
 
 // Settle books a run's report, unless it was booked already. It stops the campaign if stop_if says so.
@@ -251,7 +255,7 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	if claimed := l.Of(c.Name).TargetState(r.Target).Claimed; claimed == nil || !r.isReportOf(*claimed) {
 		return false, nil
 	}
-	if err := l.write(TypeSettled, Settled{c.Name, r}); err != nil {
+	if err := l.appendEvents(TypeSettled, Settled{c.Name, r}); err != nil {
 		return false, err
 	}
 	return true, l.stopIfDue(c)
@@ -262,7 +266,7 @@ func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, message string) error
 	if e := l.Of(c.Name).TargetState(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
-	return l.write(TypeSettled, Settled{c.Name, Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()})
+	return l.appendEvents(TypeSettled, Settled{c.Name, Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()})
 }
 
 // stopIfDue stops the campaign if enough of the last runs failed for the same reason (stop_if.same_reason).
@@ -274,12 +278,12 @@ func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	}
 	failed := map[string]int{}
 	for _, r := range s.recentReports[max(0, len(s.recentReports)-window):] {
-		if r.Good() {
+		if r.EndedWell() {
 			continue
 		}
 		reason := r.Outcome + "/" + r.Reason
 		if failed[reason]++; failed[reason] >= limit {
-			return l.write(TypeStopped, Stopped{c.Name, reason, failed[reason], min(window, len(s.recentReports))})
+			return l.appendEvents(TypeStopped, Stopped{c.Name, reason, failed[reason], min(window, len(s.recentReports))})
 		}
 	}
 	return nil
@@ -287,7 +291,7 @@ func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 
 // Approve permits the targets after the pilot to run.
 func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
-	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
+	return l.appendEvents(TypeApproved, Approved{c.Name, p.Template, by})
 }
 
 // Resume continues a stopped campaign. It repeats the failed targets that match filter: an outcome, a reason, or
@@ -295,15 +299,17 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, filter, by string) (repeated []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).TargetState(t.Key)
-		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(filter) {
+		if e.Claimed != nil || e.Last == nil || e.Last.EndedWell() || !e.Last.matchesReason(filter) {
 			continue
 		}
 		repeated = append(repeated, t.Key)
 	}
-	return repeated, l.write(TypeResumed, Resumed{c.Name, by, repeated})
+	return repeated, l.appendEvents(TypeResumed, Resumed{c.Name, by, repeated})
 }
 
-func (r Report) endedWith(reason string) bool {
+// matchesReason reports whether the run ended with filter: an outcome, a reason, or OUTCOME/REASON. ""
+// matches all.
+func (r Report) matchesReason(reason string) bool {
 	return reason == "" || slices.Contains([]string{r.Reason, r.Outcome, r.Outcome + "/" + r.Reason}, reason)
 }
 
@@ -312,5 +318,5 @@ func (l *Ledger) RecordPull(c *spec.Campaign, key string, number int, state stri
 	if recorded := l.Of(c.Name).TargetState(key).Pull; recorded.Number == number && recorded.State == state {
 		return nil
 	}
-	return l.write(TypePull, PullState{c.Name, key, number, state})
+	return l.appendEvents(TypePull, PullState{c.Name, key, number, state})
 }

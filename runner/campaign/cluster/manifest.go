@@ -235,8 +235,8 @@ func yamlText(raw []byte) any {
 	return s
 }
 
-// files returns the paths of the ConfigMap's files in a pod. The job file is where the campaign file names it.
-func (w Wave) files() []object {
+// fileItems returns the paths of the ConfigMap's files in a pod. The job file is where the campaign file names it.
+func (w Wave) fileItems() []object {
 	files := []object{{"key": campaignFile, "path": campaignFile}, {"key": waveFile, "path": waveFile}}
 	if w.JobFile != nil {
 		files = append(files, object{"key": jobFile, "path": path.Clean(w.Campaign.JobFile)})
@@ -288,7 +288,7 @@ func (w Wave) pod() object {
 		"securityContext": object{"runAsNonRoot": true, "runAsUser": imageUser, "runAsGroup": imageUser, "fsGroup": imageUser, "seccompProfile": object{"type": "RuntimeDefault"}},
 		"containers":      []object{w.container()},
 		"volumes": []object{
-			{"name": "settings", "configMap": object{"name": jobName(w.Runs), "items": w.files()}},
+			{"name": "settings", "configMap": object{"name": jobName(w.Runs), "items": w.fileItems()}},
 			state,
 			{"name": "tmp", "emptyDir": object{}},
 			{"name": "home", "emptyDir": object{}},

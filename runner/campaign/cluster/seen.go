@@ -18,8 +18,8 @@ const (
 	annotationIndex = "batch.kubernetes.io/job-completion-index"
 )
 
-// Seen is the state of a wave as kubectl reports it.
-type Seen struct {
+// WaveState is the state of a wave in the cluster.
+type WaveState struct {
 	Reports []campaign.Report // from the last pod of each finished index
 	Ended   []string          // keys of targets whose index has ended for good
 }
@@ -55,12 +55,12 @@ type kubeObject struct {
 	} `json:"status"`
 }
 
-// Read parses the output of kubectl get jobs,pods -o json for a wave. It ignores other objects. A report only
-// counts after its index has ended, since a later pod may resume the run.
-func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
+// ParseState parses the output of kubectl get jobs,pods -o json for a wave. It ignores other objects. A
+// report counts only after its index has ended, since a later pod may resume the run.
+func ParseState(raw []byte, wave []campaign.Claimed) (WaveState, error) {
 	var all kubeObject
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return Seen{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
+		return WaveState{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
 	}
 	if all.Kind == "Job" || all.Kind == "Pod" {
 		all.Items = []kubeObject{all}
@@ -68,18 +68,18 @@ func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	name := jobName(wave)
 	job, err := all.findJob(name)
 	if err != nil {
-		return Seen{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, wave[0].Wave)
+		return WaveState{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, wave[0].Wave)
 	}
 	ended, err := job.endedIndexes(len(wave))
 	if err != nil {
-		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
+		return WaveState{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
 	}
 	pods := all.podsOf(job)
 	if len(pods) == 0 && job.Status.Succeeded+job.Status.Failed > 0 {
-		return Seen{}, fmt.Errorf("kubectl shows no pod of the Job %s, and the pods have the reports of the runs; ask it with kubectl get jobs,pods -o json, and if they are gone for good, end wave %d with --over alone", name, wave[0].Wave)
+		return WaveState{}, fmt.Errorf("kubectl shows no pod of the Job %s, and the pods have the reports of the runs; ask it with kubectl get jobs,pods -o json, and if they are gone for good, end wave %d with --over alone", name, wave[0].Wave)
 	}
 	lastPods := lastPodByIndex(pods)
-	var s Seen
+	var s WaveState
 	for index, run := range wave {
 		if !ended[index] {
 			continue

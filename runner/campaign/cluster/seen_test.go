@@ -58,7 +58,7 @@ func ended(pod any) map[string]any {
 func read(t *testing.T, h []campaign.Claimed, all any) string {
 	t.Helper()
 	raw := must.Get(json.Marshal(all))(t)
-	s, err := Read(raw, h)
+	s, err := ParseState(raw, h)
 	if err != nil {
 		return err.Error()
 	}
@@ -167,7 +167,7 @@ func FuzzRead(f *testing.F) {
 		h = append(h, campaign.Claimed{Campaign: "bump", Wave: 3, Target: campaign.Target{Key: fmt.Sprint("bump-", n)}})
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := Read(raw, h)
+		s, err := ParseState(raw, h)
 		if err != nil && (s.Ended != nil || s.Reports != nil) {
 			t.Errorf("%v, and %+v", err, s)
 		}

@@ -84,7 +84,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// awaitEnd waits until a run ends. Unless done, it also returns when more targets may start.
+// awaitEnd waits until a run ends, and books its result. Unless done, it also returns when further targets
+// may start or ctx ends.
 func (r *localRuns) awaitEnd(ctx context.Context, wait campaign.Wait, done bool) error {
 	var due <-chan time.Time
 	var cancelled <-chan struct{}

@@ -74,7 +74,7 @@ func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	t.Parallel()
 	o, _ := hanging(t, "one")
 	claimed := must.Get(o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets, ""))(t)
-	w := &work{Options: o, claimed: claimed[0], job: jobOf(o.Campaign, claimed[0].Target)}
+	w := &work{Options: o, claimed: claimed[0], job: loadTargetJob(o.Campaign, claimed[0].Target)}
 	log := must.Get(w.lock(t.Context()))(t)
 	left := exec.Command("sleep", "1000")
 	left.Stdout = log

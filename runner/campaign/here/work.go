@@ -41,7 +41,7 @@ const maxStarts = 3
 // and writes the report beside the run directory. settled is false after an interruption: the next Work
 // resumes the run. report is nil if the run has not ended at all.
 func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (report *campaign.Report, settled bool, err error) {
-	w := &work{Options: o, claimed: c, since: since, job: jobOf(o.Campaign, c.Target)}
+	w := &work{Options: o, claimed: c, since: since, job: loadTargetJob(o.Campaign, c.Target)}
 	report, settled = w.runUntilEnded(ctx)
 	if report == nil {
 		return nil, settled, nil
@@ -59,8 +59,9 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	return report, settled, err
 }
 
-// Refuse returns the report of a run that may not start. Its cost is 0, unless an earlier start began the run.
-func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
+// RefusedReport returns the report of a run that may not start. Its cost is 0, unless an earlier start
+// began the run.
+func (o Options) RefusedReport(c campaign.Claimed, why error) *campaign.Report {
 	r := campaign.LostReport(c, why)
 	if _, err := os.Stat(campaign.RunDirectory(o.Folder, c)); errors.Is(err, os.ErrNotExist) {
 		r = r.Unpaid()
@@ -68,10 +69,10 @@ func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 	return &r
 }
 
-// jobOf returns a target's job without its repository's defaults. It returns an empty job if the job cannot be
-// loaded.
-func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
-	filled, err := campaign.JobOf(c, t)
+// loadTargetJob returns a target's job without its repository's defaults. If the job cannot be loaded, it
+// returns an empty job: the run itself reports the mistake.
+func loadTargetJob(c *spec.Campaign, t campaign.Target) *job.Job {
+	filled, err := campaign.FillJob(c, t)
 	if err == nil {
 		if j, err := job.LoadTemplate(config.Layer{Name: t.Key, Kind: config.FileLayer, Data: filled}); err == nil {
 			return j
@@ -135,8 +136,9 @@ func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.cla
 
 func (w *work) checkoutFolder() string { return w.directory() + ".repo" }
 
-// findState returns the run's state. The caller holds its lock. It deletes the directory of a run that asked no
-// model. resumeOutages makes a run that failed by an outage resumable.
+// findState returns the state of the claim's run. The caller holds the run's lock. resumeOutages counts a
+// run that failed by an outage as resumable. findState deletes the directory of a run that asked no model
+// and cannot resume.
 func (w *work) findState(resumeOutages bool) (state runState, err error) {
 	folder := w.directory()
 	dir, err := record.OpenDirectory(folder)
@@ -152,10 +154,10 @@ func (w *work) findState(resumeOutages bool) (state runState, err error) {
 		return runState{}, err
 	}
 	for _, r := range lost {
-		cost := w.claimed.LostRequest(w.job, w.Models, r)
+		cost := w.claimed.MaxLostUsage(w.job, w.Models, r)
 		state.lostCost = campaign.Claim{USD: price.AddCosts(state.lostCost.USD, cost.USD), Tokens: state.lostCost.Tokens + cost.Tokens}
 	}
-	report, hasResult, err := campaign.ReportOf(dir, w.claimed)
+	report, hasResult, err := campaign.ReadReport(dir, w.claimed)
 	if err != nil {
 		return state, err
 	}
@@ -224,14 +226,14 @@ func countRequests(dir *record.Directory) (count int, lost []campaign.Request, e
 	return count, lost, nil
 }
 
-// remaining returns the limits that are left for a run after the cost of lost answers.
-func (w *work) remaining(lost campaign.Claim) campaign.Claim {
+// remainingLimits returns the limits that are left for a run after the cost of lost answers.
+func (w *work) remainingLimits(lost campaign.Claim) campaign.Claim {
 	return campaign.Claim{USD: price.AddCosts(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
 // canAfford reports whether a run can resume within its claim despite lost answers. A limit of 0 means no limit.
 func (w *work) canAfford(lost campaign.Claim) bool {
-	remaining := w.remaining(lost)
+	remaining := w.remainingLimits(lost)
 	return (w.job.Limits.CostUSD == 0 || remaining.USD > 0) && (w.job.Limits.Tokens == 0 || remaining.Tokens > 0)
 }
 
@@ -341,7 +343,7 @@ func (w *work) arguments(ctx context.Context, state runState) (args []string, er
 	if state.resume {
 		return []string{"resume", directory}, nil
 	}
-	filled, err := campaign.JobOf(w.Campaign, w.claimed.Target)
+	filled, err := campaign.FillJob(w.Campaign, w.claimed.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +366,7 @@ func (w *work) arguments(ctx context.Context, state runState) (args []string, er
 
 // limitFlags returns flags that keep the run within its claim, whatever the environment variables say.
 func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
-	remaining := w.remaining(lost)
+	remaining := w.remainingLimits(lost)
 	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
 		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(remaining.USD, 'f', -1, 64))
 	}

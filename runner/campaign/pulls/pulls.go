@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge has the used methods of a forge.
+// Forge is the part of a forge's client that this package uses.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Repository(name string) forge.Repository
@@ -26,8 +26,8 @@ const (
 	closed = "closed"
 )
 
-// Seen is a campaign's pull request on the forge.
-type Seen struct {
+// PullOnForge is the state of a campaign's pull request on the forge.
+type PullOnForge struct {
 	Target campaign.Target
 	Number int
 	State  string // "" if the pull request is missing
@@ -37,15 +37,15 @@ type Seen struct {
 
 // Refresh reads the states of the campaign's pull requests from the forge, a hundred at a time, and records them.
 // It skips merged ones, whose state is final.
-func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]Seen, error) {
-	var all []Seen
+func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]PullOnForge, error) {
+	var all []PullOnForge
 	var questions []forge.Question
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).TargetState(t.Key)
 		if e.Pull.Number == 0 || e.Pull.State == merged {
 			continue
 		}
-		seen := Seen{Target: t, Number: e.Pull.Number}
+		seen := PullOnForge{Target: t, Number: e.Pull.Number}
 		if e.Last != nil {
 			seen.Branch = e.Last.Branch
 		}
@@ -71,9 +71,9 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return all, nil
 }
 
-// Existing returns a function that returns the addresses of targets' open pull requests, by key. It returns nil if
-// the campaign does not skip targets for that.
-func Existing(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target) (map[string]string, error) {
+// FindExisting returns a function that returns the addresses of targets' open pull requests, by key. The
+// function is nil if the campaign does not skip such targets.
+func FindExisting(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target) (map[string]string, error) {
 	if c.OnExisting != "skip" {
 		return nil
 	}
@@ -96,20 +96,20 @@ func Existing(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target
 	}
 }
 
-// Ended is the result of closing a pull request.
-type Ended struct {
-	Seen
-	Left string // why it stays open; "" if it was closed
+// CloseResult is the result of closing a pull request.
+type CloseResult struct {
+	PullOnForge
+	KeptReason string // why it stays open; "" if it was closed
 }
 
 // Close closes the campaign's open pull requests. If the last commit is not from a run, a person has worked on the
 // pull request, and it stays open. drop deletes a branch.
-func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
+func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]CloseResult, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {
 		return nil, err
 	}
-	var ended []Ended
+	var ended []CloseResult
 	for _, seen := range all {
 		if seen.State != open {
 			continue
@@ -117,22 +117,22 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p
 		e := l.Of(c.Name).TargetState(seen.Target.Key)
 		switch {
 		case e.Claimed != nil:
-			ended = append(ended, Ended{seen, "a run of it is going on"})
+			ended = append(ended, CloseResult{seen, "a run of it is going on"})
 			continue
 		case !slices.Contains(e.Commits, seen.Head):
-			ended = append(ended, Ended{seen, "its last commit is not one of a run"})
+			ended = append(ended, CloseResult{seen, "its last commit is not one of a run"})
 			continue
 		}
-		if err := closeOne(ctx, f, l, c, seen, drop); err != nil {
+		if err := closePull(ctx, f, l, c, seen, drop); err != nil {
 			return ended, err
 		}
-		ended = append(ended, Ended{Seen: seen})
+		ended = append(ended, CloseResult{PullOnForge: seen})
 	}
 	return ended, nil
 }
 
-// closeOne closes a pull request, records that, and deletes its branch.
-func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen Seen, drop func(ctx context.Context, repository, branch string) error) error {
+// closePull closes a pull request, records that, and deletes its branch.
+func closePull(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen PullOnForge, drop func(ctx context.Context, repository, branch string) error) error {
 	state := closed
 	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {
 		return err

@@ -66,7 +66,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
 	ended, err := pulls.Close(t.Context(), client, ledger, c, plan, drop)
-	if err != nil || len(ended) != 2 || ended[0].Left != "" || ended[1].Left != "its last commit is not one of a run" {
+	if err != nil || len(ended) != 2 || ended[0].KeptReason != "" || ended[1].KeptReason != "its last commit is not one of a run" {
 		t.Errorf("got %+v, %v", ended, err)
 	}
 	must.Same(t, map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open"}, states())

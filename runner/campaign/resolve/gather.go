@@ -17,13 +17,13 @@ import (
 // mostBytes is the size limit of a file of targets, in bytes.
 const mostBytes = 32 << 20
 
-// gather returns the campaign's targets from its list, file and queries, before they are looked up.
-func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
+// gatherCandidates returns the targets in the campaign's list, file and queries, before they are looked up.
+func (o Options) gatherCandidates(ctx context.Context) (all []*candidate, err error) {
 	listed := o.Campaign.Listed()
 	for i := range listed {
 		listed[i].At.File = o.File
 	}
-	found, err := o.fromFile()
+	found, err := o.readTargetsFile()
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 			return nil, fmt.Errorf("%s: %w", l.At, err)
 		}
 		all = append(all, &candidate{
-			Target: campaign.Target{Repository: repository, Base: l.Base, Issue: issue, Path: clean(l.Path), Values: l.Values},
+			Target: campaign.Target{Repository: repository, Base: l.Base, Issue: issue, Path: cleanPath(l.Path), Values: l.Values},
 			commit: commit, server: form.IssueServer(l.Issue),
 		})
 	}
 	for _, q := range o.Campaign.Targets.Queries {
-		found, err := o.query(ctx, q)
+		found, err := o.searchCandidates(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -47,8 +47,8 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 	return all, nil
 }
 
-// fromFile reads the file of targets, which must be in the folder of the campaign file.
-func (o Options) fromFile() ([]spec.ListedTarget, error) {
+// readTargetsFile reads the file of targets, which must be in the folder of the campaign file.
+func (o Options) readTargetsFile() ([]spec.ListedTarget, error) {
 	name := o.Campaign.Targets.File
 	if name == "" {
 		return nil, nil
@@ -65,8 +65,8 @@ func (o Options) fromFile() ([]spec.ListedTarget, error) {
 	return spec.ParseTargets(name, raw)
 }
 
-// query searches the forge for targets.
-func (o Options) query(ctx context.Context, q spec.Query) ([]*candidate, error) {
+// searchCandidates searches the forge for targets.
+func (o Options) searchCandidates(ctx context.Context, q spec.Query) ([]*candidate, error) {
 	s := forge.Search{Organisation: q.Organisation, Topic: q.Topic, Code: q.Code, Issues: q.Issues, Labels: q.Labels, Heads: intake.BranchPrefix + o.Campaign.Name + "-"}
 	hits, err := o.Forge.Search(ctx, s, o.Campaign.Targets.Most)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge has the used methods of a forge.
+// Forge is the part of a forge's client that resolving uses.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error)
@@ -22,12 +22,12 @@ type Forge interface {
 
 // Options describes the targets to resolve.
 type Options struct {
-	Campaign *spec.Campaign
-	File     string // the campaign file, as messages show it
-	Folder   string // folder of the campaign file
-	Forge    Forge
-	Server   string // address of the forge's pages
-	Reads    bool   // runs only post feedback, so they need no push permission
+	Campaign     *spec.Campaign
+	File         string // the campaign file, as messages show it
+	Folder       string // folder of the campaign file
+	Forge        Forge
+	Server       string // address of the forge's pages
+	FeedbackOnly bool   // runs only post feedback, so they need no push permission
 }
 
 // candidate is a target before it is looked up on the forge.
@@ -43,23 +43,23 @@ type candidate struct {
 // Targets returns the campaign's targets, frozen, in the order of the campaign file. The error may be
 // config.Problems.
 func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
-	all, err := o.gather(ctx)
+	all, err := o.gatherCandidates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all = distinct(o.Campaign.Name, all)
+	all = setKeysAndDeduplicate(o.Campaign.Name, all)
 	if most := o.Campaign.Targets.Most; len(all) > most {
 		return nil, fmt.Errorf("the campaign comes to %d targets, more than the %d of targets.most; name less, or raise it", len(all), most)
 	}
-	if err := o.survey(ctx, all); err != nil {
+	if err := o.lookUp(ctx, all); err != nil {
 		return nil, err
 	}
 	return freezeTargets(o, all), nil
 }
 
-// distinct sets the keys of targets and removes duplicates. Keys depend only on what the campaign file says, so
-// they do not change with a repository's default branch.
-func distinct(name string, all []*candidate) (unique []*candidate) {
+// setKeysAndDeduplicate sets the keys of candidates and drops duplicates. Keys depend only on the campaign
+// file, so that they do not change with a repository's default branch.
+func setKeysAndDeduplicate(name string, all []*candidate) (unique []*candidate) {
 	seen := map[string]bool{}
 	for _, c := range all {
 		if c.Key = campaign.KeyOf(name, c.Target); !seen[c.Key] {
@@ -70,8 +70,9 @@ func distinct(name string, all []*candidate) (unique []*candidate) {
 	return unique
 }
 
-// survey looks up all targets on the forge that were not found by a query.
-func (o Options) survey(ctx context.Context, all []*candidate) error {
+// lookUp sets the findings of the candidates from the forge. Those from a query have theirs already, unless
+// the job names the branch of the change.
+func (o Options) lookUp(ctx context.Context, all []*candidate) error {
 	var unknown []*candidate
 	var questions []forge.Question
 	for _, c := range all {
@@ -128,14 +129,14 @@ func freezeTargets(o Options, all []*candidate) []campaign.Target {
 		if f.Open != nil {
 			c.Existing = f.Open.URL
 		}
-		c.Blocker = blocker(o, c, f)
+		c.Blocker = findBlocker(o, c, f)
 		targets = append(targets, c.Target)
 	}
 	return targets
 }
 
-// blocker returns why a target cannot run, or "".
-func blocker(o Options, c *candidate, f forge.Finding) string {
+// findBlocker returns why a target cannot run, or "".
+func findBlocker(o Options, c *candidate, f forge.Finding) string {
 	switch {
 	case c.server != "" && !strings.EqualFold(c.server, o.Server):
 		return fmt.Sprintf("the issue is of %s, and the forge that is asked is %s", clip.Bytes(c.server, 60), o.Server)
@@ -147,7 +148,7 @@ func blocker(o Options, c *candidate, f forge.Finding) string {
 		return "the repository is not there, or the token may not see it"
 	case f.Archived:
 		return "the repository is archived"
-	case !f.CanWrite && !o.Reads:
+	case !f.CanWrite && !o.FeedbackOnly:
 		return "the token may not push to the repository"
 	case f.Tip == "" && c.Base == "":
 		return "the repository has no commit"
@@ -166,8 +167,8 @@ func blocker(o Options, c *candidate, f forge.Finding) string {
 	return ""
 }
 
-// clean returns a target's path in canonical form; "" for the root.
-func clean(p string) string {
+// cleanPath returns a target's path in canonical form; "" for the root.
+func cleanPath(p string) string {
 	if p = path.Clean(p); p == "." {
 		return ""
 	}

@@ -124,7 +124,7 @@ var Format = sync.OnceValue(func() *config.Format {
 // in both files.
 func Load(name string, data []byte, readBeside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
-	d := &checks{Format().Decoder(c)}
+	d := &campaignChecker{Format().Decoder(c)}
 	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblemBelow("") {
 		d.checkRelations(c)
 	}
@@ -132,7 +132,7 @@ func Load(name string, data []byte, readBeside func(name string) ([]byte, error)
 		d.readJobFile(c, readBeside)
 	}
 	if !c.Job.IsZero() {
-		d.AddProblems(c.Job.check()...)
+		d.AddProblems(c.Job.problems()...)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
@@ -140,11 +140,11 @@ func Load(name string, data []byte, readBeside func(name string) ([]byte, error)
 	return c, nil
 }
 
-// checks adds the checks that concern several keys.
-type checks struct{ *config.Decoder }
+// campaignChecker decodes a campaign file and checks its keys against each other.
+type campaignChecker struct{ *config.Decoder }
 
 // readJobFile reads the job from the file named by job_file.
-func (d *checks) readJobFile(c *Campaign, readBeside func(name string) ([]byte, error)) {
+func (d *campaignChecker) readJobFile(c *Campaign, readBeside func(name string) ([]byte, error)) {
 	data, err := readBeside(c.JobFile)
 	if err != nil {
 		d.Report("job_file", fmt.Sprintf("cannot be read: %v", err))
@@ -160,7 +160,7 @@ func (d *checks) readJobFile(c *Campaign, readBeside func(name string) ([]byte, 
 }
 
 // checkRelations reports mistakes that concern several keys.
-func (d *checks) checkRelations(c *Campaign) {
+func (d *campaignChecker) checkRelations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
 		d.Report("job_file", "is given beside job; give only one of them")
@@ -185,7 +185,7 @@ func (d *checks) checkRelations(c *Campaign) {
 }
 
 // checkQuery reports mistakes in how a query combines its keys.
-func (d *checks) checkQuery(path string, q Query) {
+func (d *campaignChecker) checkQuery(path string, q Query) {
 	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
 		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
 	})

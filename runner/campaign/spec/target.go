@@ -124,7 +124,7 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 func (t Template) Text(path string, values map[string]string) string {
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
-	if found := lookup(node, path); found != nil {
+	if found := findNode(node, path); found != nil {
 		return found.Value
 	}
 	return ""
@@ -142,16 +142,16 @@ func (t Template) Unset(paths []string) map[string]any {
 }
 
 // Sets reports whether the job sets the key at path.
-func (t Template) Sets(path string) bool { return lookup(t.node, path) != nil }
+func (t Template) Sets(path string) bool { return findNode(t.node, path) != nil }
 
-// lookup returns the value at a path such as limits.tokens, or nil if it is missing or null.
-func lookup(node *yaml.Node, path string) *yaml.Node {
+// findNode returns the value at a path such as limits.tokens, or nil if it is missing or null.
+func findNode(node *yaml.Node, path string) *yaml.Node {
 	name, rest, deeper := strings.Cut(path, ".")
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		switch value := node.Content[i+1]; {
 		case node.Content[i].Value != name || value.Tag == "!!null":
 		case deeper:
-			return lookup(value, rest)
+			return findNode(value, rest)
 		default:
 			return value
 		}

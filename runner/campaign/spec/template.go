@@ -51,13 +51,13 @@ func TargetFields() []string { return slices.Sorted(maps.Keys(sampleFields)) }
 // commandKeys lists keys whose text a shell runs, by the last part of their paths.
 var commandKeys = []string{"run", "init", "command", "args", "applies_if"}
 
-// check returns the mistakes in the job, with sample values for the target. A placeholder in a command is a mistake,
-// because a stranger's text would run as code.
-func (t Template) check() config.Problems {
+// problems returns the mistakes in the job, with sample values for the target. A placeholder in a command
+// is a mistake, because a stranger's text would run as code.
+func (t Template) problems() config.Problems {
 	node := cloneNode(t.node)
 	var problems config.Problems
 	complain := func(at *yaml.Node, path, message, suggestion string) {
-		problems = append(problems, t.problem(at, path, message, suggestion))
+		problems = append(problems, t.problemAt(at, path, message, suggestion))
 	}
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		last := path[strings.LastIndexByte(path, '.')+1:]
@@ -80,7 +80,7 @@ func (t Template) check() config.Problems {
 	return append(problems, job.FileProblems(t.file, node, placeholderPaths(t.node), len(problems) == 0)...)
 }
 
-func (t Template) problem(at *yaml.Node, path, message, suggestion string) config.Problem {
+func (t Template) problemAt(at *yaml.Node, path, message, suggestion string) config.Problem {
 	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: suggestion}
 }
 
@@ -98,7 +98,7 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && (space == "target" || space == "values") {
-			problems = append(problems, t.problem(at, path, "needs "+space+"."+name+", which the target lacks", ""))
+			problems = append(problems, t.problemAt(at, path, "needs "+space+"."+name+", which the target lacks", ""))
 		}
 		return value
 	})
@@ -111,7 +111,7 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 		}
 		if k := job.Format().Root.Find(path); k != nil && k.Shape == config.Text {
 			if problem, suggestion := k.TextProblem(at.Value); problem != "" {
-				problems = append(problems, t.problem(at, path, problem, suggestion))
+				problems = append(problems, t.problemAt(at, path, problem, suggestion))
 			}
 		}
 	})
@@ -123,6 +123,8 @@ func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, er
 	return t.fill(func(space, name string) string { return values[space+"."+name] }, set)
 }
 
+// fill returns the job as a job file. valueOf returns the value of a placeholder; set has further keys by
+// path.
 func (t Template) fill(valueOf func(space, name string) string, set map[string]any) ([]byte, error) {
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return valueOf(space, name) })
@@ -210,11 +212,11 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 	return &clone
 }
 
-// SetNode implements config.Raw.
+// SetNode implements config.RawMapping.
 func (t *Template) SetNode(file string, node *yaml.Node) { *t = Template{file, node} }
 
-// Schema implements config.Raw. It returns a schema with the job's keys but without types, since any value may have
-// placeholders.
+// Schema implements config.RawMapping. It returns a schema with the job's keys but without types, since any
+// value may have placeholders.
 func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {

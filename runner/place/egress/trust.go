@@ -45,14 +45,14 @@ func (k *ClientConfig) addTrust(own []byte, variable func(name string) string) e
 		return err
 	}
 	for _, v := range trustVariables {
-		base, err := authority.NamedBundle(variable(v.name))
+		base, err := authority.ReadBundle(variable(v.name))
 		if err != nil && !v.isAdditional {
 			base = system
 		}
 		k.Env = append(k.Env, v.name+"="+k.addBundle(slices.Concat(base, own)))
 	}
 	for _, place := range systemBundles {
-		if base, err := authority.NamedBundle(place); err == nil {
+		if base, err := authority.ReadBundle(place); err == nil {
 			k.Overrides[place] = slices.Concat(base, own)
 		}
 	}

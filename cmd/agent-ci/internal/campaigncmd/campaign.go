@@ -36,7 +36,7 @@ func Command() cli.Command {
 		Example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
-		Takes: cli.Operands{Least: 1, Most: math.MaxInt, Problem: "it takes a subcommand and a campaign file"}, Subcommands: campaignSubcommands(), Define: runCampaign, MostlyWaits: true,
+		Takes: cli.Operands{Least: 1, Most: math.MaxInt, Problem: "it takes a subcommand and a campaign file"}, Subcommands: campaignSubcommands(), Define: defineCampaign, MostlyWaits: true,
 	}
 }
 
@@ -147,8 +147,8 @@ type openedCampaign struct {
 	results []string // RESULTS of the command line: folders and files with results of runs elsewhere
 }
 
-// runCampaign defines the flags of all subcommands. The function that it returns runs the chosen subcommand.
-func runCampaign(flags *cli.FlagSet) cli.RunFunc {
+// defineCampaign defines the flags of all subcommands. The function that it returns runs the chosen subcommand.
+func defineCampaign(flags *cli.FlagSet) cli.RunFunc {
 	var f campaignFlags
 	flags.Text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.Text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")

@@ -75,7 +75,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if open := ledger.Of(c.Name).OpenWave(); open != nil {
 		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
 		if !to.rewritable || !sameWave {
-			return cli.ExitFailed, campaign.OpenError(open)
+			return cli.ExitFailed, campaign.UnsettledWaveError(open)
 		}
 		fmt.Fprintf(p.Stderr, "Wave %d is out already; here it is again.\n", open[0].Wave)
 		return cli.ExitOK, to.write(p, c, open, campaign.Wait{})
@@ -110,23 +110,23 @@ func (c *openedCampaign) currentPlan(ctx context.Context, p cli.Process, ledger 
 		return nil, err
 	}
 	if recorded := ledger.Of(c.Name); recorded.Plan == "" || recorded.Template != template {
-		return c.plan(ctx, p, ledger)
+		return c.makePlan(ctx, p, ledger)
 	}
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 }
 
 // nextWave returns the targets that may start on another host. It first updates the states of pull requests.
 func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
-	client, _, err := forgeOf(p)
+	client, _, err := newForgeClient(p)
 	if err == nil {
-		err = c.refresh(ctx, p, ledger, plan)
+		err = c.refreshPulls(ctx, p, ledger, plan)
 	}
 	if err != nil {
 		return nil, campaign.Wait{}, err
 	}
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
 	return ledger.Choose(ctx, campaign.Choice{
-		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.Existing(client, c.Campaign),
+		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.FindExisting(client, c.Campaign),
 		OnSkipped: func(r campaign.Report) { here.PrintReport(p.Stderr, r) },
 	})
 }
@@ -189,7 +189,7 @@ func workOnTarget(ctx context.Context, p cli.Process, c *openedCampaign) (int, e
 	}
 	o.Environ, o.Template, o.Output = withCampaignFolder(p.Environ, o.Folder), claimed.Template, p.Stderr
 	if err := c.checkClaim(p, claimed); err != nil {
-		return cli.ExitInvalid, errors.Join(err, c.writeReport(o.Refuse(claimed, err)))
+		return cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err)))
 	}
 	report, _, err := here.Work(ctx, o, claimed, time.Now())
 	if err == nil {
@@ -228,7 +228,7 @@ func (c *openedCampaign) claimedRun(ctx context.Context, p cli.Process) (claimed
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
-	raw, err := boundedfile.Read(ctx, c.wave, campaign.MostWave)
+	raw, err := boundedfile.Read(ctx, c.wave, campaign.MaxWaveBytes)
 	if err != nil {
 		return claimed, fmt.Errorf("read the wave: %w", err)
 	}
@@ -269,7 +269,7 @@ func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int,
 		hasEnded := func(claimed campaign.Claimed) bool {
 			return c.over || slices.Contains(endedKeys, claimed.Target.Key)
 		}
-		booked, err := l.Return(c.Campaign, reports, hasEnded)
+		booked, err := l.BookReturned(c.Campaign, reports, hasEnded)
 		if err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []
 		if err != nil {
 			return nil, nil, fmt.Errorf("read what kubectl says: %w", err)
 		}
-		seen, err := cluster.Read(raw, wave)
+		seen, err := cluster.ParseState(raw, wave)
 		if err != nil {
 			return nil, nil, err
 		}

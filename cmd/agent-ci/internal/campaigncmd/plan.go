@@ -33,8 +33,8 @@ func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	return models
 }
 
-// forgeOf returns a client for the forge of the campaign's repositories, and the root of its web pages.
-func forgeOf(p cli.Process) (*github.Client, string, error) {
+// newForgeClient returns a client for the forge of the campaign's repositories, and the root of its web pages.
+func newForgeClient(p cli.Process) (*github.Client, string, error) {
 	env := settings.Environment(p.Environ)
 	if env.Token() == "" {
 		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
@@ -42,13 +42,13 @@ func forgeOf(p cli.Process) (*github.Client, string, error) {
 	return env.GitHub(p.Version, env.Token())
 }
 
-// source returns where the campaign's repositories are: a local folder or the forge. server is the root
+// targetSource returns where the campaign's repositories are: a local folder or the forge. server is the root
 // of the forge's web pages.
-func (c *openedCampaign) source(p cli.Process) (from resolve.Forge, server string, err error) {
+func (c *openedCampaign) targetSource(p cli.Process) (from resolve.Forge, server string, err error) {
 	if repositories := c.repositories(); repositories != "" {
 		return repositories, "", nil
 	}
-	return forgeOf(p)
+	return newForgeClient(p)
 }
 
 // repositories returns the folder of targets.folder, or "" for the forge.
@@ -70,7 +70,7 @@ func planCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (status
 	if host := handouts[c.format]; host != nil {
 		return c.handOut(ctx, p, ledger, host)
 	}
-	plan, err := c.plan(ctx, p, ledger)
+	plan, err := c.makePlan(ctx, p, ledger)
 	if err != nil {
 		return c.planFailure(p, err)
 	}
@@ -86,14 +86,14 @@ func (c *openedCampaign) planFailure(p cli.Process, err error) (int, error) {
 	return cli.ExitFailed, err
 }
 
-// plan resolves the targets and records the plan in the ledger. It also records the current states of
+// makePlan resolves the targets and records the plan in the ledger. It also records the current states of
 // pull requests on GitHub.
-func (c *openedCampaign) plan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
-	plan, err := c.resolve(ctx, p)
+func (c *openedCampaign) makePlan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+	plan, err := c.resolvePlan(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if obstacle := plan.Blocked(c.Budget); obstacle != "" {
+	if obstacle := plan.WhyUnclaimable(c.Budget); obstacle != "" {
 		return nil, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", obstacle)
 	}
 	if ledger.Of(c.Name).Plan != "" {
@@ -106,15 +106,15 @@ func (c *openedCampaign) plan(ctx context.Context, p cli.Process, ledger *campai
 	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
 		return plan, err
 	}
-	return plan, c.refresh(ctx, p, ledger, plan)
+	return plan, c.refreshPulls(ctx, p, ledger, plan)
 }
 
-// resolve makes a plan of the targets in their current state. It records nothing.
-func (c *openedCampaign) resolve(ctx context.Context, p cli.Process) (*campaign.Plan, error) {
+// resolvePlan makes a plan of the targets in their current state. It records nothing.
+func (c *openedCampaign) resolvePlan(ctx context.Context, p cli.Process) (*campaign.Plan, error) {
 	if err := checkClaimVariables(p); err != nil {
 		return nil, err
 	}
-	from, server, err := c.source(p)
+	from, server, err := c.targetSource(p)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p cli.Process) (*campaign.
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
 	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, p.Environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
-		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.IsFeedback(),
+		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, FeedbackOnly: j.Publish.IsFeedback(),
 	})
 	return plan, err
 }
@@ -150,9 +150,9 @@ func SampleJob(p cli.Process, c *spec.Campaign, file string) (*job.Job, error) {
 	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, file), Kind: config.FileLayer, Data: raw}, variables)
 }
 
-// refresh records the current states of the campaign's pull requests.
-func (c *openedCampaign) refresh(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) error {
-	client, _, err := forgeOf(p)
+// refreshPulls records the current states of the campaign's pull requests.
+func (c *openedCampaign) refreshPulls(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) error {
+	client, _, err := newForgeClient(p)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (c *openedCampaign) refresh(ctx context.Context, p cli.Process, ledger *cam
 
 // closeCampaign closes the pull requests of the campaign and deletes their branches.
 func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
-	client, _, err := forgeOf(p)
+	client, _, err := newForgeClient(p)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -176,9 +176,9 @@ func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, 
 		leftOpen := 0
 		for _, pull := range pullRequests {
 			repository := progress.Printable(pull.Target.Repository)
-			if pull.Left != "" {
+			if pull.KeptReason != "" {
 				leftOpen++
-				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.Left)
+				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.KeptReason)
 				continue
 			}
 			fmt.Fprintf(p.Stdout, "%s#%d is closed\n", repository, pull.Number)
@@ -195,7 +195,7 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p cli.Process) (by stri
 	if !env.InActions() {
 		return currentUser(p), nil
 	}
-	client, _, err := forgeOf(p)
+	client, _, err := newForgeClient(p)
 	if err != nil {
 		return "", err
 	}

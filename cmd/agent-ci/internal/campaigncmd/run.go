@@ -53,7 +53,7 @@ func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status i
 			return err
 		}
 		now := c.status(p, l.State, plan)
-		if status == cli.ExitOK && (now.Failed() || now.Stopped != nil) {
+		if status == cli.ExitOK && (now.HasFailure() || now.Stopped != nil) {
 			status = cli.ExitFailed
 		}
 		return c.show(p, now)
@@ -139,7 +139,7 @@ func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *ca
 		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
 		return err
 	}
-	o.Existing = pulls.Existing(client, c.Campaign)
+	o.Existing = pulls.FindExisting(client, c.Campaign)
 	return o, nil
 }
 

@@ -85,9 +85,9 @@ func (f *FlagSet) Assignments(to *[]string) {
 // parse parses the flags among the arguments. Flags missing there come from variables. done means that
 // the command has finished, with status: it printed help or a mistake.
 func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, done bool) {
-	rest, err := f.intersperse(args)
+	rest, err := f.parseInterspersed(args)
 	if err == nil && f.FromVariables {
-		err = f.fromEnvironment(p)
+		err = f.setFromVariables(p)
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -102,9 +102,9 @@ func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, do
 	return rest, 0, false
 }
 
-// intersperse parses flags before, between and after other arguments, up to --. It returns the other
+// parseInterspersed parses flags before, between and after other arguments, up to --. It returns the other
 // arguments.
-func (f *FlagSet) intersperse(args []string) (rest []string, err error) {
+func (f *FlagSet) parseInterspersed(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
 			return rest, f.rewordError(err)
@@ -136,9 +136,9 @@ func (f *FlagSet) rewordError(err error) error {
 	return err
 }
 
-// fromEnvironment sets flags from their variables if they are not on the command line. Flags for job keys
-// are left to the job.
-func (f *FlagSet) fromEnvironment(p Process) error {
+// setFromVariables sets the flags that are not on the command line from their variables. It leaves flags
+// for job keys to the job.
+func (f *FlagSet) setFromVariables(p Process) error {
 	given := map[string]bool{}
 	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
 	for _, name := range f.order {

@@ -25,11 +25,11 @@ func UntilSignal(ctx context.Context) (context.Context, func()) {
 	return ctx, stop
 }
 
-// UntilSignals is UntilSignal with a second context, hurry. With maxSignals 2, the second signal ends
-// hurry. A signal after the last of maxSignals ends the process.
-func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context, stop func()) {
+// UntilSignals is UntilSignal with a second context, forced. With maxSignals 2, the second signal ends
+// forced. A signal after the last of maxSignals ends the process.
+func UntilSignals(ctx context.Context, maxSignals int) (_, forced context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	hurry, cancelHurry := context.WithCancel(context.WithoutCancel(ctx))
+	forced, cancelForced := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, maxSignals)
 	signal.Notify(signals, UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
 	pipes := make(chan os.Signal, 1)
@@ -41,20 +41,20 @@ func UntilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context
 		for n := range maxSignals {
 			select {
 			case s := <-signals:
-				cancel(cancelled(s)) // has no effect after the first signal
+				cancel(cancelledBySignal(s)) // has no effect after the first signal
 				if n > 0 {
-					cancelHurry()
+					cancelForced()
 				}
 			case <-quit:
 				return
 			}
 		}
 	}()
-	return ctx, hurry, func() {
+	return ctx, forced, func() {
 		close(quit)
 		<-ended
 		cancel(nil)
-		cancelHurry()
+		cancelForced()
 	}
 }
 
@@ -67,8 +67,8 @@ func UnlessNohup(signals ...os.Signal) []os.Signal {
 // signalReasons maps signals to reasons of the outcome cancelled.
 var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup", syscall.SIGQUIT: "sigquit"}
 
-// cancelled returns the outcome of a run that a signal ended.
-func cancelled(s os.Signal) *outcome.Stop {
+// cancelledBySignal returns the outcome of a run that a signal ended.
+func cancelledBySignal(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }
 

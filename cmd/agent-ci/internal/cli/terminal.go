@@ -52,12 +52,12 @@ func StatusTerminal(p Process) *progress.Terminal {
 	if kind == "" || kind == "dumb" || !IsTerminal(p.Stderr) {
 		return nil
 	}
-	return &progress.Terminal{Columns: columnsOf(p.Stderr.(*os.File)), Color: p.Variable("NO_COLOR") == ""}
+	return &progress.Terminal{Columns: terminalWidth(p.Stderr.(*os.File)), Color: p.Variable("NO_COLOR") == ""}
 }
 
-// columnsOf returns a function that returns the width of a terminal. It returns 0 while the process is in
-// the background, because the shell then writes there.
-func columnsOf(terminal *os.File) func() int {
+// terminalWidth returns a function that returns the width of a terminal, in columns. It returns 0 while the
+// process is in the background, because the shell then writes there.
+func terminalWidth(terminal *os.File) func() int {
 	fd := int(terminal.Fd())
 	return func() int {
 		if foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && foreground != unix.Getpgrp() {

@@ -32,12 +32,12 @@ pull request. Everything else is as for these commands. install runs nothing: it
 agent-ci on the PATH of the next steps. docs/reference/action.md has the inputs of the action.`,
 		Example: `
 AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
-		Define: action, MostlyWaits: true,
+		Define: defineAction, MostlyWaits: true,
 	}
 }
 
-// action runs the command that the action's inputs name, with their values as arguments.
-func action(flags *cli.FlagSet) cli.RunFunc {
+// defineAction runs the command that the action's inputs name, with their values as arguments.
+func defineAction(flags *cli.FlagSet) cli.RunFunc {
 	return func(ctx context.Context, p cli.Process, _ []string) int {
 		var outFlag, jobFile []string
 		directory := p.Variable(directoryVariable)

@@ -50,8 +50,8 @@ func failOnWords() []string {
 	return words
 }
 
-// status returns the exit status for a result.
-func (f failingOutcomes) status(r record.Result) int {
+// exitStatus returns the exit status for a result.
+func (f failingOutcomes) exitStatus(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:
 		return cli.ExitOK

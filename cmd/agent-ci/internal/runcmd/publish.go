@@ -22,12 +22,12 @@ operator's file.`,
 		Example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
-		Takes: cli.Operands{Least: 1, Most: 1, Problem: "it takes one run directory, or the id of a run"}, Define: publishRun, MostlyWaits: true,
+		Takes: cli.Operands{Least: 1, Most: 1, Problem: "it takes one run directory, or the id of a run"}, Define: definePublish, MostlyWaits: true,
 	}
 }
 
-// publishRun defines the flags of agent-ci publish. The function that it returns publishes the run.
-func publishRun(flags *cli.FlagSet) cli.RunFunc {
+// definePublish defines the flags of agent-ci publish. The function that it returns publishes the run.
+func definePublish(flags *cli.FlagSet) cli.RunFunc {
 	var o runner.PublishOptions
 	var failOn string
 	flags.FromVariables = true
@@ -49,6 +49,6 @@ func publishRun(flags *cli.FlagSet) cli.RunFunc {
 		o.Set, o.Surroundings = append(VariableAssignments(p), o.Set...), surroundings(p, o.Quiet)
 		result := runner.Publish(ctx, o)
 		showResult(p.Stdout, p.Stderr, result)
-		return failing.status(result)
+		return failing.exitStatus(result)
 	}
 }

@@ -31,7 +31,7 @@ func runDirectoryOrLast(p cli.Process, command string, flags *cli.FlagSet, names
 
 // newestRun returns the directory of this user's newest run.
 func newestRun(p cli.Process) (string, error) {
-	machine := machineOf(p)
+	machine := userRuns(p)
 	list, err := machine.List()
 	if err == nil && len(list) == 0 {
 		folder, _ := machine.Path() // no error: List used the same path
@@ -43,10 +43,10 @@ func newestRun(p cli.Process) (string, error) {
 	return list[0].Directory, nil
 }
 
-// machineOf returns what finds this user's runs on this machine.
-func machineOf(p cli.Process) runs.Store {
+// userRuns returns the runs.Store that finds this user's runs on this machine.
+func userRuns(p cli.Process) runs.Store {
 	return runs.Store{Getenv: p.Variable, Resumable: history.Resumable}
 }
 
 // runDirectory returns the directory of a run, given its path or id.
-func runDirectory(p cli.Process, name string) string { return machineOf(p).Find(name) }
+func runDirectory(p cli.Process, name string) string { return userRuns(p).Find(name) }

@@ -24,12 +24,12 @@ account (GITHUB_TOKEN) pushed it. repair.attempts and repair.cost_usd limit all
 attempts together; see docs/how-to/repair.md.`,
 		Example: `
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci repair octo-org/widgets#12`,
-		Takes: cli.Operands{Least: 1, Most: 2, Problem: "it takes a pull request, as OWNER/REPO#N, and a job file if there is one"}, Define: repair, MostlyWaits: true,
+		Takes: cli.Operands{Least: 1, Most: 2, Problem: "it takes a pull request, as OWNER/REPO#N, and a job file if there is one"}, Define: defineRepair, MostlyWaits: true,
 	}
 }
 
-// repair defines the flags of agent-ci repair. The function that it returns runs the job on the pull request.
-func repair(f *cli.FlagSet) cli.RunFunc {
+// defineRepair defines the flags of agent-ci repair. The function that it returns runs the job on the pull request.
+func defineRepair(f *cli.FlagSet) cli.RunFunc {
 	var o runner.Options
 	var failOn string
 	var asJSON bool

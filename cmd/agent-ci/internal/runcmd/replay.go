@@ -38,13 +38,13 @@ The exit status is 1 if something differs. If the run cannot be replayed here, i
 agent-ci replay --last
 agent-ci replay ../run
 agent-ci replay ../run --frozen --out again`,
-		Takes: runOrLast, Define: replay, MostlyWaits: true,
+		Takes: runOrLast, Define: defineReplay, MostlyWaits: true,
 	}
 }
 
-// replay defines the flags of agent-ci replay. The function that it returns replays the run and prints
+// defineReplay defines the flags of agent-ci replay. The function that it returns replays the run and prints
 // the differences.
-func replay(flags *cli.FlagSet) cli.RunFunc {
+func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 	var o runner.ReplayOptions
 	var last bool
 	flags.Last(&last)
@@ -64,7 +64,7 @@ func replay(flags *cli.FlagSet) cli.RunFunc {
 		defer stop()
 		replayed, err := runner.Replay(ctx, o)
 		if err != nil {
-			return notReplayed(p, err)
+			return printReplayFailure(p, err)
 		}
 		compared := "calls"
 		if o.Frozen {
@@ -84,8 +84,8 @@ func replay(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// notReplayed prints why a run cannot be replayed, and returns the exit status.
-func notReplayed(p cli.Process, err error) int {
+// printReplayFailure prints why a run cannot be replayed, and returns the exit status.
+func printReplayFailure(p cli.Process, err error) int {
 	stop, is := errors.AsType[*outcome.Stop](err)
 	if !is {
 		cli.Fail(p, "replay", err)

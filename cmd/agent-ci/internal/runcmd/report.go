@@ -40,13 +40,13 @@ agent-ci report octo-org/widgets 16412345678
 agent-ci report https://github.com/octo-org/widgets/actions/runs/16412345678
 agent-ci report run --format markdown > run.md
 agent-ci report run --verify`,
-		Takes: cli.Operands{Most: 2, Problem: runOrLast.Problem + "; or OWNER/REPO and a run of a workflow, or its address"}, Define: report,
+		Takes: cli.Operands{Most: 2, Problem: runOrLast.Problem + "; or OWNER/REPO and a run of a workflow, or its address"}, Define: defineReport,
 	}
 }
 
-// report defines the flags of agent-ci report. The function that it returns checks the record and prints
+// defineReport defines the flags of agent-ci report. The function that it returns checks the record and prints
 // the run, or the path of its page.
-func report(flags *cli.FlagSet) cli.RunFunc {
+func defineReport(flags *cli.FlagSet) cli.RunFunc {
 	var format string
 	var verify, last bool
 	flags.Last(&last)

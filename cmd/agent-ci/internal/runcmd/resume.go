@@ -35,12 +35,12 @@ agent-ci run --issue octo-org/widgets#7 --out ../run    # then the machine goes 
 agent-ci resume ../run
 agent-ci resume --last
 agent-ci resume ../run --set limits.cost_usd=10`,
-		Takes: runOrLast, Define: resume, MostlyWaits: true,
+		Takes: runOrLast, Define: defineResume, MostlyWaits: true,
 	}
 }
 
-// resume defines the flags of agent-ci resume. The function that it returns resumes the run.
-func resume(flags *cli.FlagSet) cli.RunFunc {
+// defineResume defines the flags of agent-ci resume. The function that it returns resumes the run.
+func defineResume(flags *cli.FlagSet) cli.RunFunc {
 	var o runner.ResumeOptions
 	var asJSON, last bool
 	flags.Last(&last)

@@ -45,12 +45,12 @@ rights: use a machine or container of its own then.`,
 OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci run --issue https://github.com/octo-org/widgets/issues/7
 agent-ci run jobs/lint.yml --set limits.turns=50
 agent-ci run --prompt "Fix the failing test" --publish none`,
-		Takes: cli.AnyOperands, Define: run, MostlyWaits: true,
+		Takes: cli.AnyOperands, Define: defineRun, MostlyWaits: true,
 	}
 }
 
-// run defines the flags of agent-ci run. The function that it returns runs the job.
-func run(f *cli.FlagSet) cli.RunFunc {
+// defineRun defines the flags of agent-ci run. The function that it returns runs the job.
+func defineRun(f *cli.FlagSet) cli.RunFunc {
 	var o runner.Options
 	var failOn string
 	var asJSON bool
@@ -87,7 +87,7 @@ func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options
 	if err != nil {
 		return f.UsageError(p, "%v", err)
 	}
-	return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+	return failing.exitStatus(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
 		o.Set, o.Stdin = append(VariableAssignments(p), o.Set...), cli.CancellableInput(ctx, p.Stdin)
 		return runner.Run(ctx, o)
 	}))
@@ -100,7 +100,7 @@ func argumentProblem(o runner.Options, jobFiles, environ []string) string {
 	switch {
 	case len(jobFiles) > 1:
 		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", given, given)
-	case strings.Contains(given, " ") && !exists(given): // a task rather than a file name
+	case strings.Contains(given, " ") && !pathExists(given): // a task rather than a file name
 		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", given, given)
 	case len(taskFlags) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
@@ -112,7 +112,7 @@ func argumentProblem(o runner.Options, jobFiles, environ []string) string {
 	return ""
 }
 
-func exists(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
@@ -125,9 +125,8 @@ func hasTask(set, environ []string) bool {
 	return hasPrefix(set, "task.") || hasPrefix(environ, "GITHUB_EVENT_NAME=") || hasPrefix(environ, cli.FlagPrefix+"TASK_")
 }
 
-// runUntilSignal fills in the surroundings, calls run and prints its result. The first signal cancels ctx.
-// The second one cancels around.ForceStop. With asJSON, the events go to standard output and the result to
-// standard error.
+// runUntilSignal sets around, calls run and prints its result. The first signal cancels ctx, the second one
+// around.ForceStop. With asJSON, the events go to standard output and the result to standard error.
 func runUntilSignal(ctx context.Context, p cli.Process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
 	resultStream := p.Stdout
@@ -145,7 +144,7 @@ func runUntilSignal(ctx context.Context, p cli.Process, asJSON bool, around *run
 // surroundings returns the environment of a run in this process: variables, streams, terminal, step.
 func surroundings(p cli.Process, quiet bool) runner.Surroundings {
 	return runner.Surroundings{
-		Environ: p.Environ, Reserved: ReservedVariables(), Version: p.Version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.Stderr, Terminal: cli.StatusTerminal(p), Step: stepOf(p),
+		Environ: p.Environ, Reserved: ReservedVariables(), Version: p.Version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.Stderr, Terminal: cli.StatusTerminal(p), Step: workflowStep(p),
 	}
 }
 
@@ -185,15 +184,15 @@ func showResult(out, stderr io.Writer, r record.Result) {
 		line("report", filepath.Join(r.Directory, r.ReportFile))
 	}
 	if r.BeganWork {
-		line("commands", confinement(r.Sandbox))
+		line("commands", describeConfinement(r.Sandbox))
 	}
 	if r.File != "" {
 		line("result", filepath.Join(r.Directory, r.File))
 	}
 }
 
-// confinement describes how commands were confined.
-func confinement(c record.Confinement) string {
+// describeConfinement describes how commands were confined.
+func describeConfinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
 	}

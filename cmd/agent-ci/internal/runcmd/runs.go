@@ -37,7 +37,7 @@ stays without --resumable, a run whose only copy of the change is there without
 agent-ci runs
 agent-ci runs --json
 agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
-		Takes: cli.Operands{Most: 1, Problem: "its one subcommand is prune"}, Define: listRuns,
+		Takes: cli.Operands{Most: 1, Problem: "its one subcommand is prune"}, Define: defineRuns,
 	}
 }
 
@@ -50,8 +50,8 @@ type runsFlags struct {
 	unpublished       bool
 }
 
-// listRuns defines the flags of agent-ci runs. The function that it returns lists or prunes the runs.
-func listRuns(flags *cli.FlagSet) cli.RunFunc {
+// defineRuns defines the flags of agent-ci runs. The function that it returns lists or prunes the runs.
+func defineRuns(flags *cli.FlagSet) cli.RunFunc {
 	var f runsFlags
 	flags.Text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
 	flags.Boolean(&f.json, "json", "print JSON, with all runs and not only the newest 20")
@@ -61,7 +61,7 @@ func listRuns(flags *cli.FlagSet) cli.RunFunc {
 	flags.Boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
 	flags.Boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
 	return func(_ context.Context, p cli.Process, subcommand []string) int {
-		machine := machineOf(p)
+		machine := userRuns(p)
 		machine.Folder = f.folder
 		prunes := len(subcommand) == 1
 		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
@@ -143,7 +143,7 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 	const widestTask, widestEnding, longestURL = 48, 60, 200
 	rows := [][]string{{"RUN", "STARTED", "OUTCOME", "TASK", "PULL REQUEST"}}
 	for _, r := range list {
-		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cutText(describeState(r), widestEnding), cutText(taskOf(r), widestTask), cutText(progress.Printable(r.PullRequest.URL), longestURL)})
+		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cutText(describeState(r), widestEnding), cutText(describeTask(r), widestTask), cutText(progress.Printable(r.PullRequest.URL), longestURL)})
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -170,8 +170,8 @@ func describeState(r runs.Run) string {
 	return state
 }
 
-// taskOf returns the run's task as one line.
-func taskOf(r runs.Run) string {
+// describeTask returns the run's task as one line.
+func describeTask(r runs.Run) string {
 	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
 }
 
@@ -199,7 +199,7 @@ func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) int {
 			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.KeptReason)
 		default:
 			count, bytes = count+1, bytes+r.Bytes
-			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", verb, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))
+			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", verb, r.ID, formatSize(r.Bytes), cutText(describeTask(r.Run), 60))
 		}
 	}
 	isUsualFolder := machine.Folder == ""

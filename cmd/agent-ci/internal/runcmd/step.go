@@ -5,8 +5,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// stepOf returns the workflow step that this process is, or nil outside of GitHub Actions.
-func stepOf(p cli.Process) *actions.Step {
+// workflowStep returns the workflow step that this process is, or nil outside of GitHub Actions.
+func workflowStep(p cli.Process) *actions.Step {
 	log, inActions := p.Stderr.(*actions.Log)
 	if !inActions {
 		return nil

@@ -34,11 +34,11 @@ func explain(ctx context.Context, p cli.Process, mode string, files, argv []stri
 		fmt.Fprintf(p.Stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
 		return cli.ExitInvalid
 	}
-	return cli.WriteStatus(cli.WriteJSON(p.Stdout, commandsIn(mode, set).Decide(requestOf(argv))))
+	return cli.WriteStatus(cli.WriteJSON(p.Stdout, commandPolicy(mode, set).Decide(newRequest(argv))))
 }
 
-// requestOf returns the request for a command. A single word that contains spaces is a script.
-func requestOf(words []string) policy.Request {
+// newRequest returns the request for a command. A single word that contains spaces is a script.
+func newRequest(words []string) policy.Request {
 	dir, _ := os.Getwd() // on an error, relative paths are not judged
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
 		return policy.Request{Script: words[0], Dir: dir}
@@ -46,9 +46,9 @@ func requestOf(words []string) policy.Request {
 	return policy.Request{Argv: words, Dir: dir}
 }
 
-// commandsIn returns the policy for commands in a sandbox mode, as if every confinement layer worked. The
+// commandPolicy returns the policy for commands in a sandbox mode, as if every confinement layer worked. The
 // current folder is the workspace.
-func commandsIn(mode string, set *rules.Set) policy.Commands {
+func commandPolicy(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd() // on an error no path is in the workspace
 	isConfined, level := true, sandbox.LevelFull

@@ -26,7 +26,7 @@ type running struct {
 
 // startPiped starts a command with pipes. Its output and error output stay separate.
 func startPiped(session *sandboxcommand.Session, p cli.Process, argv []string) (*running, error) {
-	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyAll(p.Stdout), Errors: copyAll(p.Stderr)})
+	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyOrDiscard(p.Stdout), Errors: copyOrDiscard(p.Stderr)})
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func startPiped(session *sandboxcommand.Session, p cli.Process, argv []string) (
 	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// copyAll returns a function that copies its input to a writer until the input ends. After a failed write
+// copyOrDiscard returns a function that copies its input to a writer until the input ends. After a failed write
 // it discards the rest, so that the command does not block.
-func copyAll(to io.Writer) func(io.Reader) error {
+func copyOrDiscard(to io.Writer) func(io.Reader) error {
 	return func(from io.Reader) error {
 		if attached.To(to)(from) != nil {
 			_, _ = io.Copy(io.Discard, from)
@@ -69,7 +69,7 @@ func startOnTerminal(session *sandboxcommand.Session, p cli.Process, argv []stri
 	ctx, stop := context.WithCancel(context.Background())
 	var followers sync.WaitGroup
 	followers.Go(func() { followSize(ctx, started, keyboard) })
-	go typeAll(ctx, started, keyboard) // not waited for: a read cannot be interrupted
+	go sendKeys(ctx, started, keyboard) // not waited for: a read cannot be interrupted
 	return &running{started, func() {
 		stop()
 		followers.Wait()
@@ -77,8 +77,8 @@ func startOnTerminal(session *sandboxcommand.Session, p cli.Process, argv []stri
 	}}, nil
 }
 
-// typeAll sends typed keys to the command until it ends.
-func typeAll(ctx context.Context, started *sandbox.Process, keyboard io.Reader) {
+// sendKeys sends typed keys to the command until it ends.
+func sendKeys(ctx context.Context, started *sandbox.Process, keyboard io.Reader) {
 	keys := make([]byte, 4096)
 	for {
 		n, err := keyboard.Read(keys)

@@ -50,12 +50,12 @@ agent-ci sandbox --network full -- make deps
 agent-ci sandbox --mode read-only -- sh -c 'touch x'
 agent-ci sandbox --explain -- git push --force`,
 		Takes:  cli.Operands{Least: 1, Most: math.MaxInt, Problem: "there is no command; give one after --"},
-		Define: runSandboxed,
+		Define: defineSandbox,
 	}
 }
 
-// runSandboxed defines the flags of agent-ci sandbox. The function that it returns runs or explains the command.
-func runSandboxed(flags *cli.FlagSet) cli.RunFunc {
+// defineSandbox defines the flags of agent-ci sandbox. The function that it returns runs or explains the command.
+func defineSandbox(flags *cli.FlagSet) cli.RunFunc {
 	var o sandboxcommand.Options
 	flags.Text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)
 	flags.Text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)", sandboxNetworks...)
@@ -80,7 +80,7 @@ func runSandboxed(flags *cli.FlagSet) cli.RunFunc {
 		o.Environ, o.Reserved = p.Environ, runcmd.ReservedVariables()
 		session, err := sandboxcommand.Open(ctx, o)
 		if err != nil {
-			return sandboxFailure(p, err)
+			return printFailure(p, err)
 		}
 		for _, warning := range session.Warnings() {
 			fmt.Fprintf(p.Stderr, "agent-ci sandbox: warning: %s\n", warning)
@@ -89,8 +89,8 @@ func runSandboxed(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// sandboxFailure prints why the command did not start, and returns the exit status.
-func sandboxFailure(p cli.Process, err error) int {
+// printFailure prints why the command did not start, and returns the exit status.
+func printFailure(p cli.Process, err error) int {
 	fmt.Fprintf(p.Stderr, "agent-ci sandbox: %s\n", outcome.ShortenNames(strings.TrimSuffix(err.Error(), ".")))
 	if stop, is := errors.AsType[*outcome.Stop](err); is {
 		return stop.Outcome.ExitCode()
@@ -110,7 +110,7 @@ func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signal
 	}
 	running, err := start(session, p, argv)
 	if err != nil {
-		return sandboxFailure(p, errors.Join(err, session.Close()))
+		return printFailure(p, errors.Join(err, session.Close()))
 	}
 	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()

@@ -24,8 +24,8 @@ type dialog struct {
 	screen   io.Writer
 }
 
-// dialogOf returns a dialog, or nil if no person at a terminal would see questions.
-func dialogOf(p cli.Process) *dialog {
+// newDialog returns a dialog, or nil if no person at a terminal would see questions.
+func newDialog(p cli.Process) *dialog {
 	keyboard, ok := p.Stdin.(*os.File)
 	if !ok || !cli.OnTerminal(p) || !cli.IsTerminal(p.Stderr) {
 		return nil
@@ -82,14 +82,14 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 		err = errors.Join(err, restore())
 		fmt.Fprintln(d.screen)
 	}()
-	defer endOnSignal(signals, func() { _ = restore() })()
+	defer exitOnSignal(signals, func() { _ = restore() })()
 	fmt.Fprintf(d.screen, "%s (not shown): ", question)
 	return d.readHidden()
 }
 
-// endOnSignal waits for a signal in the background. It then calls clean and lets the signal end the
+// exitOnSignal waits for a signal in the background. It then calls clean and lets the signal end the
 // process. stop ends the waiting.
-func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
+func exitOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

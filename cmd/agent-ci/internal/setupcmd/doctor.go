@@ -35,13 +35,13 @@ flags. docs/reference/doctor.md describes the JSON.`,
 		Example: `
 agent-ci doctor
 agent-ci doctor --online --json`,
-		Define: diagnose,
+		Define: defineDoctor,
 	}
 }
 
-// diagnose defines the flags of agent-ci doctor. The function that it returns prints the diagnosis and
+// defineDoctor defines the flags of agent-ci doctor. The function that it returns prints the diagnosis and
 // the hooks of a run.
-func diagnose(flags *cli.FlagSet) cli.RunFunc {
+func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 	var o doctor.Options
 	var asJSON bool
 	flags.Text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
@@ -61,7 +61,7 @@ func diagnose(flags *cli.FlagSet) cli.RunFunc {
 		run, hooksUnknown := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)
 		if asJSON {
-			err = cli.WriteJSON(p.Stdout, withHooks{found, run.Hooks})
+			err = cli.WriteJSON(p.Stdout, diagnosisWithHooks{found, run.Hooks})
 		} else {
 			showDiagnosis(p.Stdout, found)
 			showHooks(p.Stdout, run.Hooks, found, hooksUnknown)
@@ -74,8 +74,8 @@ func diagnose(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// withHooks is the JSON of a diagnosis together with a run's hooks.
-type withHooks struct {
+// diagnosisWithHooks is the JSON of a diagnosis together with a run's hooks.
+type diagnosisWithHooks struct {
 	*doctor.Diagnosis
 	Hooks []look.Hook `json:"hooks,omitempty"`
 }
@@ -90,7 +90,7 @@ func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) 
 		fmt.Fprintln(to, "\nHooks of a run:")
 	}
 	for _, h := range hooks {
-		fmt.Fprintln(to, "- "+progress.Printable(hookLine(h)))
+		fmt.Fprintln(to, "- "+progress.Printable(describeHook(h)))
 	}
 }
 
@@ -228,8 +228,8 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 	}
 }
 
-// hookLine describes a hook, and whether it starts.
-func hookLine(h look.Hook) string {
+// describeHook describes a hook, and whether it starts.
+func describeHook(h look.Hook) string {
 	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.Event, h.SHA256[:16])
 	if h.Trusted {
 		line += ", outside of the sandbox"

@@ -49,13 +49,13 @@ files are for another provider, init stops. An existing secret stays without
 agent-ci init --workflow issue --workflow comment
 agent-ci init --recipe review --recipe triage
 agent-ci init --github`,
-		Define: initialise,
+		Define: defineInit,
 	}
 }
 
-// initialise defines the flags of agent-ci init. The function that it returns writes the files, or sets
+// defineInit defines the flags of agent-ci init. The function that it returns writes the files, or sets
 // up the repository on GitHub.
-func initialise(flags *cli.FlagSet) cli.RunFunc {
+func defineInit(flags *cli.FlagSet) cli.RunFunc {
 	var workflows, recipes []string
 	var repo string
 	var onGitHub gitHubSetup

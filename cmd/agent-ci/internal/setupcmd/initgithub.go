@@ -65,7 +65,7 @@ func (g *gitHubSetup) flagProblem() string {
 
 // run asks for missing values, and sets up the repository on GitHub.
 func (g *gitHubSetup) run(ctx context.Context, p cli.Process) int {
-	person := dialogOf(p)
+	person := newDialog(p)
 	hub, server, err := g.repository(ctx, p, person)
 	if err != nil {
 		return cli.Fail(p, "init", err)
@@ -109,7 +109,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	origin, err := originOf(ctx, g.repo, p.Variable("PATH"), server)
+	origin, err := readOrigin(ctx, g.repo, p.Variable("PATH"), server)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
@@ -153,8 +153,8 @@ func askRepository(p cli.Process, person *dialog, origin, server string) (string
 	return name, err
 }
 
-// originOf returns the address that a checkout was cloned from, or "" if it is unknown.
-func originOf(ctx context.Context, dir, path, server string) (string, error) {
+// readOrigin returns the address that a checkout was cloned from, or "" if it is unknown.
+func readOrigin(ctx context.Context, dir, path, server string) (string, error) {
 	dir = cmp.Or(dir, ".")
 	state, err := os.MkdirTemp("", "agent-ci-init-")
 	if err != nil {

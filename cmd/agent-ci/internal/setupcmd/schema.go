@@ -17,15 +17,15 @@ func SchemaCommand() cli.Command {
 agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file:
 # yaml-language-server: $schema=agent-ci.schema.json`,
 		Takes:  cli.Operands{Most: 1, Problem: wantFile},
-		Define: schema,
+		Define: defineSchema,
 	}
 }
 
 // wantFile is the message for any other argument.
 const wantFile = "it takes the kind of a file: job or campaign"
 
-// schema defines no flags. The function that it returns prints the schema; job is the default.
-func schema(flags *cli.FlagSet) cli.RunFunc {
+// defineSchema defines no flags. The function that it returns prints the schema; job is the default.
+func defineSchema(flags *cli.FlagSet) cli.RunFunc {
 	return func(_ context.Context, p cli.Process, rest []string) int {
 		var schema []byte
 		switch kind := append(rest, "job")[0]; kind {

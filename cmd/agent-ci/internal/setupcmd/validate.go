@@ -56,7 +56,7 @@ The exit status is 2 for a mistake, and 11 if a required server does not start.`
 agent-ci validate jobs/*.yml .github/agent-ci.yml
 agent-ci validate jobs/lint.yml --ready`,
 		Takes:  cli.Operands{Least: 1, Most: math.MaxInt, Problem: "it takes at least one job file"},
-		Define: validate,
+		Define: defineValidate,
 	}
 }
 
@@ -86,8 +86,8 @@ type checked struct {
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
-// validate defines the flags of agent-ci validate. The function that it returns checks the named files.
-func validate(flags *cli.FlagSet) cli.RunFunc {
+// defineValidate defines the flags of agent-ci validate. The function that it returns checks the named files.
+func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 	asJSON, servers, ready := false, false, false
 	var set []string
 	flags.Boolean(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
@@ -142,16 +142,16 @@ func validateFile(ctx context.Context, p cli.Process, file string, set []string,
 	switch {
 	case !result.Valid:
 	case isJob:
-		result.addRun(ctx, p, ready)
+		result.addRunFindings(ctx, p, ready)
 	default:
 		result.addFindings(campaignFindings(ctx, p, campaign, file), ready)
 	}
 	return result, isJob
 }
 
-// addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
+// addRunFindings adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
 // ready, requirements missing on this machine are mistakes.
-func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
+func (c *checked) addRunFindings(ctx context.Context, p cli.Process, ready bool) {
 	given := settings.Inputs{JobFile: c.File, JobContent: c.raw, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
@@ -225,7 +225,7 @@ func (c *checked) addHooks(found look.Found) {
 func (c *checked) print(p cli.Process) {
 	cli.ShowProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
-		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(hookLine(h)))
+		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(describeHook(h)))
 	}
 	for _, s := range c.Skills {
 		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.CountNoun(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])))
