@@ -125,7 +125,7 @@ func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 // addFinding records a finding by its treatment. A concern without a key always fails.
 func (v *Verdict) addFinding(f Finding, treatment Treatment) {
 	switch {
-	case treatment == Allow && f.Concern.hasKey():
+	case treatment == Allow && f.Concern.hasKey(): // nothing to record
 	case treatment == Warn && f.Concern.hasKey():
 		v.Warn = append(v.Warn, f)
 	default:

@@ -9,7 +9,7 @@ import (
 
 // allowForCredentials returns the decision that allows a target only for requests with credentials of the
 // asking commands. ok is false if they have none for the target.
-func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
+func (h Hosts) allowForCredentials(t reach.Target) (d HostDecision, ok bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {
 		return HostDecision{}, false

@@ -109,6 +109,7 @@ func (c Commands) Decide(request Request) Decision {
 	return d
 }
 
+// parse returns the commands in the argument vector, or else in the script.
 func (request Request) parse() shell.Reading {
 	if len(request.Argv) > 0 {
 		return shell.ReadArgv(request.Argv)

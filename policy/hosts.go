@@ -84,7 +84,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 func refusedByRule(rule rules.Network) HostDecision {
 	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: withoutHostRemedy, JobChange: "change the rule at " + rule.At.String()}
 	switch {
-	case d.Reason != "":
+	case d.Reason != "": // the rule has its own
 	case rule.Decision == rules.Prompt:
 		d.Reason = "The rule asks for a person's approval, and there is nobody to ask"
 	default:

@@ -8,8 +8,8 @@ import (
 )
 
 // Protected reports whether a path matches one of the patterns of policy.protect: see MatchesPattern.
-func Protected(patterns []string, path string) (bool, error) {
-	matches, err := MatchesPattern(patterns, path)
+func Protected(patterns []string, path string) (matches bool, err error) {
+	matches, err = MatchesPattern(patterns, path)
 	if err != nil {
 		return false, fmt.Errorf("policy.protect: %w", err)
 	}
@@ -19,13 +19,13 @@ func Protected(patterns []string, path string) (bool, error) {
 // MatchesPattern reports whether a slash-separated path matches one of the patterns. A pattern is a
 // glob for the whole path; `**` crosses folders. A pattern without a slash matches the file name in
 // every folder. The match ignores case, as some file systems do.
-func MatchesPattern(patterns []string, path string) (bool, error) {
+func MatchesPattern(patterns []string, path string) (matches bool, err error) {
 	for _, pattern := range patterns {
 		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))
 		if !strings.Contains(pattern, "/") {
 			glob = "**/" + glob
 		}
-		matches, err := doublestar.Match(glob, strings.ToLower(path))
+		matches, err = doublestar.Match(glob, strings.ToLower(path))
 		if err != nil {
 			return false, fmt.Errorf("pattern %q: %w", pattern, err)
 		}

@@ -121,6 +121,7 @@ func (c Commands) mayWriteBelow(place string) bool {
 	})
 }
 
+// writableFolders lists the writable folders for a message.
 func (c Commands) writableFolders() string {
 	if len(c.Writable) == 0 {
 		return "a writable folder; in this run there is none"

@@ -156,7 +156,8 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	})
 }
 
-// work runs the job's recipe, lets the agent work, and verifies the change.
+// work runs the job's recipe, lets the agent work, and verifies the change. limits.time ends ctx but not
+// untimed. attempts is the number of earlier verifications.
 func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
 	defer rd.Agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)

@@ -17,9 +17,9 @@ const startPercent = 150
 // (https://go.dev/doc/gc-guide#GOGC: the minimum is 4 MB for 100).
 const minHeap = (4 << 20) * startPercent / 100
 
-// collectEarly sets startPercent, and gcPercent after the first collection that finds a larger heap. 15
-// percent of a small heap is so little that collections would follow each other. It notices a collection
-// by the finalizer of an unused object.
+// collectEarly makes the garbage collector use startPercent until the heap has grown, and gcPercent from
+// then on. 15 percent of a small heap is so little that collections would follow each other. The finalizer
+// of an unused object runs after each collection.
 func collectEarly() {
 	type collected struct{ _ *byte } // the pointer prevents that Go merges it with other tiny objects
 	debug.SetGCPercent(startPercent)

@@ -25,22 +25,22 @@ func (g *Guard) Exchange(r *http.Request, t reach.Target, onlyCredentials bool) 
 	return exchanged, g.withRequest(r, refusal)
 }
 
-// exchange is Exchange, except that its refusal does not describe the request.
+// exchange is Exchange, but its refusal lacks the description of the request.
 func (g *Guard) exchange(r *http.Request, t reach.Target, onlyCredentials bool) (*Exchange, *Refusal) {
-	// remaining is the request without its correctly placed placeholders. Any other placeholder is misplaced.
-	remaining := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
 	out := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
+	stripped := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()} // without the placeholders at proper places
 	var uses []*Credential
 	for i := range g.set {
 		c := &g.set[i]
-		if c.Denied || !c.isForTarget(t) || !c.insert(remaining, "") {
+		if c.Denied || !c.isForTarget(t) || !c.insert(stripped, "") {
 			continue
 		}
 		c.insert(out, c.Value)
 		uses = append(uses, c)
 		out.Uses = append(out.Uses, c.Name)
 	}
-	if refusal := g.findInRequest(r, remaining.URL, remaining.Header); refusal != nil {
+	// Any placeholder that is left is misplaced.
+	if refusal := g.findInRequest(r, stripped.URL, stripped.Header); refusal != nil {
 		return nil, refusal
 	}
 	for _, c := range uses {
@@ -186,6 +186,7 @@ func (c *Credential) refusal(format string, args ...any) *Refusal {
 	return &Refusal{Names: []string{c.Name}, Reason: fmt.Sprintf(format, args...)}
 }
 
+// scopesText lists the hosts and paths of the credential for a message.
 func (c *Credential) scopesText() string {
 	texts := make([]string, len(c.Scopes))
 	for i, s := range c.Scopes {

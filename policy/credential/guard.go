@@ -243,6 +243,8 @@ func (s Set) WithheldFor(t reach.Target) []string { return s.credentialNames(t, 
 // Names returns the credentials for a target that are available to the asking commands.
 func (s Set) Names(t reach.Target) []string { return s.credentialNames(t, false) }
 
+// credentialNames returns the names of the credentials for a target that are withheld from the asking
+// commands, or available to them.
 func (s Set) credentialNames(t reach.Target, withheld bool) (names []string) {
 	for _, c := range s {
 		if c.Denied == withheld && c.isForTarget(t) {

@@ -103,6 +103,7 @@ func withEscapedSlashes(quoted func(string) string) func(string) string {
 	return func(text string) string { return strings.ReplaceAll(quoted(text), "/", `\/`) }
 }
 
+// escapeJSON returns text as inside a JSON string, with Go's escapes for HTML.
 func escapeJSON(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {

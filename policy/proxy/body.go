@@ -136,7 +136,8 @@ func (p *Proxy) searchRestAfterAnswer(body *searchedBody, control *http.Response
 	}
 }
 
-// searchRestAfterAnswer searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
+// searchRest reads the rest of the body, up to most bytes, so that it is searched. It does nothing if no
+// read has begun. A placeholder is stored in found.
 func (body *searchedBody) searchRest(most int64) {
 	body.mu.Lock()
 	started := body.started

@@ -172,15 +172,17 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decideRequest decides about a request to the proxy with a valid target.
+// decideRequest decides about a request with a valid target. It also sets the proxy on the way, and refuses
+// TRACE through one.
 func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 	request := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: p.decide(r, t)}
 	via := p.via(t)
-	switch {
-	case via == nil || !request.Allowed:
-	case strings.EqualFold(r.Method, http.MethodTrace): // some servers ignore the case
+	if via == nil || !request.Allowed {
+		return request
+	}
+	if strings.EqualFold(r.Method, http.MethodTrace) { // some servers ignore the case
 		request.HostDecision = policy.RefuseTraceViaProxy()
-	default:
+	} else {
 		request.Via = viaAddress(via)
 	}
 	return request

@@ -29,6 +29,7 @@ type viaError struct {
 
 func (e *viaError) Error() string { return "the proxy of this machine " + e.why }
 
+// viaRefused returns the error for a proxy that answers with this status.
 func viaRefused(status int) *viaError {
 	if status == http.StatusProxyAuthRequired {
 		return &viaError{why: "wants a user and a password other than it is given (status 407)"}
@@ -77,15 +78,11 @@ func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 
 // viaAddress returns host and port of a proxy.
 func viaAddress(proxy *url.URL) string {
-	port := proxy.Port()
-	switch {
-	case port != "":
-	case proxy.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
+	usualPort := "80"
+	if proxy.Scheme == "https" {
+		usualPort = "443"
 	}
-	return net.JoinHostPort(proxy.Hostname(), port)
+	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), usualPort))
 }
 
 // dialVia connects to a proxy. The operator configured its address, so it is not checked.

@@ -36,6 +36,7 @@ type block struct {
 	prefixes    []netip.Prefix
 }
 
+// newBlock returns a block of address ranges. It panics for an invalid one.
 func newBlock(description string, prefixes ...string) block {
 	b := block{description: description}
 	for _, p := range prefixes {

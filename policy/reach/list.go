@@ -151,10 +151,9 @@ func ParseList(texts []string) (List, error) {
 func (l List) Allows(t Target) (found Entry, ok bool) {
 	for _, e := range l {
 		switch {
-		case !e.Allows(t):
-		case e.private:
+		case e.Allows(t) && e.private:
 			return e, true
-		case !ok:
+		case e.Allows(t) && !ok:
 			found, ok = e, true
 		}
 	}

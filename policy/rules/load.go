@@ -200,6 +200,7 @@ func forbiddenNode(n syntax.Node, functions starlark.StringDict) string {
 	return "this"
 }
 
+// forbiddenOperator names an operator other than =, or returns "".
 func forbiddenOperator(op syntax.Token) string {
 	if op == syntax.EQ {
 		return ""

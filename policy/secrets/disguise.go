@@ -195,6 +195,8 @@ func (r *trace) isComplete() bool {
 	return r.spellingFirst == 0 && r.spellingLast == len(r.spelling.letters)-1
 }
 
+// isLongerThan reports whether r is a better trace: a complete value before a part, and then the longer
+// one. Any trace is better than the zero trace.
 func (r *trace) isLongerThan(other trace) bool {
 	switch {
 	case other.spelling == nil:

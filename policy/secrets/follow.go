@@ -248,7 +248,7 @@ func (r *trace) matchesFrom(at, letter, direction, minLength int, needsEdge bool
 	return true
 }
 
-// atTokenEdge reports whether a word begins with a letter, or with direction -1, ends with it.
+// atTokenEdge reports whether the letter is the first of its word or, with direction -1, the last.
 func (r *trace) atTokenEdge(at, direction int) bool {
 	if direction < 0 {
 		at++

@@ -67,6 +67,8 @@ func (i *gramIndex[P]) add(gram uint64, place P) {
 	i.byGram[gram] = append(i.byGram[gram], place)
 }
 
+// addForm indexes the first grams of a form. One of them is at an examined position of a text that contains
+// the form.
 func (g *grams) addForm(text string) {
 	for offset := range positionStep {
 		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
@@ -93,6 +95,7 @@ func (g *grams) addFragments(v Value) {
 	}
 }
 
+// minFragmentLength returns the length from which a part of secret counts as a fragment, in bytes.
 func minFragmentLength(secret string) int {
 	if len(secret) >= longValueLength {
 		return minLongFragment

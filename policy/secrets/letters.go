@@ -86,7 +86,7 @@ func unicodeEscapeLength(rest string) int {
 	found, end := 0, 0
 	for i := 0; i < min(len(rest), 12); i++ {
 		switch c := rest[i]; {
-		case c == '\r' || c == '\n':
+		case c == '\r' || c == '\n': // skipped
 		case found < len(form) && c == form[found]:
 			found, end = found+1, i+1
 		case found >= len(form) && hexBytes[c]:

@@ -215,7 +215,7 @@ func shapesIn(text string) []span {
 }
 
 // shapeAt returns the token that begins at a position. barren is as in shapesIn.
-func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (span, bool) {
+func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (token span, ok bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false
 	}

@@ -63,6 +63,7 @@ func lowerPercentEscapes(text string) string {
 // escapeQuoted returns a value escaped like in JSON and logs.
 func escapeQuoted(value string) string { return strings.Trim(strconv.Quote(value), `"`) }
 
+// base64Spellings returns value in base64, in both alphabets, for each position in a group of three bytes.
 func base64Spellings(value string) []string {
 	var all []string
 	for before := range 3 {
@@ -72,6 +73,7 @@ func base64Spellings(value string) []string {
 	return all
 }
 
+// base32Spellings returns value in base32, for each position in a group of five bytes.
 func base32Spellings(value string) []string {
 	var all []string
 	for before := range 5 {

@@ -164,7 +164,7 @@ func (r *reader) readOptionScripts(args []Word, inner origin, options ...string)
 	for i, arg := range args {
 		for _, option := range options {
 			switch value, attached := strings.CutPrefix(arg.Text, option); {
-			case !attached:
+			case !attached: // another word
 			case value == "" && i+1 < len(args):
 				r.readIfKnown(args[i+1], inner)
 			case strings.HasPrefix(option, "--"):

@@ -17,6 +17,7 @@ type Word struct {
 	Known bool
 }
 
+// knownWords returns the words of an argument vector, all known.
 func knownWords(argv []string) []Word {
 	words := make([]Word, 0, len(argv))
 	for _, text := range argv {
@@ -25,6 +26,7 @@ func knownWords(argv []string) []Word {
 	return words
 }
 
+// joinWords returns the texts of words, separated by blanks.
 func joinWords(words []Word) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

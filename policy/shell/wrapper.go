@@ -105,7 +105,7 @@ func (w wrapper) locateCommand(args []Word) commandStart {
 		case !arg.Known && !strings.HasPrefix(arg.Text, "-"): // it may be an option, an operand or the command
 			start.isUnsure = true
 			return start
-		case w.acceptsAssignments && strings.Contains(arg.Text, "=") && !strings.HasPrefix(arg.Text, "-"):
+		case w.acceptsAssignments && strings.Contains(arg.Text, "=") && !strings.HasPrefix(arg.Text, "-"): // NAME=value
 		case strings.HasPrefix(arg.Text, "-"):
 			w.readOption(args, &start)
 		case operands > 0:
@@ -162,7 +162,7 @@ func (w wrapper) readLongOption(args []Word, s *commandStart, name string) {
 		if !hasValue {
 			s.index++
 		}
-	case hasWord(w.longOptions, name):
+	case hasWord(w.longOptions, name): // an option without a value
 	default:
 		s.isUnsure = true
 	}
@@ -198,7 +198,7 @@ func scriptOption(args []Word) (script Word, ok bool) {
 			return Word{}, false
 		case text == "--rcfile" || text == "--init-file":
 			i++
-		case strings.HasPrefix(text, "--"):
+		case strings.HasPrefix(text, "--"): // an option without a value
 		case isOption:
 			expectsScript = expectsScript || text[0] == '-' && strings.Contains(text, "c")
 			if strings.ContainsAny(text, "oO") { // options with a value

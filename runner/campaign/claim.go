@@ -26,7 +26,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	for _, m := range models {
 		mostExpensive = mostExpensive.maxOfEach(m.maxRequestUsage(j, m.Window))
 		switch {
-		case unpriced != "":
+		case unpriced != "": // the first reason is enough
 		case !m.Price.Known():
 			unpriced = fmt.Sprintf("the price of %s is not known; give it as model.price", m.Name)
 		case m.Price.Bound(j.Model.ServiceTier) == price.AtLeast:

@@ -145,6 +145,7 @@ func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, transc
 	}
 }
 
+// apply changes the state by an event of the ledger. It ignores events of unknown types.
 func (s *State) apply(e transcript.Event) error {
 	if take := eventHandlers[e.Type]; take != nil {
 		return take(s, e)
@@ -168,6 +169,7 @@ func (c *CampaignState) targetEntry(key string) *TargetState {
 	return c.targets[key]
 }
 
+// applyPlanned stores the plan in effect. A new job starts without approval, stop and recent reports.
 func (s *State) applyPlanned(_ time.Time, d Planned) {
 	c := s.campaignEntry(d.Campaign)
 	if c.Template != d.Template {
@@ -182,6 +184,7 @@ func (s *State) applyApproved(_ time.Time, d Approved) {
 	}
 }
 
+// applyResumed ends a stop, and marks the targets to run again.
 func (s *State) applyResumed(_ time.Time, d Resumed) {
 	c := s.campaignEntry(d.Campaign)
 	c.Stopped, c.recentReports = nil, nil
@@ -192,6 +195,7 @@ func (s *State) applyResumed(_ time.Time, d Resumed) {
 
 func (s *State) applyStopped(_ time.Time, d Stopped) { s.campaignEntry(d.Campaign).Stopped = &d }
 
+// applyClaimed reserves a run's claim, until its report is settled.
 func (s *State) applyClaimed(at time.Time, d Claimed) {
 	c := s.campaignEntry(d.Campaign)
 	e := c.targetEntry(d.Target.Key)

@@ -103,6 +103,7 @@ func (r *rollout) anyMustRun() bool {
 	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Blocker == "" && r.campaignState.mustRun(t, r.plan.Template) })
 }
 
+// stopReason returns why the campaign is stopped and what to do, or "".
 func (c *CampaignState) stopReason() string {
 	if c.Stopped == nil {
 		return ""

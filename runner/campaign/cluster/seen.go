@@ -124,7 +124,7 @@ func (o kubeObject) findJob(name string) (kubeObject, error) {
 }
 
 // report returns the run's report from its container's termination message, or false without one.
-func (pod kubeObject) report() (campaign.Report, bool) {
+func (pod kubeObject) report() (r campaign.Report, found bool) {
 	for _, c := range pod.Status.Containers {
 		if c.Name != container || c.State.Terminated == nil {
 			continue

@@ -105,7 +105,7 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 		switch {
 		case err != nil:
 			return "", "", 0, err
-		case named.Repository == "":
+		case named.Repository == "": // an issue of the target's repository
 		case repository == "":
 			repository = named.Repository
 		case !strings.EqualFold(repository, named.Repository):
@@ -148,13 +148,14 @@ func (t Template) Sets(path string) bool { return findNode(t.node, path) != nil 
 func findNode(node *yaml.Node, path string) *yaml.Node {
 	name, rest, deeper := strings.Cut(path, ".")
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		switch value := node.Content[i+1]; {
-		case node.Content[i].Value != name || value.Tag == "!!null":
-		case deeper:
-			return findNode(value, rest)
-		default:
-			return value
+		value := node.Content[i+1]
+		if node.Content[i].Value != name || value.Tag == "!!null" {
+			continue
 		}
+		if deeper {
+			return findNode(value, rest)
+		}
+		return value
 	}
 	return nil
 }

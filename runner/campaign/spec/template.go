@@ -84,6 +84,7 @@ func (t Template) problemAt(at *yaml.Node, path, message, suggestion string) con
 	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: suggestion}
 }
 
+// suggestField returns the placeholder for the most similar field of a target, or "".
 func suggestField(name string) string {
 	if meant := config.Nearest(name, TargetFields()); meant != "" {
 		return "${{ target." + meant + " }}"

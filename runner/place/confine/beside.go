@@ -227,7 +227,7 @@ func (s *Sandboxes) countLentMounts() (toRead, toWrite int) {
 	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
 		switch {
-		case server.Command == "":
+		case server.Command == "": // it runs elsewhere
 		case server.Workspace == SidecarRead:
 			toRead += starts
 		case server.Workspace == SidecarWrite:

@@ -69,7 +69,8 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	return err
 }
 
-// labelSecretFiles labels the files that contain values of the job's secrets.
+// labelSecretFiles labels the found files that are hidden because they hold the value of a secret of the
+// job (policy.secrets), and not because of policy.deny_read.
 func (s *Sandboxes) labelSecretFiles(found *grants.Secrets) {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	for i, file := range found.Found {

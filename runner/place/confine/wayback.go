@@ -36,6 +36,7 @@ func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 	}
 	switch {
 	case len(found) == 0:
+		return nil
 	case s.level() == sandbox.LevelNone:
 		return outcome.Stopf(outcome.InvalidInput, "leads_to_checkout",
 			"Commands work in a copy of the checkout, and %s there leads back to the checkout, so that checks would test code that the agent did not change. Create it in setup instead of an earlier step, or confine commands (policy.sandbox).", markdown.SomeFiles(found))

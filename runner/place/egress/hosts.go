@@ -75,6 +75,7 @@ const (
 	refusedForSecret
 )
 
+// requestKindOf returns the kind by which a request is counted.
 func requestKindOf(asked transcript.HostRequest) requestKind {
 	switch {
 	case asked.Allowed:
@@ -160,7 +161,7 @@ var errTooManyHosts = errors.New("more hosts than the transcript takes")
 func (h *hosts) queueRefusal(words string) {
 	const most = 5
 	switch {
-	case slices.Contains(h.unreported, words):
+	case slices.Contains(h.unreported, words): // queued already
 	case len(h.unreported) == most:
 		h.omitted++
 	default:

@@ -171,6 +171,7 @@ func describeSecrets(own []job.Secret) string {
 	return strings.Join(words, "; ")
 }
 
+// placeholderPlaces names the header or parameter that carries a secret.
 func placeholderPlaces(secret job.Secret) string {
 	if secret.Parameter != "" {
 		return "parameter " + secret.Parameter

@@ -82,6 +82,7 @@ func (c *Control) recordFinalUses(by string) {
 	}
 }
 
+// recordUse records that commands have used a credential uses times so far. ended marks the final count.
 func (c *Control) recordUse(key use, uses int, ended bool) error {
 	event := transcript.SecretUsed{Sandbox: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
 	if err := c.Record.Append(transcript.TypeSecretUsed, event); err != nil {

@@ -102,7 +102,7 @@ func (s *Session) Warnings() []string {
 		all = append(all, w.Message)
 	}
 	switch level := s.box.Level(); level {
-	case sandbox.LevelFull:
+	case sandbox.LevelFull: // nothing is missing
 	case sandbox.LevelNone:
 		all = append(all, confine.UnconfinedNotice)
 	default:

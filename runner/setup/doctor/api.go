@@ -37,6 +37,7 @@ func ask(ctx context.Context, address, key string, headers map[string]string) (A
 	return Answer{Asked: true, Reachable: true, Status: response.StatusCode}, response.Header, body
 }
 
+// withoutPassword returns an address without user, password and query.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -114,6 +115,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	return key, err == nil
 }
 
+// describeKeyFailure returns why no API key was issued, as a sentence.
 func describeKeyFailure(err error) string {
 	if failure, is := errors.AsType[*model.Failure](err); is {
 		return failure.Stop().Message
@@ -157,6 +159,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	d.addGitHubProblems(token != "")
 }
 
+// repositoryName returns the repository of a run in this folder, or "" if it is unknown.
 func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
 	n := intake.RepositorySources{Job: p.Job, Server: server}
 	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
@@ -168,6 +171,7 @@ func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepar
 	return name
 }
 
+// addGitHubProblems adds the problems that GitHub's answer shows.
 func (d *Diagnosis) addGitHubProblems(hasToken bool) {
 	g := d.GitHub
 	switch {

@@ -44,6 +44,7 @@ func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) 
 	d.examineCredentials()
 }
 
+// examineCredentials adds the files of git's configuration that hold credentials, and warns about them.
 func (d *Diagnosis) examineCredentials() {
 	if runtime.GOOS != "linux" {
 		return // nothing keeps credentials from commands there

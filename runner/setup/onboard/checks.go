@@ -71,6 +71,7 @@ func (r repository) readFile(name string) string {
 	return string(text)
 }
 
+// goToolchain returns setup, vet and tests for a Go module in the root.
 func (r repository) goToolchain() (t Toolchain) {
 	module := r.readFile("go.mod")
 	if module == "" {
@@ -187,6 +188,7 @@ func packageWithTestExtra(project string) string {
 	return "."
 }
 
+// rustToolchain returns setup and tests for a Cargo package or workspace in the root.
 func (r repository) rustToolchain() (t Toolchain) {
 	manifest := r.readFile("Cargo.toml")
 	if manifest == "" {
@@ -301,6 +303,7 @@ func checkNames(all []Toolchain) (names []string) {
 // unquotedYAML matches text that needs no quotes in a YAML flow mapping.
 var unquotedYAML = lazyregexp.New(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
 
+// yaml returns the command as an entry of setup or verify, in YAML.
 func (c Command) yaml() string {
 	run := c.Run
 	if !unquotedYAML().MatchString(run) {

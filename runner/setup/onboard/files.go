@@ -43,6 +43,7 @@ func (p Provider) adaptWorkflow(workflow []byte) []byte {
 	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
 }
 
+// withModel inserts the model and its provider into the defaults file, after its version.
 func withModel(defaults []byte, p Provider, model string) ([]byte, error) {
 	type settings struct {
 		Name    string `yaml:"name"`

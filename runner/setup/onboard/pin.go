@@ -49,6 +49,7 @@ func (b Build) whyUnknown() string {
 // IsRelease reports whether the program is of a release, and not of any commit.
 func (b Build) IsRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
 
+// actionRef returns the release or commit of the action to use in workflows, or toFillIn if it is unknown.
 func (b Build) actionRef() string {
 	switch {
 	case b.IsRelease():
@@ -59,6 +60,7 @@ func (b Build) actionRef() string {
 	return b.Commit
 }
 
+// pinComment returns the YAML comment behind the action's pinned version.
 func (b Build) pinComment() string {
 	switch {
 	case b.IsRelease():

@@ -46,7 +46,7 @@ func Providers() []Provider {
 }
 
 // ProviderNamed returns the provider called name.
-func ProviderNamed(name string) (Provider, bool) {
+func ProviderNamed(name string) (_ Provider, known bool) {
 	for _, p := range Providers() {
 		if p.Name == name {
 			return p, true

@@ -33,6 +33,7 @@ func Workflows() []string {
 // Recipes returns the names of the recipes.
 func Recipes() []string { return namesIn("recipes") }
 
+// namesIn returns the names in an embedded folder, without .yml.
 func namesIn(folder string) (names []string) {
 	entries, _ := embedded.ReadDir(folder)
 	for _, entry := range entries {
@@ -132,6 +133,7 @@ func providerIn(root *os.Root) (Provider, error) {
 	return provider, err
 }
 
+// write writes a new file below the repository's root, and notes what it did. An existing file stays.
 func (w *Written) write(root *os.Root, to string, content []byte) error {
 	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", path.Dir(to), err)

@@ -41,6 +41,7 @@ func (o Options) checkPrograms() (found Findings, err error) {
 	return found, nil
 }
 
+// hookPrograms returns the programs of the job's hooks, by name.
 func (o Options) hookPrograms() (all []program) {
 	home := o.Environ.Home()
 	for _, name := range slices.Sorted(maps.Keys(o.Job.Hooks)) {

@@ -118,6 +118,7 @@ func (l *Log) writeCommand(name string, properties githubactions.CommandProperti
 	return err
 }
 
+// positiveNumber formats n, or returns "" if n is 0 or less.
 func positiveNumber(n int) string {
 	if n <= 0 {
 		return ""

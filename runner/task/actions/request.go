@@ -87,6 +87,7 @@ func (e *Event) issueRequest(t Triggers) (*Request, string) {
 	return r, ""
 }
 
+// commentRequest returns the request in a new comment that starts with the command, or why there is none.
 func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Issue == nil || e.Comment == nil {
 		return nil, fmt.Sprintf("a comment that was %s asks for nothing", e.Action)
@@ -121,6 +122,7 @@ func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
+// lineCommentRequest returns the request in a new comment on a line of a diff, or why there is none.
 func (e *Event) lineCommentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Comment == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review comment that was %s asks for nothing", e.Action)
@@ -162,6 +164,7 @@ func (e *Event) scheduleRequest(Triggers) (*Request, string) {
 // redConclusions lists the conclusions of failed checks that a run may repair.
 var redConclusions = []string{"failure", "timed_out", "startup_failure"}
 
+// workflowRunRequest returns a request to repair the failed checks of a workflow run, or why there is none.
 func (e *Event) workflowRunRequest(Triggers) (*Request, string) {
 	run := e.WorkflowRun
 	switch {
@@ -173,6 +176,7 @@ func (e *Event) workflowRunRequest(Triggers) (*Request, string) {
 	return RepairRequest("workflow run "+run.Name, 0, run.HeadSHA), ""
 }
 
+// checkSuiteRequest returns a request to repair the failed checks of a check suite, or why there is none.
 func (e *Event) checkSuiteRequest(Triggers) (*Request, string) {
 	suite := e.CheckSuite
 	switch {

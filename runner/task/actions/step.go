@@ -45,6 +45,7 @@ func (s *Step) SetOutput(name, value string) error {
 	return nil
 }
 
+// AddSummary appends Markdown to the step's summary page, cut to maxSummaryBytes.
 func (s *Step) AddSummary(markdown string) error {
 	if s.SummaryFile == "" {
 		return nil

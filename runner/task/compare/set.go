@@ -39,6 +39,7 @@ func RecordJob(j *job.Job) (job, nonDefault json.RawMessage, err error) {
 	return job, nonDefault, err
 }
 
+// jobAsObject converts a job to the maps and slices of encoding/json.
 func jobAsObject(j *job.Job) (map[string]any, error) {
 	raw, err := json.Marshal(j)
 	if err != nil {
@@ -94,6 +95,7 @@ func withoutEmpty(value any) any {
 	return value
 }
 
+// isEmpty reports whether a value of encoding/json is null, zero, "" or has no entries.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case []any:

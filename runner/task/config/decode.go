@@ -206,6 +206,7 @@ func forbiddenSyntax(node *yaml.Node) string {
 	return ""
 }
 
+// forbiddenName returns a message for a key that is no plain text, or "".
 func forbiddenName(name *yaml.Node) string {
 	switch {
 	case name.Kind == yaml.ScalarNode && name.Tag == mergeTag:

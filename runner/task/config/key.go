@@ -250,6 +250,7 @@ func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
 	return k
 }
 
+// addKeys adds a key for each field of the Go type that has a name in JSON.
 func (k *Key) addKeys(terms Terms) {
 	for i := range k.goType.NumField() {
 		if name, _, _ := strings.Cut(k.goType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {

@@ -140,6 +140,8 @@ func toPlainDigits(text string) string {
 	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
+// reportWrongInteger reports a value other than an integer in plain digits. It suggests the digits for a
+// number in another notation. It returns false.
 func (d *Decoder) reportWrongInteger(k *Key, path string, node *yaml.Node) bool {
 	meant := toPlainDigits(node.Value)
 	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
@@ -162,6 +164,7 @@ func (s *Span) problemWith(number int64) string {
 	}
 }
 
+// mergeDecimal stores a number of 0 or more in into, and reports whether node is one.
 func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
@@ -193,6 +196,7 @@ func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflec
 	return d.ReportAtNode(path, node, "must be true or false, without quotes", meant)
 }
 
+// mergeDuration stores a positive duration in into, and reports whether node is one.
 func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {

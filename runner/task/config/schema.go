@@ -101,6 +101,7 @@ func (k *Key) notationSchemas() (all []any) {
 	return all
 }
 
+// describeGroup adds the keys of a group to its schema.
 func describeGroup(schema map[string]any, k *Key) {
 	properties, required := make(map[string]any), []string{}
 	for _, below := range k.Keys {
@@ -115,6 +116,7 @@ func describeGroup(schema map[string]any, k *Key) {
 	}
 }
 
+// describeText adds the permitted values of a text, or its pattern, to its schema.
 func describeText(schema map[string]any, k *Key) {
 	if k.Values != nil {
 		schema["enum"] = k.Values

@@ -25,7 +25,7 @@ func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *for
 		switch {
 		case IsProgress(c):
 			progress = append(progress, c)
-		case s.isRequestOrReport(c):
+		case s.isRequestOrReport(c): // left out
 		case isAfter(askedAt, c.CreatedAt, c.UpdatedAt):
 			late++
 		case isQuestion(c):
@@ -62,6 +62,8 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
 }
 
+// warnOfComments warns about comments that the task does not contain: unread beyond the maximum number, by
+// untrusted authors, or too late.
 func (s *Source) warnOfComments(ref form.Issue, unread, untrusted, late int) {
 	if unread > 0 {
 		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(unread, "comment"), ref, forge.MaxComments)
@@ -85,7 +87,7 @@ const maxRoleLookups = 30
 
 // isTrustedComment reports whether the model may see the comment, by trust.comments and the author's role.
 // Without permission to look up roles, only comments of the repository's owner count.
-func (s *Source) isTrustedComment(ctx context.Context, repository forge.Repository, c forge.Comment) (bool, error) {
+func (s *Source) isTrustedComment(ctx context.Context, repository forge.Repository, c forge.Comment) (trusted bool, err error) {
 	if setting := s.Job.Trust.Comments; setting != "trusted" {
 		return setting == "all", nil
 	}

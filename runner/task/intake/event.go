@@ -139,6 +139,7 @@ func (e Event) SubjectNumber() (int, error) {
 	return e.typedIssue(e.InputIssue())
 }
 
+// requireRepository returns an error if GITHUB_REPOSITORY names no repository.
 func (e Event) requireRepository() error {
 	if form.ValidateRepository(e.Repository) == nil {
 		return nil

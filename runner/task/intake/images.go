@@ -67,6 +67,8 @@ type fetchResult struct {
 	err     error
 }
 
+// fetchAll fetches the images at all addresses concurrently, within imagesTimeout. The results have the
+// order of the addresses.
 func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult {
 	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()
@@ -81,6 +83,8 @@ func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult
 	return all
 }
 
+// fetchImage fetches an image: an address from the forge, or a file that the job names. files serialises
+// reads of the checkout.
 func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mutex) ([]byte, error) {
 	if strings.HasPrefix(address, "https://") || !slices.Contains(s.Job.Task.Images, address) {
 		return s.Target.Attachment(ctx, address)

@@ -86,6 +86,7 @@ func ReadDollars(text string) float64 {
 	return min(d, maxDollars)
 }
 
+// transcriptEvent returns the attempt for the transcript; nil for nil.
 func (r *Repair) transcriptEvent() *transcript.Repair {
 	if r == nil {
 		return nil

@@ -37,6 +37,7 @@ func (s Subject) Name() string {
 	return fmt.Sprintf("Issue #%d", s.Number)
 }
 
+// transcriptEvent returns the subject for the transcript; nil for nil.
 func (s *Subject) transcriptEvent() *transcript.Subject {
 	if s == nil {
 		return nil

@@ -175,6 +175,7 @@ func reachesTrustedRole(permission forge.Permission, trusted []string) bool {
 // PermissionCache caches the permissions of accounts. Each account is looked up once per repository.
 type PermissionCache map[string]forge.Permission
 
+// lookUp returns an account's permission in a repository, from the cache if it is there.
 func (cache PermissionCache) lookUp(ctx context.Context, repository forge.Repository, login string) (forge.Permission, error) {
 	key := strings.ToLower(repository.Name() + " " + login)
 	if known, asked := cache[key]; asked {

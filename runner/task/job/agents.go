@@ -58,9 +58,9 @@ func (a Agents) RoleNames() []string {
 	return append([]string{roleExplorer, roleWorker}, own...)
 }
 
-// Role returns the role called name, completed from the built-in role of that name. It is false for
-// an unknown name.
-func (a Agents) Role(name string) (Role, bool) {
+// Role returns the role called name, completed from the built-in role of that name. known is false for
+// any other name.
+func (a Agents) Role(name string) (role Role, known bool) {
 	builtin, isBuiltin := builtinRoles[name]
 	own, isOwn := a.Roles[name]
 	own.Instructions = cmp.Or(own.Instructions, builtin.Instructions)

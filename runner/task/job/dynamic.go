@@ -47,6 +47,7 @@ func (c *Command) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &c.Argv)
 }
 
+// readInputSchema requires a JSON Schema for an object.
 func readInputSchema(value any) (map[string]any, error) {
 	schema, _ := value.(map[string]any)
 	if schema["type"] != "object" {

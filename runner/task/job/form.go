@@ -19,6 +19,7 @@ const (
 	pathPart = `(?:[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.\.` + inPath + `+)`
 )
 
+// checkImage requires an https address or a path relative to the job file.
 func checkImage(s string) error {
 	if strings.HasPrefix(s, "https://") {
 		return form.FilledLine.Check(s)
@@ -26,6 +27,7 @@ func checkImage(s string) error {
 	return form.RelativeFile.Check(s)
 }
 
+// checkRulesFile requires a path without .., absolute or below the repository's root.
 func checkRulesFile(s string) error {
 	if below := strings.TrimPrefix(s, "/"); !fs.ValidPath(below) || below == "." || strings.Contains(s, `\`) {
 		return errors.New("must be the path of a file without .., below the repository's root or absolute")
@@ -45,6 +47,7 @@ func checkSkillFolder(s string) error {
 // checkProtect checks an entry of policy.protect.
 func checkProtect(s string) error { return checkPattern(strings.TrimPrefix(s, openPrefix)) }
 
+// checkPattern requires a glob for paths below the repository's root that can match some path.
 func checkPattern(s string) error {
 	if _, err := path.Match(s, ""); err != nil {
 		return errors.New("must be a pattern of paths: a bracket or a backslash in it is not complete")

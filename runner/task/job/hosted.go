@@ -51,6 +51,8 @@ func completeHosted(kind string, tool map[string]any) error {
 	return nil
 }
 
+// completeMCP checks the settings of a hosted MCP server. It sets require_approval to never, because nobody
+// can approve.
 func completeMCP(tool map[string]any) error {
 	address, _ := tool["server_url"].(string)
 	switch {

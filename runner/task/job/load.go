@@ -47,6 +47,7 @@ func newValidator() *validator {
 	return &validator{Format().Decoder(job), job}
 }
 
+// load merges the layers. needsTask makes a missing task a mistake.
 func load(layers []config.Layer, needsTask bool) (*Job, error) {
 	v := newValidator()
 	for _, layer := range layers {

@@ -100,6 +100,8 @@ func (n Network) ReachList() (reach.List, error) {
 	return all, nil
 }
 
+// reachList returns the hosts that the entry opens: one, or those of its preset. The error completes a
+// sentence about the entry.
 func (a AllowedHost) reachList() (reach.List, error) {
 	switch {
 	case a.Preset != "":

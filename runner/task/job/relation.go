@@ -159,6 +159,7 @@ func envKey(name string) string {
 	return "set." + name
 }
 
+// isCredential reports whether a variable holds a credential of agent-ci or of GitHub Actions, by its name.
 func (d *validator) isCredential(name string) bool {
 	name = strings.ToUpper(name)
 	return strings.HasPrefix(name, "ACTIONS_") ||

@@ -72,6 +72,7 @@ const (
 	maxScopes  = 100 // for each secret
 )
 
+// checkSecretFrom requires the name of a variable, or the path of a file, absolute or below ~/.
 func checkSecretFrom(s string) error {
 	switch {
 	case !strings.Contains(s, "/"):
@@ -87,6 +88,7 @@ func checkSecretFrom(s string) error {
 	return form.OneLine.Check(s)
 }
 
+// checkMethod requires an HTTP method that may carry a credential.
 func checkMethod(s string) error {
 	switch {
 	case !form.CompileFullMatch(`[A-Z][A-Z-]{0,31}`).MatchString(s):

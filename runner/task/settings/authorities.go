@@ -35,6 +35,7 @@ func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities,
 	return all, nil
 }
 
+// readAuthority returns the certificates in the CA file called name, in PEM.
 func (c Commit) readAuthority(ctx context.Context, name string) ([]byte, error) {
 	if c.Checkout == nil && !filepath.IsAbs(name) {
 		return nil, errors.New("it lies in a repository, and there is none here")
@@ -97,6 +98,7 @@ func (a Authorities) RootsFor(entries []job.AllowedHost) func(reach.Target) *x50
 	}
 }
 
+// machineCertificates returns the machine's certificate authorities; an empty pool if it has none.
 func machineCertificates() *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

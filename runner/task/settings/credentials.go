@@ -56,6 +56,7 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 	return set, nil
 }
 
+// readCredential returns a secret of the job with its value.
 func readCredential(ctx context.Context, env Environment, s job.Secret) (c credential.Credential, err error) {
 	c = credential.Credential{Name: s.Name, Header: s.Header, Parameter: s.Parameter, Private: s.Private, Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
 	for _, text := range s.Hosts {
@@ -88,6 +89,7 @@ func (e Environment) SecretFile(s job.Secret) string {
 	return s.From
 }
 
+// readSecretFile returns the one line in a secret's file, without its line end.
 func readSecretFile(ctx context.Context, path string) (string, error) {
 	raw, err := boundedfile.Read(ctx, path, maxSecretBytes+2)
 	switch {

@@ -109,6 +109,7 @@ func (s *Source) LoadInputs(ctx context.Context, base Commit) (*Settings, error)
 	return mergeLayers(job.LoadTemplate, File{}, append(s.eventLayer(), layers...))
 }
 
+// loadWith loads the configuration with load, which is job.Load or job.LoadTemplate.
 func (s *Source) loadWith(ctx context.Context, base Commit, load func(...config.Layer) (*job.Job, error)) (*Settings, error) {
 	layers, file, err := s.readLayers(ctx, base)
 	if err != nil {
@@ -117,6 +118,7 @@ func (s *Source) loadWith(ctx context.Context, base Commit, load func(...config.
 	return mergeLayers(load, file, layers)
 }
 
+// mergeLayers merges the layers with load. file is the job file.
 func mergeLayers(load func(...config.Layer) (*job.Job, error), file File, layers []config.Layer) (*Settings, error) {
 	merged, err := load(layers...)
 	if err != nil {
@@ -125,6 +127,8 @@ func mergeLayers(load func(...config.Layer) (*job.Job, error), file File, layers
 	return &Settings{Job: *merged, File: file}, nil
 }
 
+// invalidJob converts mistakes in the job to an outcome that shows the first one. It returns any other
+// error unchanged.
 func invalidJob(err error) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
@@ -167,6 +171,7 @@ func (s *Source) eventLayer() []config.Layer {
 	return []config.Layer{{Name: "event", Kind: config.ValuesLayer, Values: []config.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
+// inputLayers returns the layers of environment variables, --set and flags, lowest first.
 func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, error) {
 	variables, warnings := job.Format().Environment(s.Env, s.Reserved)
 	for _, warning := range warnings {
@@ -183,6 +188,7 @@ func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, 
 	return []config.Layer{variables, set, flags}, nil
 }
 
+// flagLayer returns the layer of the flags --issue, --prompt, --prompt-file and --model.
 func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, error) {
 	layer := config.Layer{Name: "flags", Kind: config.ValuesLayer}
 	add := func(key, value, flag string) {
@@ -200,6 +206,7 @@ func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, erro
 	return layer, nil
 }
 
+// promptFromFlags returns the prompt of --prompt, or the content of --prompt-file.
 func (s *Source) promptFromFlags(ctx context.Context, base Commit) (string, error) {
 	switch s.PromptFile {
 	case "":
@@ -381,6 +388,7 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	return schema, nil
 }
 
+// ParseOutputSchema parses a JSON Schema and resolves its references.
 func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(content, &schema); err != nil {
@@ -393,6 +401,7 @@ func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	return s, err
 }
 
+// Check returns an error if raw is not a JSON object that fits the schema.
 func (s OutputSchema) Check(raw json.RawMessage) error {
 	var value map[string]any
 	if err := json.Unmarshal(raw, &value); err != nil {

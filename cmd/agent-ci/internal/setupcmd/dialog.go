@@ -58,7 +58,7 @@ func (d *dialog) askChoice(question, usual string, known ...string) (string, err
 }
 
 // confirm asks whether to go on. An empty answer means yes.
-func (d *dialog) confirm() (bool, error) {
+func (d *dialog) confirm() (yes bool, err error) {
 	answer, err := d.ask("Go on? [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
 }

@@ -140,7 +140,7 @@ func validateFile(ctx context.Context, p cli.Process, file string, set []string,
 	}
 	result = checked{set: set, raw: raw, File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
 	switch {
-	case !result.Valid:
+	case !result.Valid: // mistakes come first
 	case isJob:
 		result.addRunFindings(ctx, p, ready)
 	default:
@@ -198,7 +198,7 @@ func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	for _, f := range found {
 		isReported := slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key })
 		switch {
-		case isReported:
+		case isReported: // once is enough
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && ready:
 			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
 		default:

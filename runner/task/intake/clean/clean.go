@@ -40,13 +40,13 @@ const emojiStyle = '\ufe0f'
 
 // removeHidden returns text without hidden characters, and their number. It runs before comments are
 // removed, because a hidden character inside a comment's delimiter would hide the comment.
-func removeHidden(text string) (string, int) {
+func removeHidden(text string) (visible string, removed int) {
 	var b strings.Builder
 	b.Grow(len(text))
-	removed, before := 0, rune(0)
+	before := rune(0)
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
 		switch {
-		case r == emojiStyle && unicode.IsSymbol(before):
+		case r == emojiStyle && unicode.IsSymbol(before): // removed, not counted
 		case r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteByte('\n')
 		case r == '\n' || r == '\t':
@@ -74,8 +74,7 @@ const maxRounds = 50
 
 // removeComments returns text without comments, and their number. It repeats the removal, because a removed
 // comment may join two halves of another.
-func removeComments(text string) (string, int) {
-	removed := 0
+func removeComments(text string) (visible string, removed int) {
 	for round := 1; ; round++ {
 		var comments, definitions int
 		text, comments = removeHTMLComments(text)
@@ -133,8 +132,7 @@ func commentEnd(text string) int {
 // removeUnclosedComment handles <!-- without an end. After the start of an HTML block it hides the rest of
 // the page, so it removes the rest and returns 1. Elsewhere the page shows the text, so it only splits the
 // delimiters.
-func removeUnclosedComment(text string) (string, int) {
-	removed := 0
+func removeUnclosedComment(text string) (visible string, removed int) {
 	if html := htmlStart().FindStringIndex(text); html != nil {
 		if open := strings.Index(text[html[0]:], commentOpen); open >= 0 {
 			text, removed = text[:html[0]+open], 1
