@@ -10,10 +10,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	_ "github.com/agent-ci/agent-ci/cmd/agent-ci/internal/applypatch" // runs under the name apply_patch
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/campaigncmd"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
@@ -45,11 +45,7 @@ func main() {
 	if version == unknownVersion {
 		version = describeVersion(build)
 	}
-	start := dispatch
-	if filepath.Base(os.Args[0]) == applyPatchName {
-		start = applyPatchAlone
-	}
-	os.Exit(start(context.Background(), cli.Process{
+	os.Exit(dispatch(context.Background(), cli.Process{
 		Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Build: build,
 	}, os.Args[1:]))
 }
