@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ import (
 // An error is a [*ChangedError] if the tree changed since [NewPlan], a [*CommitError], or ctx's. Only
 // with a [*LeftoverError] the patch is applied.
 func (p *Plan) Commit(ctx context.Context) error {
-	c := &commit{folders: map[string]*folder{".": {Dir: p.tree, path: "."}}}
+	c := &commit{folders: map[string]*folder{".": {Dir: p.tree, path: "."}}} // the caller closes the root
 	for i := range p.changed {
 		c.addSteps(&p.changed[i])
 	}
@@ -37,6 +38,7 @@ func (p *Plan) Commit(ctx context.Context) error {
 // commit is the execution of a plan.
 type commit struct {
 	folders map[string]*folder
+	opened  []*folder // the open ones except the root, the one opened first at the front
 	writes  []*step
 	removes []*step
 	undo    []undo
@@ -84,7 +86,11 @@ func (c *commit) run(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := phase.do(s); err != nil {
+			err := c.open(s.folder)
+			if err == nil {
+				err = phase.do(s)
+			}
+			if err != nil {
 				return failedAt(s.file.path, err)
 			}
 		}
@@ -115,7 +121,7 @@ func (c *commit) stage(s *step) error {
 		return err
 	}
 	s.fresh = name
-	c.undo = append(c.undo, undo{path: path.Join(s.folder.path, name), litter: true, do: s.discardFresh})
+	c.undo = append(c.undo, undo{folder: s.folder, path: path.Join(s.folder.path, name), litter: true, do: s.discardFresh})
 	_, err = io.WriteString(w, s.file.content.Text())
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
@@ -148,7 +154,7 @@ func (c *commit) moveOldAside(s *step) error {
 // registerOld records the second name of an old file, and the undo that restores it.
 func (c *commit) registerOld(s *step, old string) {
 	s.old = old
-	c.undo = append(c.undo, undo{path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
+	c.undo = append(c.undo, undo{folder: s.folder, path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
 }
 
 // replace puts the new file in place of the old one.
@@ -176,7 +182,7 @@ func (c *commit) rename(s *step) error {
 
 // registerNew records the undo that removes a new file.
 func (c *commit) registerNew(s *step) {
-	c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
+	c.undo = append(c.undo, undo{folder: s.folder, path: s.file.path, do: s.removeNew})
 }
 
 // saveOld keeps the old file under a second name: by a hard link, or by exchanging it with the new
@@ -256,7 +262,11 @@ func (c *commit) discardOld() error {
 		if s.old == "" {
 			continue
 		}
-		if err := s.folder.Remove(s.old); err != nil {
+		err := c.open(s.folder)
+		if err == nil {
+			err = s.folder.Remove(s.old)
+		}
+		if err != nil {
 			errs = append(errs, err)
 			left = append(left, path.Join(s.folder.path, s.old))
 		}
@@ -267,26 +277,64 @@ func (c *commit) discardOld() error {
 	return &LeftoverError{Paths: left, Err: errors.Join(errs...)}
 }
 
+// folder is a directory of the tree. It is open, unless the commit has opened many others since.
 type folder struct {
-	Dir
-	path string
+	Dir                  // nil while it is closed
+	identity fs.FileInfo // nil before it was opened for the first time
+	path     string
+	parent   *folder // nil for the root
 }
 
-// folder opens a directory without following links. If it is missing and wanted is set, folder
-// makes it.
+// maxOpenFolders limits how many directories are open at once, besides the root.
+const maxOpenFolders = 64
+
+// open opens a directory that is not open, without following links. It fails if another directory has taken the
+// place of one that was open before. folder may be nil.
+func (c *commit) open(f *folder) error {
+	if f == nil || f.Dir != nil {
+		return nil
+	}
+	if err := c.open(f.parent); err != nil {
+		return err
+	}
+	dir, err := f.parent.Sub(path.Base(f.path))
+	if err != nil {
+		return err
+	}
+	now, err := dir.Lstat(".")
+	if err == nil && f.identity != nil && !os.SameFile(f.identity, now) {
+		err = &ChangedError{Path: f.path, Reason: "another directory is in its place"}
+	}
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	f.Dir, f.identity = dir, now
+	if c.opened = append(c.opened, f); len(c.opened) > maxOpenFolders {
+		c.opened[0].close()
+		c.opened = c.opened[1:]
+	}
+	return nil
+}
+
+// close closes a directory. Errors do not matter: the files in it are already written.
+func (f *folder) close() {
+	_ = f.Dir.Close()
+	f.Dir = nil
+}
+
+// folder returns an open directory. If it is missing and wanted is set, folder makes it.
 func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
-		return f, nil
+		return f, c.open(f)
 	}
 	parent, err := c.folder(path.Dir(name), wanted)
 	if err != nil {
 		return nil, err
 	}
-	element := path.Base(name)
-	info, err := parent.Lstat(element)
+	info, err := parent.Lstat(path.Base(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && wanted:
-		if err := c.makeFolder(parent, element, name); err != nil {
+		if err := c.makeFolder(parent, name); err != nil {
 			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
@@ -296,27 +344,24 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	case !info.IsDir():
 		return nil, &ChangedError{Path: name, Reason: "it is not a directory any more"}
 	}
-	sub, err := parent.Sub(element)
-	if err != nil {
-		return nil, err
-	}
-	c.folders[name] = &folder{Dir: sub, path: name}
-	return c.folders[name], nil
+	f := &folder{path: name, parent: parent}
+	c.folders[name] = f
+	return f, c.open(f)
 }
 
 // makeFolder makes a directory and records its undo.
-func (c *commit) makeFolder(parent *folder, element, name string) error {
+func (c *commit) makeFolder(parent *folder, name string) error {
+	element := path.Base(name)
 	if err := parent.Mkdir(element); err != nil {
 		return err
 	}
-	c.undo = append(c.undo, undo{path: name, litter: true, do: func() error { return parent.Remove(element) }})
+	c.undo = append(c.undo, undo{folder: parent, path: name, litter: true, do: func() error { return parent.Remove(element) }})
 	return nil
 }
 
-// close closes the directories. Errors do not matter: the files are already written.
+// close closes the directories.
 func (c *commit) close() {
-	delete(c.folders, ".") // the caller closes the root
-	for _, f := range c.folders {
-		_ = f.Close()
+	for _, f := range c.opened {
+		f.close()
 	}
 }

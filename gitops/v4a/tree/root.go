@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// OnRoot returns the tree below a root. Plans and commits keep its directories open, so that
-// changes of the tree cannot redirect a write. The caller closes root.
+// OnRoot returns the tree below a root. Plans and commits open its directories one after the other, and
+// recognize one that they open again. So changes of the tree cannot redirect a write. The caller closes root.
 func OnRoot(root *os.Root) Dir { return rootDir{Root: root} }
 
 type rootDir struct {

@@ -11,6 +11,7 @@ import (
 
 // undo reverts one step of a commit.
 type undo struct {
+	folder *folder // where it happens
 	path   string
 	old    string // where the old content is stored, or ""
 	litter bool   // a failed undo leaves only a temporary file or a new directory
@@ -28,7 +29,11 @@ func (c *commit) rollBack(cause error) error {
 	}
 	stuck := ""
 	for _, u := range slices.Backward(c.undo) {
-		if err := u.do(); err != nil {
+		err := c.open(u.folder)
+		if err == nil {
+			err = u.do()
+		}
+		if err != nil {
 			stuck = u.path
 			failed.add(u, err)
 		}
