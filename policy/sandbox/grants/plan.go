@@ -77,7 +77,7 @@ func newPlanOfSecrets(f Folders) (*Plan, error) {
 	if err := p.prepareRestrictions(); err != nil {
 		return nil, err
 	}
-	p.credentials = withLockedFolders(p.withoutMissing(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...)))
+	p.credentials = withLockedFolders(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}

@@ -158,16 +158,6 @@ func (s *Secrets) existingPaths(layers layers, all []credential) []string {
 	return paths
 }
 
-// withoutMissing omits the usual places of credentials that have none. They are most of all, and each costs
-// several lookups later.
-func (p *Plan) withoutMissing(all []credential) []credential {
-	layers := p.layers.caching()
-	return slices.DeleteFunc(all, func(c credential) bool {
-		_, err := layers.resolve(c.path)
-		return c.by == "" && errors.Is(err, fs.ErrNotExist)
-	})
-}
-
 // withLockedFolders replaces credentials in locked folders by the folders.
 func withLockedFolders(all []credential) []credential {
 	for i, c := range all {
