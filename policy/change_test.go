@@ -54,9 +54,7 @@ func TestDropLeavesProtectedPathsOut(t *testing.T) {
 	files := []ChangedFile{{Path: "ci/x", NewMode: "100755"}, {Path: "a", NewMode: "100644"}, {Path: "sub", NewMode: "160000"}}
 	got := must.Get(Changes{Protect: []string{"ci/**"}, Treat: map[Concern]Treatment{ConcernProtected: Drop}}.Judge(files))(t)
 	must.Same(t, Verdict{Drop: []string{"ci/x"}, Fail: []Finding{{"sub", ConcernSubmodule}}}, got)
-	if _, err := (Changes{Protect: []string{"[x"}}).Judge(files); err == nil {
-		t.Error("a pattern that cannot be read is no error")
-	}
+	must.Fail(t, "", must.Err((Changes{Protect: []string{"[x"}}).Judge(files)), "a pattern that cannot be read is no error")
 }
 
 func TestEveryConcernHasWords(t *testing.T) {
@@ -66,7 +64,5 @@ func TestEveryConcernHasWords(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if len(concernWords) != 12 {
-		t.Errorf("%d concerns have words", len(concernWords))
-	}
+	must.Same(t, 12, len(concernWords), "concerns have words")
 }

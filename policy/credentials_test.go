@@ -50,9 +50,7 @@ func TestCredentialsAllowTheirHosts(t *testing.T) {
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
 			target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 			d := hosts.Decide(target)
-			if diff := cmp.Diff(test.want, decision{d.Allowed, d.OnlyCredentials, d.Private, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, decision{d.Allowed, d.OnlyCredentials, d.Private, d.Rule}, cmp.AllowUnexported(decision{}))
 		})
 	}
 }

@@ -154,9 +154,7 @@ func TestRefusalExplainsItself(t *testing.T) {
 	d := withRules(confined, set).Decide(script("make && sudo git push origin main"))
 	const words = "`git push origin main` was not run (t.rules:2). The rules forbid commands that begin with `git push`: The runner publishes. " +
 		"Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command."
-	if d.Words() != words {
-		t.Errorf("Words:\n%s\nwant:\n%s", d.Words(), words)
-	}
+	must.Same(t, words, d.Words(), "Words")
 	got := must.Get(json.Marshal(d))(t)
 	const want = `{"action":"refuse","command":"git push origin main","rule":"t.rules:2","reason":"The rules forbid commands that begin with ` + "`git push`" +
 		`: The runner publishes.","remedy":"` + otherWayRemedy + `.","allowed_by_rule":false,` +

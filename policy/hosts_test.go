@@ -42,9 +42,7 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
 			target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 			d := Hosts{List: list, Key: "policy.network", Rules: set}.Decide(target)
-			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Rule, d.Reason}, cmp.AllowUnexported(decision{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, decision{d.Allowed, d.Rule, d.Reason}, cmp.AllowUnexported(decision{}))
 			if d.Allowed == strings.HasPrefix(d.Remedy, "Do without it") {
 				t.Errorf("the remedy is %q", d.Remedy)
 			}
@@ -79,9 +77,8 @@ func TestExplainsHowToAllowHost(t *testing.T) {
 	} {
 		target := must.Get(reach.ParseTarget(reach.HTTPS, test.target))(t)
 		d := hosts.Decide(target)
-		if d.JobChange != test.opens || d.Private != test.private {
-			t.Errorf("%s: opened by %q, private %t", test.target, d.JobChange, d.Private)
-		}
+		must.Same(t, test.opens, d.JobChange, test.target, "opened")
+		must.Same(t, test.private, d.Private, test.target, "opened")
 		if !d.Allowed && d.JobChange == "" && (d.Rule != ruleAddress || strings.Contains(d.Remedy, "Whoever")) {
 			t.Errorf("%s is refused by %q: %s %s", test.target, d.Rule, d.Reason, d.Remedy)
 		}

@@ -1,6 +1,10 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestNamesSecret(t *testing.T) {
 	for _, c := range []struct {
@@ -21,8 +25,6 @@ func TestNamesSecret(t *testing.T) {
 		{"PWD", "/home/mona", false},
 		{"OLDPWD", "relative/place", false},
 	} {
-		if got := NamesSecret(c.name, c.value); got != c.want {
-			t.Errorf("NamesSecret(%q, %q) = %v", c.name, c.value, got)
-		}
+		must.Same(t, c.want, NamesSecret(c.name, c.value), c.name, c.value)
 	}
 }

@@ -3,7 +3,6 @@ package editformat_test
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,9 +29,7 @@ func applied(t *testing.T, f editformat.Format, answer string, was files, known 
 	}
 	before := maps.Clone(texts)
 	now, notes, err := editformat.Apply(f, parsed.Edits, texts)
-	if !maps.Equal(before, texts) {
-		t.Error("what was is changed")
-	}
+	must.Same(t, texts, before, "what was is changed")
 	if err != nil {
 		if now != nil {
 			t.Error("texts beside an error")
@@ -397,7 +394,5 @@ func TestMismatchIsBounded(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	edits := editformat.Parse(editformat.Diff, block("x\n", "y\n")+"b\n"+fenced("b.go", "", block("x\n", "y\n")+block("z\n", "y\n"))).Edits
-	if got := editformat.Paths(edits, "c.go", "b.go"); !slices.Equal(got, []string{"b.go", "c.go"}) {
-		t.Errorf("paths %q", got)
-	}
+	must.Same(t, []string{"b.go", "c.go"}, editformat.Paths(edits, "c.go", "b.go"), "paths")
 }

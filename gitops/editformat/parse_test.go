@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -53,9 +54,7 @@ func TestParsesReadsCommandsAndPlans(t *testing.T) {
 		for _, f := range formats {
 			t.Run(string(f)+", "+name, func(t *testing.T) {
 				got := editformat.Parse(f, test.text)
-				if diff := cmp.Diff(test.want, got, onlyAsks); diff != "" {
-					t.Error(diff)
-				}
+				must.Same(t, test.want, got, onlyAsks)
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const most = 1 << 10
@@ -69,9 +70,7 @@ func newStore(t *testing.T, serve http.HandlerFunc) (url string, asked *[]string
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.URL.Path)
 		for _, name := range []string{"Authorization", "Cookie", "Referer", "X-Github-Api-Version"} {
-			if got := r.Header.Get(name); got != "" {
-				t.Errorf("%s got %s: %s", r.URL.Path, name, got)
-			}
+			must.Same(t, "", r.Header.Get(name), r.URL.Path, name)
 		}
 		serve(w, r)
 	}))

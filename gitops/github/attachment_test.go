@@ -114,8 +114,6 @@ func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
 		must.Same(t, want, a.isImageURL(u), address)
 	}
 	for _, server := range []string{"", "git.example.com", "http://git.example.com", "ftp://git.example.com"} {
-		if _, err := newAttachments(server, "o/r", "", nil); err == nil {
-			t.Errorf("%q is taken for a server", server)
-		}
+		must.Fail(t, "", must.Err(newAttachments(server, "o/r", "", nil)), server, "is taken for a server")
 	}
 }

@@ -58,9 +58,7 @@ func TestForgeChecks(t *testing.T) {
 		{Name: "deploy", Status: "completed", Conclusion: "failure", Summary: "It broke"},
 		{Name: "review", Status: "in_progress"},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(forge.Check{}, "URL", "Started", "Completed")); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, got, cmpopts.IgnoreFields(forge.Check{}, "URL", "Started", "Completed"))
 	if got[1].Started.IsZero() || !got[1].Completed.After(got[1].Started) || !got[3].Completed.IsZero() || got[4].URL != "https://example.invalid/" {
 		t.Errorf("times and pages: %+v", got)
 	}
@@ -75,9 +73,7 @@ func TestForgeChecks(t *testing.T) {
 	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || !cmp.Equal(workflow, found) {
 		t.Error(err, cmp.Diff(workflow, found))
 	}
-	if err := handle.RerunFailedJobs(t.Context(), run); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, handle.RerunFailedJobs(t.Context(), run))
 	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || found.Conclusion != "success" || found.Attempt != 2 {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -222,8 +218,6 @@ x
 		func() error { _, err := handle.Checks(t.Context(), "main"); return err },
 		func() error { _, err := handle.PullRequestsWith(t.Context(), "x"); return err },
 	} {
-		if err := call(); forge.KindOf(err) != forge.Invalid {
-			t.Errorf("it is asked for all the same: %v", err)
-		}
+		must.Same(t, forge.Invalid, forge.KindOf(call()), "it is asked for all the same")
 	}
 }

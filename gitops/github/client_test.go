@@ -54,9 +54,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 	a := &api{}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		a.asked = append(a.asked, req.Method+" "+req.URL.RequestURI())
-		if got := req.Header.Get("Authorization"); got != "Bearer "+token {
-			t.Errorf("%s %s: Authorization = %q", req.Method, req.URL, got)
-		}
+		must.Same(t, "Bearer "+token, req.Header.Get("Authorization"), req.Method, req.URL)
 		path := strings.TrimPrefix(req.URL.Path, "/api/v3")
 		if !strings.HasPrefix(path, "/repositories/") { // where GitHub itself redirects to, by number, undescribed
 			checkDescribed(t, req, path)
@@ -193,9 +191,7 @@ func TestFindPullRequest(t *testing.T) {
 			if got != nil {
 				number = got.Number
 			}
-			if number != c.want {
-				t.Errorf("found %d, want %d", number, c.want)
-			}
+			must.Same(t, c.want, number, "found")
 			want := []string{"GET /api/v3/repos/o/r/pulls?direction=desc&head=o%3Ax&per_page=100&sort=created&state=all"}
 			must.Same(t, want, a.asked, "requests")
 		})
@@ -207,9 +203,8 @@ func TestSetDraft(t *testing.T) {
 	a := newAPI(t, nil)
 	reply := `{"data": {}}`
 	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path != "/api/graphql" || req.Header.Get("Authorization") != "Bearer "+token {
-			t.Errorf("%s with Authorization %q", req.URL.Path, req.Header.Get("Authorization"))
-		}
+		must.Same(t, "/api/graphql", req.URL.Path, "with Authorization")
+		must.Same(t, "Bearer "+token, req.Header.Get("Authorization"), "with Authorization")
 		take(t, &sent, 200, reply)(w, req)
 	})
 	for _, draft := range []bool{true, false} {
@@ -291,9 +286,7 @@ func TestErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAPI(t, map[string]http.HandlerFunc{"POST /repos/o/r/pulls": c.answer})
 			_, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Head: "x"})
-			if got := forge.KindOf(err); got != c.want {
-				t.Errorf("kind = %q, want %q (%v)", got, c.want, err)
-			}
+			must.Same(t, c.want, forge.KindOf(err), "kind", err)
 			var failed *forge.Error
 			if !errors.As(err, &failed) || failed.Remedy == "" || !strings.HasSuffix(err.Error(), failed.Remedy) {
 				t.Fatalf("err = %v, want one that ends in what to do", err)
@@ -329,9 +322,7 @@ func TestRemembersSpentLimit(t *testing.T) {
 			t.Errorf("err = %#v, want kind %s and when to try again", err, forge.RateLimited)
 		}
 	}
-	if len(a.asked) != 1 {
-		t.Errorf("%d requests, want 1", len(a.asked))
-	}
+	must.Same(t, 1, len(a.asked))
 }
 
 func TestNetworkErrors(t *testing.T) {
@@ -346,9 +337,8 @@ func TestNetworkErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := newClient(t, c.url, token).Repository("o/r").CreatePullRequest(t.Context(), forge.NewPullRequest{})
-			if forge.KindOf(err) != forge.Unavailable || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("err = %v, want kind %s and %q", err, forge.Unavailable, c.words)
-			}
+			must.Same(t, forge.Unavailable, forge.KindOf(err), err, c.words)
+			must.Contain(t, err.Error(), c.words)
 		})
 	}
 }
@@ -375,16 +365,9 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r": away, "GET /repos/o/r/issues/7": away, "POST /repos/o/r/pulls": answer(307, ``, "Location", elsewhere.URL),
 	})
-	_, err := a.repository.DefaultBranch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "another host") {
-		t.Errorf("err = %v, want one that names the other host", err)
-	}
-	if _, err := a.repository.Issue(t.Context(), 7); err == nil {
-		t.Error("an issue was taken from another host")
-	}
-	if _, err := a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Body: "private"}); err == nil {
-		t.Error("a pull request was created on another host")
-	}
+	must.Fail(t, "another host", must.Err(a.repository.DefaultBranch(t.Context())))
+	must.Fail(t, "", must.Err(a.repository.Issue(t.Context(), 7)), "an issue was taken from another host")
+	must.Fail(t, "", must.Err(a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Body: "private"})), "a pull request was created on another host")
 	if len(leaked) > 0 {
 		t.Errorf("requests went to another host with Authorization %q", leaked)
 	}

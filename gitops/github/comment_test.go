@@ -28,7 +28,5 @@ func TestCreatesListsAndDeletesComments(t *testing.T) {
 		t.Errorf("%d comments are left", len(left))
 	}
 	server.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
-	if err := handle.DeleteComment(t.Context(), comments[0].ID); forge.KindOf(err) != forge.Forbidden {
-		t.Errorf("DeleteComment that is refused: %v", err)
-	}
+	must.Same(t, forge.Forbidden, forge.KindOf(handle.DeleteComment(t.Context(), comments[0].ID)), "DeleteComment that is refused")
 }

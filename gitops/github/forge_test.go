@@ -93,9 +93,7 @@ func TestRetriesLabelsOfNewPullRequest(t *testing.T) {
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 422, Body: `{"message": "Could not resolve to a node with the global id of 'PR_1'."}`}, 1)
-	if err := handle.AddLabels(t.Context(), 1, []string{"bug"}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, handle.AddLabels(t.Context(), 1, []string{"bug"}))
 }
 
 // TestForgeMakesCommits makes a change by REST and compares its tree with that
@@ -127,13 +125,9 @@ func TestForgeMakesCommits(t *testing.T) {
 			base := must.Get(handle.Branch(ctx, "main"))(t)
 			tree := must.Get(handle.CreateTree(ctx, base.Tree, edits))(t)
 			made := must.Get(handle.CreateCommit(ctx, "greet\n\nwell\n", tree, base.SHA))(t)
-			if made.Verified != c.verified {
-				t.Errorf("made %+v, want verified %v", made, c.verified)
-			}
+			must.Same(t, c.verified, made.Verified, "made", made)
 			must.Do(t, handle.CreateBranch(ctx, "agent-ci/x", made.SHA))
-			if err := handle.CreateBranch(ctx, "agent-ci/x", made.SHA); forge.KindOf(err) != forge.Invalid {
-				t.Errorf("a branch was made twice: %v", err)
-			}
+			must.Same(t, forge.Invalid, forge.KindOf(handle.CreateBranch(ctx, "agent-ci/x", made.SHA)), "a branch was made twice")
 			want := "100755 blob " + id + "\td/ü \"x\x00" + "100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 248\x00" +
 				"100644 blob c1b0730e0133447badcfd47fd144e254807b06e1\tfile 249\x00" + "120000 blob " + id + "\tlink\x00"
 			must.Same(t, want, git(t, repository, "", "ls-tree", "-r", "-z", "agent-ci/x"), "the tree")

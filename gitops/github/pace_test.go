@@ -54,9 +54,7 @@ func TestCreatesContentAtForgePace(t *testing.T) {
 		t.Errorf("600 comments took %s", took)
 	}
 	unpaced, err := New(Options{APIURL: server.APIURL, Token: server.Token, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := range 100 {
 		if _, err = unpaced.Repository("octo/widgets").CreateComment(t.Context(), number, fmt.Sprint(n)); err != nil {
 			break

@@ -20,26 +20,18 @@ func TestSetsUpRepository(t *testing.T) {
 	s, ctx := setupOf(t, server), t.Context()
 	for _, value := range []string{"sk-old", "sk-new"} { // twice, as all of it may be done
 		for _, err := range []error{s.PutSecret(ctx, "KEY", value), s.LetWorkflowsOpenPullRequests(ctx), s.CreateLabel(ctx, "agent-ci", "5319e7", "D")} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 	}
 	if value, _ := repository.Secret("KEY"); value != "sk-new" || !repository.WorkflowsMayOpenPullRequests() {
 		t.Errorf("the secret is %q, pull requests %v", value, repository.WorkflowsMayOpenPullRequests())
 	}
 	must.Same(t, []string{"agent-ci"}, repository.Labels())
-	if err := s.PutSecret(ctx, "a/../b", "x"); forge.KindOf(err) != forge.Invalid {
-		t.Errorf("a name that leads elsewhere: %v", err)
-	}
+	must.Same(t, forge.Invalid, forge.KindOf(s.PutSecret(ctx, "a/../b", "x")), "a name that leads elsewhere")
 	server.On("GET", "/repos/octo/widgets/actions/secrets/public-key", forgetest.Reply{Body: `{"key_id": "1", "key": "c2hvcnQ="}`}, 1)
-	if err := s.PutSecret(ctx, "KEY", "x"); err == nil {
-		t.Error("a short key is taken")
-	}
+	must.Fail(t, "", s.PutSecret(ctx, "KEY", "x"), "a short key is taken")
 	server.On("PUT", "/repos/octo/widgets/actions/secrets/KEY", forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible by personal access token"}`}, 1)
-	if err := s.PutSecret(ctx, "KEY", "x"); forge.KindOf(err) != forge.Forbidden {
-		t.Errorf("a token that may not: %v", err)
-	}
+	must.Same(t, forge.Forbidden, forge.KindOf(s.PutSecret(ctx, "KEY", "x")), "a token that may not")
 }
 
 func TestWritesSetupFilesAndBranches(t *testing.T) {
@@ -50,13 +42,9 @@ func TestWritesSetupFilesAndBranches(t *testing.T) {
 			t.Errorf("%s: %v, %v", folder, entries, err)
 		}
 	}
-	if content, err := s.Blob(t.Context(), revision(t, repository, "main:greet.txt")); err != nil || string(content) != "hello" {
-		t.Errorf("%q, %v", content, err)
-	}
+	must.Same(t, "hello", string(must.Get(s.Blob(t.Context(), revision(t, repository, "main:greet.txt")))(t)))
 	for _, want := range []bool{false, true} {
-		if there, err := s.HasSecret(t.Context(), "KEY"); err != nil || there != want {
-			t.Errorf("a secret is there: %v, %v", there, err)
-		}
+		must.Same(t, want, must.Get(s.HasSecret(t.Context(), "KEY"))(t), "a secret is there")
 		must.Do(t, s.PutSecret(t.Context(), "KEY", "x"))
 	}
 	for range 2 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestPermission(t *testing.T) {
@@ -29,9 +30,7 @@ func TestPermission(t *testing.T) {
 
 func TestUnknownUserHasNoPermission(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/collaborators/down/permission": answer(403, `{"message": "Resource not accessible"}`)})
-	if got, err := a.repository.Permission(t.Context(), "nobody"); err != nil || got.Level != "none" {
-		t.Errorf("an account that is not there: %v, %v", got, err)
-	}
+	must.Same(t, "none", must.Get(a.repository.Permission(t.Context(), "nobody"))(t).Level, "an account that is not there")
 	if got, err := a.repository.Permission(t.Context(), "down"); forge.KindOf(err) != forge.Forbidden || got.Level != "none" {
 		t.Errorf("an answer that is refused: %v, %v", got, err)
 	}
@@ -41,9 +40,7 @@ func TestUnknownUserHasNoPermission(t *testing.T) {
 			t.Errorf("%q: err = %v, want %s", login, err, forge.Invalid)
 		}
 	}
-	if len(a.asked) != asked {
-		t.Errorf("impossible names were asked for: %v", a.asked[asked:])
-	}
+	must.Same(t, asked, len(a.asked), "impossible names were asked for", a.asked[asked:])
 }
 
 func TestReviewComments(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,15 +34,11 @@ func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no namespaces here: %v", err)
 	}
@@ -84,17 +81,12 @@ func (o Overlay) Run(t testing.TB, argv ...string) string {
 func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
 	t.Helper()
 	for _, dir := range []string{o.Upper, o.work(), o.At} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o777))
 	}
-	spec, err := json.Marshal(struct {
+	spec := must.Get(json.Marshal(struct {
 		Overlay
 		Argv []string
-	}{o, argv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}{o, argv}))(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), overlayVariable+"="+string(spec))

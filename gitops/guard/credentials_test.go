@@ -3,6 +3,8 @@ package guard
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestRecognisesCredentialsInConfiguration(t *testing.T) {
@@ -21,12 +23,8 @@ func TestRecognisesCredentialsInConfiguration(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cleaned, _, err := withoutCredentials([]byte(test.config))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if kept := cleaned == nil || strings.Contains(string(cleaned), "hunter22"); kept != test.kept {
-				t.Errorf("kept: %t, of it is left %q", kept, cleaned)
-			}
+			must.Do(t, err)
+			must.Same(t, test.kept, cleaned == nil || strings.Contains(string(cleaned), "hunter22"), "of it is left", cleaned)
 		})
 	}
 }

@@ -73,12 +73,8 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, ".git/config"), c.content)
-			if _, err := (Checkout{Root: dir}).Restrictions(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v", err)
-			}
-			if _, err := Credentials(dir); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v", err)
-			}
+			must.Fail(t, c.want, must.Err((Checkout{Root: dir}).Restrictions()))
+			must.Fail(t, c.want, must.Err(Credentials(dir)))
 		})
 	}
 }

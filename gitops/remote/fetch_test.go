@@ -23,9 +23,7 @@ func TestFetch(t *testing.T) {
 						t.Errorf("%d objects are here; the commit, its tree and side.txt are enough", objects)
 					}
 				}
-				if len(own) != 1 {
-					t.Errorf("packs: %v", own)
-				}
+				must.Same(t, 1, len(own), "packs", own)
 				must.Same(t, "", git(t, into.Dir, "for-each-ref"), "references stay behind")
 			})
 		}

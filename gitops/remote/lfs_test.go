@@ -174,9 +174,7 @@ func TestDownloadLFS(t *testing.T) {
 				}
 				return
 			}
-			if len(kept) != 0 {
-				t.Errorf("kept: %q", kept)
-			}
+			must.Same(t, 0, len(kept), "kept", kept)
 			if err := remote.DownloadLFS(t.Context(), r, "", folder, list[:1]); !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("of the one: %v", err)
 			}
@@ -189,15 +187,12 @@ func filesBelow(t *testing.T, folder string) (files []string) {
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	err := fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			files = append(files, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -236,9 +231,8 @@ func TestLFSCredentialsStayWithHost(t *testing.T) {
 				t.Fatalf("%d requests there", len(got))
 			}
 			for _, h := range got {
-				if h.Get("Authorization") != "" || h.Get("X-Given") != "" {
-					t.Errorf("it got %v", h)
-				}
+				must.Same(t, "", h.Get("Authorization"), h)
+				must.Same(t, "", h.Get("X-Given"), h)
 			}
 		})
 	}

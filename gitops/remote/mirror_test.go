@@ -41,9 +41,7 @@ func TestChecksOutMirror(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "none")
-	if err := mirror.CheckOut(t.Context(), dir, "main", "0123456789012345678901234567890123456789"); err == nil {
-		t.Error("a commit that is not there was checked out")
-	}
+	must.Fail(t, "", mirror.CheckOut(t.Context(), dir, "main", "0123456789012345678901234567890123456789"), "a commit that is not there was checked out")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("a checkout that failed is left behind: %v", err)
 	}
@@ -62,7 +60,5 @@ func TestMirrorCheckoutStartsNoFilter(t *testing.T) {
 	mirror := remote.Mirror{Remote: at(o.bare), Dir: o.bare}
 	must.Do(t, mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip))
 	must.Do(t, remote.Clone(t.Context(), mirror.Remote, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "checkout")}))
-	if where, err := os.ReadFile(proof); err == nil {
-		t.Errorf("git started the filter in %s", where)
-	}
+	must.Fail(t, "", must.Err(os.ReadFile(proof)), "git started the filter in")
 }

@@ -254,9 +254,7 @@ func TestPushReportsHookRejection(t *testing.T) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("err = %v, want a RejectedError", err)
 			}
-			if want := "pre-receive hook declined (no[31m pushes on  Fridays)"; refused.Reason != want {
-				t.Errorf("Reason = %q, want %q", refused.Reason, want)
-			}
+			must.Same(t, "pre-receive hook declined (no[31m pushes on  Fridays)", refused.Reason, "Reason")
 		})
 	}
 }
@@ -347,10 +345,7 @@ func TestRefusesURLs(t *testing.T) {
 		{"nothing", "", "", "not the URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := remote.Branches(t.Context(), remote.Remote{URL: c.url, Token: c.token, Path: os.Getenv("PATH")})
-			if err == nil || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("err = %v, want one with %q", err, c.words)
-			}
+			must.Fail(t, c.words, must.Err(remote.Branches(t.Context(), remote.Remote{URL: c.url, Token: c.token, Path: os.Getenv("PATH")})))
 		})
 	}
 }
@@ -372,9 +367,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 			return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")})
 		},
 	} {
-		if err := use(); err == nil || !strings.Contains(err.Error(), "another host") {
-			t.Errorf("%s: err = %v, want one that names the other host", name, err)
-		}
+		must.Fail(t, "another host", use(), name, "want one that names the other host")
 	}
 	for _, req := range o.Requests() {
 		if req.Authorized {
@@ -436,10 +429,7 @@ func wantClone(t *testing.T, dir, commits string, refs []string) {
 	listed := strings.Fields(git(t, dir, "for-each-ref", "--format=%(refname)"))
 	listed = slices.DeleteFunc(listed, func(name string) bool { return name == "refs/remotes/origin/HEAD" })
 	must.Same(t, refs, listed, "refs")
-	_, err := os.Stat(filepath.Join(dir, ".git", "shallow"))
-	if err == nil {
-		t.Error("the clone is shallow")
-	}
+	must.Fail(t, "", must.Err(os.Stat(filepath.Join(dir, ".git", "shallow"))), "the clone is shallow")
 	wantNoToken(t, dir)
 }
 
@@ -458,9 +448,7 @@ func wantNoToken(t *testing.T, dir string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestCloneFails(t *testing.T) {
@@ -556,17 +544,13 @@ func TestGitReceivesNoSecrets(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(used); err == nil {
-		t.Error("a helper of the user was asked")
-	}
+	must.Fail(t, "", must.Err(os.Stat(used)), "a helper of the user was asked")
 }
 
 func TestCloneRefusesExistingFolder(t *testing.T) {
 	o := newOrigin(t)
 	dir := t.TempDir()
-	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {
-		t.Error("it was cloned into")
-	}
+	must.Fail(t, "", remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}), "it was cloned into")
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("what stood there is gone: %v", err)
 	}

@@ -63,9 +63,7 @@ func TestAppliesBareDiffs(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			patch, err := v4a.ParseDiff(tt.op, "f", tt.diff)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got := patch.Sections[0].Content
 			if tt.op == v4a.Update {
 				if got, err = text(tt.text, patch); err != nil {
@@ -96,14 +94,10 @@ func TestParseDiffRefusesInvalidInput(t *testing.T) {
 			if !ok {
 				t.Fatalf("error = %v, want a ParseError", err)
 			}
-			if bad.Line != tt.line {
-				t.Errorf("at line %d, want %d: %v", bad.Line, tt.line, err)
-			}
+			must.Same(t, tt.line, bad.Line, "at line", err)
 		})
 	}
-	if _, err := v4a.ParseDiff("rename", "f", ""); err == nil {
-		t.Error("an unknown operation is taken")
-	}
+	must.Fail(t, "", must.Err(v4a.ParseDiff("rename", "f", "")), "an unknown operation is taken")
 }
 
 func TestBareDiffReportsMismatch(t *testing.T) {
@@ -119,9 +113,7 @@ func TestBareDiffReportsMismatch(t *testing.T) {
 	for name, diff := range tests {
 		t.Run(name, func(t *testing.T) {
 			patch, err := v4a.ParseDiff(v4a.Update, "f", diff)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = text("a\nb\n", patch)
 			if _, ok := errors.AsType[*v4a.MatchError](err); !ok {
 				t.Errorf("error = %v, want a MatchError", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
@@ -68,9 +69,7 @@ var canonical = map[string]string{
 func TestGrammarCoversCanonicalPatches(t *testing.T) {
 	for name, text := range canonical {
 		t.Run(name, func(t *testing.T) {
-			if _, err := v4a.Parse(text); err != nil {
-				t.Error(err)
-			}
+			must.Get(v4a.Parse(text))(t)
 			if !ofGrammar.MatchString(text) {
 				t.Error("not in the grammar")
 			}
@@ -182,9 +181,7 @@ func TestInstructionsExampleFollowsGrammar(t *testing.T) {
 	if !ok {
 		t.Fatal("no example")
 	}
-	if _, err := v4a.Parse(example); err != nil {
-		t.Error(err)
-	}
+	must.Get(v4a.Parse(example))(t)
 	if !ofGrammar.MatchString(example) {
 		t.Error("the example is not in the grammar")
 	}

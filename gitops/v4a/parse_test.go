@@ -7,7 +7,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -35,9 +34,7 @@ func TestParseTolerates(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			patch := must.Get(v4a.Parse(text))(t)
-			if diff := cmp.Diff(want, patch.Sections, cmpopts.IgnoreUnexported(v4a.Section{})); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, want, patch.Sections, cmpopts.IgnoreUnexported(v4a.Section{}))
 		})
 	}
 }
@@ -91,9 +88,7 @@ func TestParseRefuses(t *testing.T) {
 			if !ok {
 				t.Fatalf("error = %v, want a ParseError", err)
 			}
-			if bad.Line != tt.line {
-				t.Errorf("at line %d, want %d: %v", bad.Line, tt.line, err)
-			}
+			must.Same(t, tt.line, bad.Line, "at line", err)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // FuzzUpdate throws bytes at the parser of each dialect and, as what they are
@@ -78,9 +80,7 @@ func checkContent(t *testing.T, c *Content) {
 		}
 	}
 	patched.WriteString(c.base[at:])
-	if patched.String() != c.text {
-		t.Errorf("differing lines make %q of %q, not %q", patched.String(), c.base, c.text)
-	}
+	must.Same(t, c.text, patched.String(), "differing lines make", c.base)
 }
 
 // checkSize checks that what a content holds grows with the file and the patch

@@ -44,9 +44,7 @@ func TestLeafIsTrusted(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"example.org", "below.npm.example.org", "10.1.2.4", ""} {
-		if _, err := a.Leaf(host); err == nil {
-			t.Errorf("there is a certificate for %q", host)
-		}
+		must.Fail(t, "", must.Err(a.Leaf(host)), "there is a certificate for", host)
 	}
 }
 
@@ -114,18 +112,12 @@ func TestSystemBundle(t *testing.T) {
 	must.Do(t, os.WriteFile(file, slices.Concat([]byte("# roots\n"), key, a.Certificate()), 0o600))
 	named := func(value string) func(string) string {
 		return func(name string) string {
-			if name != "SSL_CERT_FILE" {
-				t.Errorf("it asks for %s", name)
-			}
+			must.Same(t, "SSL_CERT_FILE", name, "it asks for")
 			return value
 		}
 	}
-	if got, err := SystemBundle(named(file)); err != nil || !bytes.Equal(got, a.Certificate()) {
-		t.Errorf("it is %q, %v", got, err)
-	}
-	if _, err := SystemBundle(named(file + "x")); err == nil {
-		t.Error("a file that is not there is read")
-	}
+	must.Same(t, a.Certificate(), must.Get(SystemBundle(named(file)))(t))
+	must.Fail(t, "", must.Err(SystemBundle(named(file+"x"))), "a file that is not there is read")
 	if got, err := SystemBundle(named("")); err != nil || len(got) > 0 && !bytes.Contains(got, []byte("BEGIN CERTIFICATE")) {
 		t.Errorf("the machine's is %.100q, %v", got, err)
 	}

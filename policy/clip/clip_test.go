@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestCutsBetweenCharacters(t *testing.T) {
@@ -30,18 +31,10 @@ func TestCutsBetweenCharacters(t *testing.T) {
 		{"one\n\ttwo ", 7, "one\n\ttw", "e\n\ttwo ", "one\n\ttw…", "one two"},
 		{strings.Repeat("\x80", 9), 5, "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80…", "\x80\x80\x80\x80\x80…"},
 	} {
-		if got := clip.Start(c.text, c.n); got != c.start {
-			t.Errorf("Start(%q, %d) = %q, want %q", c.text, c.n, got, c.start)
-		}
-		if got := clip.End(c.text, c.n); got != c.end {
-			t.Errorf("End(%q, %d) = %q, want %q", c.text, c.n, got, c.end)
-		}
-		if got := clip.Bytes(c.text, c.n); got != c.bytes {
-			t.Errorf("Bytes(%q, %d) = %q, want %q", c.text, c.n, got, c.bytes)
-		}
-		if got := clip.Line(c.text, c.n); got != c.line {
-			t.Errorf("Line(%q, %d) = %q, want %q", c.text, c.n, got, c.line)
-		}
+		must.Same(t, c.start, clip.Start(c.text, c.n), c.text, c.n)
+		must.Same(t, c.end, clip.End(c.text, c.n), c.text, c.n)
+		must.Same(t, c.bytes, clip.Bytes(c.text, c.n), c.text, c.n)
+		must.Same(t, c.line, clip.Line(c.text, c.n), c.text, c.n)
 	}
 }
 
@@ -50,18 +43,14 @@ func TestDurationsHaveNoUnitsOfZero(t *testing.T) {
 		0: "0s", 10 * time.Second: "10s", 1500 * time.Millisecond: "1.5s", time.Minute: "1m", 10*time.Minute + 20*time.Second: "10m20s",
 		24 * time.Hour: "24h", 90 * time.Minute: "1h30m", time.Hour + 5*time.Second: "1h0m5s",
 	} {
-		if got := clip.Duration(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
-		}
+		must.Same(t, want, clip.Duration(d), d)
 	}
 }
 
 func TestMarksCutLists(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c"}
-	if got := clip.List(all, 3); !slices.Equal(got, all) {
-		t.Errorf("List of as many = %q", got)
-	}
+	must.Same(t, all, clip.List(all, 3), "List of as many")
 	if got := clip.List(all, 2); !slices.Equal(got, []string{"a", "b", "…"}) || all[2] != "c" {
 		t.Errorf("List of fewer = %q, and the list is %q", got, all)
 	}

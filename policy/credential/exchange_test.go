@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -105,13 +106,10 @@ func TestPutsValuesInPlace(t *testing.T) {
 				t.Fatal(refusal)
 			}
 			want := request(t, written(strings.NewReplacer("={Q}", "=qqqqqqqqqqqqvalue%2B%2F%3D").Replace(test.request), s, true))
-			if x.URL.String() != want.URL.String() || strings.Join(x.Uses, " ") != test.uses {
-				t.Errorf("it is %s with %q", x.URL, x.Uses)
-			}
+			must.Same(t, want.URL.String(), x.URL.String(), x.URL, x.Uses)
+			must.Same(t, test.uses, strings.Join(x.Uses, " "), x.URL, x.Uses)
 			for name := range want.Header {
-				if strings.Join(x.Header[name], "|") != strings.Join(want.Header[name], "|") {
-					t.Errorf("%s is %q, want %q", name, x.Header[name], want.Header[name])
-				}
+				must.Same(t, strings.Join(want.Header[name], "|"), strings.Join(x.Header[name], "|"), name, x.Header[name], want.Header[name])
 			}
 			if r.URL.String() != before || strings.Contains(strings.Join(r.Header["Authorization"], ""), "value") {
 				t.Error("the request that came was changed")
@@ -250,9 +248,7 @@ func TestReasonsNameKindOfMisuse(t *testing.T) {
 			}
 		}
 	}
-	if len(reasons) != 4 {
-		t.Errorf("there are %d reasons: %v", len(reasons), reasons)
-	}
+	must.Same(t, 4, len(reasons), "there", reasons)
 }
 
 // Whatever a request is put together from: a value is in it where it belongs, or nowhere,
@@ -329,14 +325,8 @@ func TestSearchesBodies(t *testing.T) {
 			t.Errorf("cut at %d it gives %q, %v", cut, got, err)
 		}
 	}
-	if got, err := io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text+written("{{:H}}", s, false)+text)), none)); err == nil {
-		t.Errorf("base64 gives %q", got)
-	}
-	if got, err := io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text)), none)); err != nil || string(got) != text {
-		t.Errorf("a body without gives %q, %v", got, err)
-	}
+	must.Fail(t, "", must.Err(io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text+written("{{:H}}", s, false)+text)), none))), "base64")
+	must.Same(t, text, string(must.Get(io.ReadAll(g.SearchBody(iotest.OneByteReader(strings.NewReader(text)), none)))(t)), "a body without")
 	trailer := func() http.Header { return http.Header{"X-End": {s[0].Placeholder}} }
-	if _, err := io.ReadAll(g.SearchBody(strings.NewReader(text), trailer)); err == nil || !strings.Contains(err.Error(), "a trailer") {
-		t.Errorf("a trailer gives %v", err)
-	}
+	must.Fail(t, "a trailer", must.Err(io.ReadAll(g.SearchBody(strings.NewReader(text), trailer))), "a trailer")
 }

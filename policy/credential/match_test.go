@@ -39,9 +39,7 @@ func TestReplacesSplitText(t *testing.T) {
 			return &buffer
 		}
 		var got strings.Builder
-		if err := g.CopyClean(&got, inPieces(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.CopyClean(&got, inPieces(t, text)))
 		if got.String() != want {
 			t.Fatalf("in pieces it is %q, want %q", got.String(), want)
 		}
@@ -120,12 +118,8 @@ func TestFindsEachEncodingAnywhere(t *testing.T) {
 			from := io.MultiReader(strings.NewReader(before+spelt[:at]), strings.NewReader(spelt[at:]+after))
 			var got strings.Builder
 			must.Do(t, g.CopyClean(&got, from))
-			if want := len(before + spelt + after); got.Len() != want {
-				t.Errorf("%q, cut at %d, gives %d bytes instead of %d", spelt, at, got.Len(), want)
-			}
-			if want := before + string(n.replacement) + after; got.String() != want {
-				t.Errorf("%q, cut at %d, gives %q", spelt, at, got.String())
-			}
+			must.Same(t, len(before+spelt+after), got.Len(), spelt, at)
+			must.Same(t, before+string(n.replacement)+after, got.String(), spelt, at)
 		}
 		if got, err := io.ReadAll(iotest.OneByteReader(replaced(t, g, strings.NewReader(spelt)))); err != nil || bytes.Contains(got, n.text) {
 			t.Errorf("%q stays: %v", spelt, err)

@@ -76,9 +76,7 @@ func TestScopesCoverWholeSegments(t *testing.T) {
 		{"h.example.org/@scope", "/@scope/name/-/name-1.tgz", true},
 		{"h.example.org/@scope", "/@scoped%2fname", false},
 	} {
-		if got := scopes(t, test.scope)[0].covers(test.path); got != test.want {
-			t.Errorf("%s covers %s: %t", test.scope, test.path, got)
-		}
+		must.Same(t, test.want, scopes(t, test.scope)[0].covers(test.path), test.scope, test.path)
 	}
 }
 

@@ -96,9 +96,7 @@ func TestRefuseKeepsConnections(t *testing.T) {
 	conn := connect(t, near)
 	echo(t, conn)
 	f.Refuse()
-	if _, err := net.Dial("tcp", near.Addr().String()); err == nil {
-		t.Error("there is a new connection")
-	}
+	must.Fail(t, "", must.Err(net.Dial("tcp", near.Addr().String())), "there is a new connection")
 	echo(t, conn)
 }
 
@@ -122,9 +120,7 @@ func TestCloseEndsOpenConnections(t *testing.T) {
 	conn := connect(t, near)
 	echo(t, conn)
 	f.Close()
-	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("it is open")
-	}
+	must.Fail(t, "", must.Err(conn.Read(make([]byte, 1))), "it is open")
 
 	asked := make(chan struct{})
 	slow := Start(listen(t), func(ctx context.Context) (net.Conn, error) {

@@ -4,6 +4,7 @@ package must
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,12 +35,32 @@ func Do(t Test, err error) {
 	}
 }
 
-// Same reports the differences between want and got, after words that name what differs. The test
+// Err returns the error of a call that has a value too.
+func Err[T any](_ T, err error) error { return err }
+
+// Fail reports an error that is missing or lacks part, after words that name the case. The test
 // continues.
+func Fail(t Test, part string, err error, words ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%sthe error is %v, want one with %q", fmt.Sprintln(words...), err, part)
+	}
+}
+
+// Same reports the differences between want and got, after words that name what differs. Words that
+// are a cmp.Option tell how to compare. The test continues.
 func Same[T any](t Test, want, got T, words ...any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(fmt.Sprint(words...) + " (-want +got):\n" + diff)
+	var how cmp.Options
+	words = slices.DeleteFunc(words, func(word any) bool {
+		option, is := word.(cmp.Option)
+		if is {
+			how = append(how, option)
+		}
+		return is
+	})
+	if diff := cmp.Diff(want, got, how); diff != "" {
+		t.Error(fmt.Sprintln(words...) + "(-want +got):\n" + diff)
 	}
 }
 
@@ -49,6 +70,16 @@ func Contain(t Test, text string, parts ...string) {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in:\n%s", part, text)
+		}
+	}
+}
+
+// Lack reports the parts that a text has. The test continues.
+func Lack(t Test, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%q is in:\n%s", part, text)
 		}
 	}
 }

@@ -37,9 +37,7 @@ func TestRefusesViolationOfRow(t *testing.T) {
 		"git without a command":    GitConfig.Command(t.Context(), "/bin/true", "/", nil, "-c", "a.b=config"),
 		"a use that is in no list": new(Use).Command(t.Context(), "/bin/true", Root, nil),
 	} {
-		if err := cmd.Run(); err == nil {
-			t.Errorf("%s: it was started", name)
-		}
+		must.Fail(t, "", cmd.Run(), name, "it was started")
 	}
 }
 

@@ -3,6 +3,7 @@ package pathname_test
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
@@ -32,11 +33,7 @@ func TestComparesPathsByElement(t *testing.T) {
 		if below != c.below || below && rel != c.rel {
 			t.Errorf("Below(%q, %q) = %q, %t", c.folder, c.path, rel, below)
 		}
-		if got := pathname.IsInAny(c.path, "/none", c.folder); got != c.below {
-			t.Errorf("%q is within %q: %t", c.path, c.folder, got)
-		}
-		if got := pathname.Overlap(c.path, c.folder); got != c.overlap {
-			t.Errorf("%q and %q overlap: %t", c.path, c.folder, got)
-		}
+		must.Same(t, c.below, pathname.IsInAny(c.path, "/none", c.folder), c.path, c.folder)
+		must.Same(t, c.overlap, pathname.Overlap(c.path, c.folder), c.path, c.folder)
 	}
 }

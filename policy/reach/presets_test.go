@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -17,9 +15,7 @@ func TestPresets(t *testing.T) {
 		if p.purpose == "" || len(p.hosts) == 0 || len(p.hosts) > 10 {
 			t.Errorf("%s says %q of %d hosts", p.name, p.purpose, len(p.hosts))
 		}
-		if slices.Index(PresetNames(), p.name) != i {
-			t.Errorf("%s is there twice", p.name)
-		}
+		must.Same(t, i, slices.Index(PresetNames(), p.name), p.name, "is there twice")
 		list, err := ParseList(PresetHosts(p.name))
 		if err != nil {
 			t.Fatalf("%s: %v", p.name, err)
@@ -47,7 +43,5 @@ func TestDocumentedPresets(t *testing.T) {
 	for _, p := range presets {
 		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.name, strings.Join(p.hosts, "`, `"), p.purpose)
 	}
-	if diff := cmp.Diff(table.String(), documented+"\n"); diff != "" {
-		t.Errorf("presets (-code +docs/reference/policy.md):\n%s", diff)
-	}
+	must.Same(t, table.String(), documented+"\n", "presets (-code +docs/reference/policy.md")
 }

@@ -218,9 +218,7 @@ func TestParseTargetRefuses(t *testing.T) {
 		{HTTPS, "*.example.org:443"},
 		{HTTP, "bücher.example"},
 	} {
-		if target, err := ParseTarget(test.protocol, test.authority); err == nil {
-			t.Errorf("%s %q is read as %v", test.protocol, test.authority, target)
-		}
+		must.Fail(t, "", must.Err(ParseTarget(test.protocol, test.authority)), test.protocol, test.authority, "is read as")
 	}
 }
 

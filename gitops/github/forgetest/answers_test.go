@@ -3,6 +3,8 @@ package forgetest
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestDescriptionRejectsWrongAnswers(t *testing.T) {
@@ -21,11 +23,7 @@ func TestDescriptionRejectsWrongAnswers(t *testing.T) {
 		"null":          strings.Replace(right, `"x"`, `null`, 1),
 		"no URL":        strings.Replace(right, `https://example.invalid/r`, `not a URL`, 1),
 	} {
-		if d.check("GET", path, 200, []byte(body)) == nil {
-			t.Errorf("%s passes", name)
-		}
+		must.Fail(t, "", d.check("GET", path, 200, []byte(body)), name, "passes")
 	}
-	if d.check("GET", path, 202, []byte(right)) == nil {
-		t.Error("a status that is not described passes")
-	}
+	must.Fail(t, "", d.check("GET", path, 202, []byte(right)), "a status that is not described passes")
 }

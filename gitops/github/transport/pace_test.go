@@ -56,10 +56,7 @@ func TestReadsPaceFile(t *testing.T) {
 	if turn, err := p.reserveTurn(); err != nil || !turn.Equal(now) {
 		t.Errorf("the turn is %v, %v", turn, err)
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil || strings.Count(string(raw), "\n") != 2 {
-		t.Errorf("the file holds %q, %v", raw, err)
-	}
+	must.Same(t, 2, strings.Count(string(must.Get(os.ReadFile(file))(t)), "\n"), "the file holds")
 }
 
 func TestRecognisesContentRequests(t *testing.T) {

@@ -103,9 +103,8 @@ func TestRetry(t *testing.T) {
 				status = resp.StatusCode
 				resp.Body.Close()
 			}
-			if status != c.status || int(calls.Load()) != c.calls {
-				t.Errorf("status %d after %d calls, want %d after %d", status, calls.Load(), c.status, c.calls)
-			}
+			must.Same(t, c.status, status, "status", calls.Load())
+			must.Same(t, c.calls, int(calls.Load()), "status", calls.Load())
 			must.Same(t, c.waits, waits, "waits")
 		})
 	}
@@ -146,9 +145,7 @@ func TestBoundsReplyBody(t *testing.T) {
 				return &http.Response{Body: io.NopCloser(strings.NewReader("0123456789"))}, nil
 			})
 			resp, err := (&BoundedReplies{Base: ten, Limit: c.limit}).RoundTrip(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = io.ReadAll(resp.Body)
 			if wrong := errors.As(err, new(*http.MaxBytesError)); wrong != c.wrong || !wrong && err != nil {
 				t.Errorf("err = %v", err)
@@ -176,9 +173,7 @@ func TestSendsTokenToOriginOnly(t *testing.T) {
 		req.Header.Set("Authorization", "Basic x")
 		resp := must.Get(transport.RoundTrip(req))(t)
 		resp.Body.Close()
-		if sent != want {
-			t.Errorf("%s got Authorization %q, want %q", address, sent, want)
-		}
+		must.Same(t, want, sent, address, "got Authorization")
 	}
 }
 

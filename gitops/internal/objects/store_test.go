@@ -24,9 +24,7 @@ var large = strings.Repeat("0123456789abcdef", 100_000)
 func content(t *testing.T, s *objects.Store, id plumbing.Hash) string {
 	t.Helper()
 	r, size, err := s.Blob(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
 	data, err := io.ReadAll(r)
 	if err != nil || int64(len(data)) != size {
@@ -47,9 +45,7 @@ func TestFindsLooseAndPackedObjects(t *testing.T) {
 		own := emptyStore(t)
 		s := open(t, own, r.Path(".git"))
 		must.Same(t, "s\n", content(t, s, revision(r, "HEAD:small")), "small")
-		if content(t, s, revision(r, "HEAD:large")) != large {
-			t.Error("the large file is another one")
-		}
+		must.Same(t, large, content(t, s, revision(r, "HEAD:large")), "the large file is another one")
 		must.Same(t, []string{revision(r, "HEAD:large").String()}, looseIn(t, own), "kept for its size")
 		c, err := s.Commit(revision(r, "HEAD"))
 		if err != nil || c.TreeHash != revision(r, "HEAD^{tree}") || c.Message != "seed\n" || c.Hash != revision(r, "HEAD") {
@@ -89,9 +85,7 @@ func TestIgnoresAlternates(t *testing.T) {
 	lender.Write("file", "lent\n")
 	lender.Commit("seed")
 	id, lent := revision(lender, "HEAD:file"), borrower.Path(".git/lent")
-	if err := os.Rename(lender.Path(".git"), lent); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(lender.Path(".git"), lent))
 	borrower.Write(".git/objects/info/alternates", lent+"/objects\n")
 	if !open(t, "", lent).Has(id) {
 		t.Error("the lender has lost it")
@@ -114,9 +108,7 @@ func TestHashesBorrowedObjects(t *testing.T) {
 		if _, _, err := s.Blob(id); !errors.As(err, &damaged) || damaged.ID != id.String() || !strings.Contains(err.Error(), "another content") {
 			t.Errorf("%.10q: %v", wrong, err)
 		}
-		if err := s.OwnFiles(t.Context(), []objects.Edit{{Path: "file", Mode: index.Regular, ID: id}}); err == nil {
-			t.Error("it was copied")
-		}
+		must.Fail(t, "", s.OwnFiles(t.Context(), []objects.Edit{{Path: "file", Mode: index.Regular, ID: id}}), "it was copied")
 		if open(t, own).Has(id) {
 			t.Error("the store took it for its own")
 		}
@@ -141,9 +133,7 @@ func TestCheckFilesNamesDamagedFile(t *testing.T) {
 	r.Seed()
 	s := open(t, emptyStore(t), r.Path(".git"))
 	changes := must.Get(s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}")))(t)
-	if err := s.CheckFiles(t.Context(), changes); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.CheckFiles(t.Context(), changes))
 	id := revision(r, "HEAD:src/main.go").String()
 	r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
 	later := open(t, emptyStore(t), r.Path(".git"))
@@ -155,9 +145,7 @@ func TestCheckFilesNamesDamagedFile(t *testing.T) {
 func TestBlobBytesEnforcesLimit(t *testing.T) {
 	s := open(t, emptyStore(t))
 	id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte("12345")))(t)
-	if data, err := s.BlobBytes(id, 5); err != nil || string(data) != "12345" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Same(t, "12345", string(must.Get(s.BlobBytes(id, 5))(t)))
 	var large *objects.TooLargeError
 	if _, err := s.BlobBytes(id, 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
 		t.Errorf("over the limit: %v", err)
@@ -172,9 +160,7 @@ func TestCopiesPacksBetweenStores(t *testing.T) {
 	r.Commit("later")
 	from := open(t, emptyStore(t), r.Path(".git"))
 	ids := must.Get(from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}")))(t)
-	if len(ids) != 3 {
-		t.Errorf("%d objects are new, want the tree and two files", len(ids))
-	}
+	must.Same(t, 3, len(ids), "objects are new, want the tree and two files")
 	var pack bytes.Buffer
 	must.Do(t, from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack))
 	to := gittest.New(t)
@@ -192,9 +178,7 @@ func TestWriteMatchesGit(t *testing.T) {
 		if again, err := s.WriteBytes(plumbing.BlobObject, []byte(text)); err != nil || again != id {
 			t.Errorf("again it is %s, %v", again, err)
 		}
-		if size, err := s.Size(id); err != nil || size != int64(len(text)) {
-			t.Errorf("its size is %d, %v", size, err)
-		}
+		must.Same(t, int64(len(text)), must.Get(s.Size(id))(t), "its size")
 	}
 	r.Git("fsck", "--strict")
 }
@@ -204,9 +188,7 @@ func TestWriteRefusesWrongSize(t *testing.T) {
 	own := emptyStore(t)
 	s := open(t, own)
 	for _, size := range []int64{3, 5} {
-		if id, err := s.Write(plumbing.BlobObject, size, strings.NewReader("four")); err == nil {
-			t.Errorf("%d bytes: %s", size, id)
-		}
+		must.Fail(t, "", must.Err(s.Write(plumbing.BlobObject, size, strings.NewReader("four"))), size, "bytes")
 	}
 	left, err := filepath.Glob(filepath.Join(own, "objects", "*_obj_*"))
 	if err != nil || len(left)+len(looseIn(t, own)) > 0 {
@@ -231,9 +213,7 @@ func TestIsAncestorAsGit(t *testing.T) {
 			cmd := exec.Command("git", "merge-base", "--is-ancestor", old, now)
 			cmd.Dir = r.Dir
 			want := cmd.Run() == nil
-			if got, err := s.IsAncestor(t.Context(), revision(r, old), revision(r, now)); err != nil || got != want {
-				t.Errorf("%s in %s: %t, %v", old, now, got, err)
-			}
+			must.Same(t, want, must.Get(s.IsAncestor(t.Context(), revision(r, old), revision(r, now)))(t), old, now)
 		}
 	}
 	// A shallow history ends where its parents are not.

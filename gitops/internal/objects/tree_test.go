@@ -41,10 +41,8 @@ func TestFind(t *testing.T) {
 		"README": index.Regular, "link": index.Symlink, "src": objects.TreeMode, "src/main.go": index.Executable, "src/deep/er/x": index.Regular,
 		"none": 0, "src/none/x": 0, "README/below": 0, "src/": 0, "": 0, "readme": 0,
 	} {
-		e, err := s.Find(revision(r, "HEAD^{tree}"), path)
-		if err != nil || e.Mode != mode {
-			t.Errorf("%q has the mode %o, %v; want %o", path, e.Mode, err, mode)
-		}
+		e := must.Get(s.Find(revision(r, "HEAD^{tree}"), path))(t)
+		must.Same(t, e.Mode, mode, path, "has the mode")
 		if mode != 0 {
 			must.Same(t, revision(r, "HEAD:"+path), e.ID, path)
 		}
@@ -58,9 +56,7 @@ func TestRefusesDamagedTrees(t *testing.T) {
 		"cut": "100644 name\x00" + id[:19], "no name": "100644" + id, "no mode": "x name\x00" + id, "a huge mode": "77777777777777777777 n\x00" + id,
 	} {
 		tree := must.Get(s.WriteBytes(plumbing.TreeObject, []byte(data)))(t)
-		if entries, err := s.Tree(tree); err == nil {
-			t.Errorf("%s: %+v", name, entries)
-		}
+		must.Fail(t, "", must.Err(s.Tree(tree)), name)
 	}
 	old := must.Get(s.WriteBytes(plumbing.TreeObject, []byte("100664 a\x00"+id+"100700 b\x00"+id)))(t)
 	entries, err := s.Tree(old)
@@ -162,9 +158,7 @@ func TestValidNames(t *testing.T) {
 		".git": false, ".GIT": false, ".git ": false, ".git..": false, "GIT~1": false, "git~1.": false, ".git:stream": false, ".git\\x": false, "x\\.git": false,
 		".g\u200cit": false, "\ufeff.git": false, ".gi\u206ft": false,
 	} {
-		if objects.ValidName(name) != valid {
-			t.Errorf("%q is valid: %t", name, !valid)
-		}
+		must.Same(t, valid, objects.ValidName(name), name, "is valid")
 	}
 	if !objects.ValidPath("a/b.git/c") || objects.ValidPath("a/.Git/c") || objects.ValidPath("a//c") || objects.ValidPath("/a") {
 		t.Error("a path is valid where each of its parts is")

@@ -22,8 +22,6 @@ func TestOf(t *testing.T) {
 	} {
 		a := must.Get(url.Parse(c.a))(t)
 		b := must.Get(url.Parse(c.b))(t)
-		if same := Of(a) == Of(b); same != c.same {
-			t.Errorf("%s and %s are of one origin: %v, want %v", c.a, c.b, same, c.same)
-		}
+		must.Same(t, c.same, Of(a) == Of(b), c.a, c.b, "are of one origin")
 	}
 }

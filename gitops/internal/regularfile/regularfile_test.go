@@ -45,15 +45,9 @@ func TestReadsRegularFilesWithinBound(t *testing.T) {
 	if data, err := regularfile.Read(os.DevNull, 5); err != nil || len(data) > 0 {
 		t.Errorf("the null device: %q, %v", data, err)
 	}
-	if _, err := regularfile.Read("/dev/zero", 5); err == nil {
-		t.Error("another device was read")
-	}
-	if data, err := regularfile.Read(filepath.Join(dir, "file"), 4); err == nil {
-		t.Errorf("over the bound: %q", data)
-	}
-	if _, err := regularfile.ReadIn(root, "../"+filepath.Base(dir)+"/file"); err == nil {
-		t.Error("a file outside of the folder was read")
-	}
+	must.Fail(t, "", must.Err(regularfile.Read("/dev/zero", 5)), "another device was read")
+	must.Fail(t, "", must.Err(regularfile.Read(filepath.Join(dir, "file"), 4)), "over the bound")
+	must.Fail(t, "", must.Err(regularfile.ReadIn(root, "../"+filepath.Base(dir)+"/file")), "a file outside of the folder was read")
 }
 
 func TestAppendsOnlyToRegularFiles(t *testing.T) {
@@ -65,14 +59,10 @@ func TestAppendsOnlyToRegularFiles(t *testing.T) {
 		}
 		if err == nil {
 			_, err = f.WriteString("6")
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, errors.Join(err, f.Close()))
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "123456" {
-		t.Errorf("the file has %q, %v", data, err)
-	}
+	must.Same(t, "123456", string(must.Get(os.ReadFile(filepath.Join(dir, "file")))(t)), "the file")
 }
 
 func TestOpenFolderRefusesNonFolders(t *testing.T) {

@@ -44,13 +44,9 @@ func TestRecognisesEqualNames(t *testing.T) {
 		{repository.Settings{Precompose: true}, "a\u0308", "\u00e4", true},
 		{repository.Settings{}, "a\u0308", "\u00e4", false},
 	} {
-		if got := c.settings.SameName(c.a) == c.settings.SameName(c.b); got != c.same {
-			t.Errorf("%q and %q under %+v: %t", c.a, c.b, c.settings, got)
-		}
+		must.Same(t, c.same, c.settings.SameName(c.a) == c.settings.SameName(c.b), c.a, c.b, c.settings)
 		set := map[string]bool{c.settings.SameName(c.a): true}
-		if got := c.settings.Covers(set, c.b+"/below"); got != c.same {
-			t.Errorf("%q covers what is below %q: %t", c.a, c.b, got)
-		}
+		must.Same(t, c.same, c.settings.Covers(set, c.b+"/below"), c.a, "covers what is below", c.b)
 	}
 	if s := (repository.Settings{}); s.Covers(map[string]bool{"a/b": true}, "a") || s.Covers(map[string]bool{"a": true}, "ab") {
 		t.Error("it covers more than what is below")
@@ -97,9 +93,7 @@ func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 	}
 	must.Same(t, "*.x text\n", string(c.OuterAttributes()[2]), "attributes")
 	must.Do(t, c.Close())
-	if _, err := os.Lstat(filepath.Join(c.PrivateDir, "HEAD")); err == nil {
-		t.Error("the private folder is left")
-	}
+	must.Fail(t, "", must.Err(os.Lstat(filepath.Join(c.PrivateDir, "HEAD"))), "the private folder is left")
 }
 
 // Whatever commands without a sandbox write into the private git folder, git does what it would have done.
@@ -135,9 +129,7 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 		id := r.GitWith(nil, []byte(name+"\n"), "hash-object", "--stdin", "--no-filters")
 		must.Same(t, "blob", r.GitWith([]string{"GIT_DIR=" + c.PrivateDir}, nil, "cat-file", "-t", id), name)
 	}
-	if _, err := os.Lstat(sprung); err == nil {
-		t.Error("git ran a program")
-	}
+	must.Fail(t, "", must.Err(os.Lstat(sprung)), "git ran a program")
 }
 
 // Filters of the repository's own configuration are told from the user's, whatever file they are in.
@@ -185,8 +177,6 @@ func TestRecognisesLFSByCommands(t *testing.T) {
 		{repository.FilterDriver{"clean": "./git-lfs clean -- %f"}, false},
 		{repository.FilterDriver{"clean": "git-lfs clean -- %f", "process": "x"}, false},
 	} {
-		if c.driver.LFS() != c.is {
-			t.Errorf("%v: %t", c.driver, !c.is)
-		}
+		must.Same(t, c.is, c.driver.LFS(), c.driver)
 	}
 }

@@ -63,10 +63,8 @@ func TestStopsAtCeilingDirectories(t *testing.T) {
 	} {
 		t.Setenv(gittest.Ceiling, ceiling)
 		_, found := repository.WorkTree(r.Path("a/b"))
-		theirs := gittest.Repo{T: t, Dir: r.Path("a/b")}.TryGit("rev-parse") == nil
-		if found != want || theirs != want {
-			t.Errorf("below %q: found %v, git %v", ceiling, found, theirs)
-		}
+		must.Same(t, want, found, ceiling)
+		must.Same(t, want, gittest.Repo{T: t, Dir: r.Path("a/b")}.TryGit("rev-parse") == nil, ceiling)
 	}
 }
 
@@ -123,10 +121,7 @@ func TestReadsUnchangedIndexOnce(t *testing.T) {
 	}
 	r.Write("new", "n\n")
 	r.Git("add", "new")
-	later, err := c.Index(t.Context())
-	if err != nil || later.Len() != first.Len()+1 {
-		t.Errorf("a new index is not seen: %v", err)
-	}
+	must.Same(t, first.Len()+1, must.Get(c.Index(t.Context()))(t).Len(), "a new index is not seen")
 	must.Do(t, c.WriteIndex(first, nil))
 	must.Same(t, "?? new", r.Git("status", "--porcelain"), "status")
 }

@@ -96,9 +96,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 	if err = errors.Join(err, c.HoldIndex(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if add() == nil {
-		t.Error("git writes the index")
-	}
+	must.Fail(t, "", add(), "git writes the index")
 	if err := errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")); err != nil {
 		t.Errorf("who holds the index: %v", err)
 	}

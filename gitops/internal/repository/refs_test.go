@@ -25,10 +25,7 @@ func TestReadRefMatchesGit(t *testing.T) {
 	r.Git("symbolic-ref", "refs/heads/symbolic", "refs/heads/packed")
 	refs := open(t, r.Dir)
 	for _, name := range []string{"refs/heads/main", "refs/heads/packed", "refs/heads/both", "refs/heads/deep/er/loose", "refs/heads/symbolic", "HEAD"} {
-		got, err := refs.ReadRef(name)
-		if err != nil || got.String() != r.Git("rev-parse", name) {
-			t.Errorf("%s is %s, %v", name, got, err)
-		}
+		must.Same(t, r.Git("rev-parse", name), must.Get(refs.ReadRef(name))(t).String(), name)
 	}
 }
 
@@ -103,17 +100,13 @@ func TestWritesNoReflog(t *testing.T) {
 	head := r.Git("rev-parse", "HEAD")
 	r.Remove(".git/logs/HEAD")
 	r.Link(victim.Path("file"), ".git/logs/HEAD")
-	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err == nil {
-		t.Error("the log was written through a link")
-	}
+	must.Fail(t, "", open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head), "the log was written through a link")
 	must.Same(t, "ref: refs/heads/main", strings.TrimSpace(r.Read(".git/HEAD")), "HEAD whose log cannot be written")
 	must.Same(t, "mine\n", victim.Read("file"), "what the link leads to")
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
 	must.Do(t, open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head))
-	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
-		t.Error("a log was written that git is not to write")
-	}
+	must.Fail(t, "", must.Err(os.Lstat(r.Path(".git/logs"))), "a log was written that git is not to write")
 }
 
 func TestWritesNothingDuringGit(t *testing.T) {
@@ -131,9 +124,7 @@ func TestWritesNothingDuringGit(t *testing.T) {
 		"branch": c.SetBranch("main", plumbing.NewHash(head), plumbing.NewHash(head), "x"),
 		"free":   c.CheckFree("other"),
 	} {
-		if err == nil || !strings.Contains(err.Error(), ".lock is there") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, ".lock is there", err, name)
 	}
 	must.Same(t, "ref: refs/heads/main\n", r.Read(".git/HEAD"), "HEAD")
 }
@@ -150,7 +141,5 @@ func TestCheckFree(t *testing.T) {
 			t.Errorf("%s: %v", branch, err)
 		}
 	}
-	if err := open(t, r.Path("../other")).CheckFree("main"); err == nil {
-		t.Error("main is free, which the first work tree has checked out")
-	}
+	must.Fail(t, "", open(t, r.Path("../other")).CheckFree("main"), "main is free, which the first work tree has checked out")
 }

@@ -58,9 +58,7 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 	var s *scan.Scan
 	s = scan.New(c.work.ScanTree(), c.index(), scan.WithUntracked, func(f scan.Found) { s.Suspect(f) })
 	must.Do(t, s.Run(ctx))
-	if err := c.work.Clean(ctx, s, true); err == nil {
-		t.Error("it was read after the end of the context")
-	}
+	must.Fail(t, "", c.work.Clean(ctx, s, true), "it was read after the end of the context")
 	if looks := ctx.looks.Load(); looks < -64 {
 		t.Errorf("looked at %d times after its end", -looks)
 	}
@@ -119,9 +117,7 @@ func TestStoresSameObjectsAsGit(t *testing.T) {
 		}
 		r.Git("add", "-A")
 		for path, text := range got {
-			if want := r.GitWith(nil, nil, "cat-file", "blob", ":"+path); strings.TrimSuffix(text, "\n") != want {
-				t.Errorf("%+v, %s: stored %q, by git %q", c, path, text, want)
-			}
+			must.Same(t, r.GitWith(nil, nil, "cat-file", "blob", ":"+path), strings.TrimSuffix(text, "\n"), c, path, text)
 		}
 		r.Git("reset", "-q", "--hard")
 	}

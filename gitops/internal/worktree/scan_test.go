@@ -143,7 +143,5 @@ func TestScanIgnoresFilesRemovedMeanwhile(t *testing.T) {
 			r.Remove("z")
 		}
 	})
-	if err := scan.Run(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, scan.Run(t.Context()))
 }

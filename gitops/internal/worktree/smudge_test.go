@@ -137,9 +137,7 @@ func TestCheckOutOverIsAtomic(t *testing.T) {
 			must.Same(t, []string{c.path}, changed.Paths, "in the way")
 			must.Same(t, "to be deleted\n", r.Read("gone"), "gone")
 			must.Same(t, "a file below\n", r.Read("folder/in/file"), "folder")
-			if _, err := os.Lstat(r.Path("file/deep/er")); err == nil {
-				t.Error("a part was written")
-			}
+			must.Fail(t, "", must.Err(os.Lstat(r.Path("file/deep/er"))), "a part was written")
 		})
 	}
 }
@@ -154,12 +152,8 @@ func TestCheckOutOverIgnoresStaleLock(t *testing.T) {
 		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), c.differences("first", "second"))
 		return err
 	}
-	if out() == nil {
-		t.Error("nobody killed git")
-	}
-	if err := out(); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, "", out(), "nobody killed git")
+	must.Do(t, out())
 	must.Same(t, "now a folder\n", r.Read("file/deep/er"), "file")
 	left, err := filepath.Glob(filepath.Join(c.repo.PrivateDir, "*landing*"))
 	if err != nil || len(left) > 0 {
@@ -227,9 +221,7 @@ func TestCheckOutOverConverts(t *testing.T) {
 	r.Git("reset", "-q", "--hard")
 	r.Git("checkout", "-q", "second")
 	must.Same(t, r.Files(), got, "files")
-	if len(stats) != 17 {
-		t.Errorf("%d files are noted", len(stats))
-	}
+	must.Same(t, 17, len(stats), "files are noted")
 }
 
 // The stat data of a file is that of when it was written, so that git finds what others
@@ -242,9 +234,7 @@ func TestCheckOutRecordsStatAtWrite(t *testing.T) {
 	changes := c.differences("first", "second")
 	stats := must.Get(c.work.CheckOut(t.Context(), c.id("second^{tree}"), changes))(t)
 	must.Same(t, "new\nmine\n", c.Read("README"), "README")
-	if got := stats["README"].Size; got != uint32(len("new\n")) {
-		t.Errorf("noted is a size of %d", got)
-	}
+	must.Same(t, uint32(len("new\n")), stats["README"].Size, "noted is a size")
 	for _, d := range changes {
 		info, err := os.Lstat(c.Path(d.Path))
 		if d.New.Mode != 0 && d.Path != "README" && (err != nil || stats[d.Path] != index.StatOf(info)) {
