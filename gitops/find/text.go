@@ -1,6 +1,9 @@
 package find
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const byteOrderMark = "\uFEFF"
 
@@ -11,8 +14,9 @@ type ID = int32
 // Seeker searches for blocks in texts. It knows all lines of the blocks in advance, so it scans
 // each text only once.
 type Seeker struct {
-	keys  map[string]int32 // a number from 1 for each line to search for, by its key
-	steps int              // number of comparisons left
+	keys  map[string]int32         // a number from 1 for each line to search for, by its key
+	ends  [utf8.RuneSelf][2]uint64 // for each first byte of a key, a bit for each last one; of ASCII only
+	steps int                      // number of comparisons left
 }
 
 // allSteps limits a search for lines that are frequent but never consecutive. It takes some tenths
@@ -26,13 +30,40 @@ func NewSeeker(wanted ...[]string) *Seeker {
 		for _, line := range lines {
 			// A text's lines do not contain its byte order mark, but a wanted line may.
 			for _, spelled := range []string{line, strings.TrimPrefix(line, byteOrderMark)} {
-				if k := key(spelled); s.keys[k] == 0 {
-					s.keys[k] = int32(len(s.keys) + 1)
-				}
+				s.add(key(spelled))
 			}
 		}
 	}
 	return s
+}
+
+func (s *Seeker) add(key string) {
+	if s.keys[key] != 0 {
+		return
+	}
+	s.keys[key] = int32(len(s.keys) + 1)
+	if first, last, ok := asciiEnds(key); ok {
+		s.ends[first][last/64] |= 1 << (last % 64)
+	}
+}
+
+// number returns the number of a line's key, or 0 for a line that is not searched for. It recognizes most such lines by
+// their ends.
+func (s *Seeker) number(line string) int32 {
+	line = strings.TrimSpace(line)
+	if first, last, ok := asciiEnds(line); ok && s.ends[first][last/64]&(1<<(last%64)) == 0 {
+		return 0
+	}
+	return s.keys[key(line)]
+}
+
+// asciiEnds returns the first and the last byte of a trimmed line if both are ASCII. Its key has the same ones.
+func asciiEnds(line string) (first, last byte, ok bool) {
+	if line == "" {
+		return 0, 0, false
+	}
+	first, last = line[0], line[len(line)-1]
+	return first, last, first < utf8.RuneSelf && last < utf8.RuneSelf
 }
 
 // OutOfSteps reports whether the search was stopped because the lines occur too often.
@@ -93,7 +124,7 @@ func (t *Text) Insert(above ID, text string) ID {
 	t.lines = append(t.lines, line{text: text, prev: prev, next: above})
 	t.lines[prev].next, t.lines[above].prev = id, id
 	t.lineCount++
-	k := t.seeker.keys[key(text)]
+	k := t.seeker.number(text)
 	t.keyOfLine = append(t.keyOfLine, k)
 	if k > 0 {
 		t.linesWithKey[k] = append(t.linesWithKey[k], id)
