@@ -3,7 +3,7 @@
 // Commands start that program for each patch. So the package's init function does all the work and exits: most
 // other packages are then not initialised, which takes longer than an ordinary patch. Go initialises packages in
 // the order of their import paths, as soon as their own imports are initialised (Go specification, "Program
-// initialization"). So the package imports few others.
+// initialization"). So the package imports few others, and none whose path is late in that order.
 package applypatch
 
 import (
@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"unicode/utf8"
 
@@ -54,7 +53,7 @@ func run(args []string) int {
 		return exitInvalid
 	}
 	if len(text) > longPatch {
-		collectLate()
+		defer runtime.KeepAlive(make([]byte, ballast))
 	}
 	plan, err := applyPatch(untilSignal(), text)
 	if errors.As(err, new(*tree.LeftoverError)) {
@@ -73,20 +72,13 @@ func run(args []string) int {
 	return exitOK
 }
 
-// longPatch is the length, in bytes, from which less garbage collection saves more than a change of its settings
-// takes.
+// longPatch is the length, in bytes, from which less garbage collection saves time.
 const longPatch = 16 << 10
 
-// latePercent makes the first garbage collection wait for 64 MB of heap (https://go.dev/doc/gc-guide#GOGC: the
-// minimum is 4 MB for 100). Nearly all that a patch allocates is in use until its end.
-const latePercent = 1600
-
-// collectLate sets latePercent until the first collection. It notices that by the finalizer of an unused object.
-func collectLate() {
-	type collected struct{ _ *byte } // the pointer prevents that Go merges it with other tiny objects
-	percent := debug.SetGCPercent(latePercent)
-	runtime.SetFinalizer(&collected{}, func(*collected) { debug.SetGCPercent(percent) })
-}
+// ballast is memory, in bytes, that is never touched. With it, garbage collection waits until 64 MB are allocated:
+// nearly all that a patch allocates is in use until its end. Package runtime/debug would also do, but is initialised
+// late.
+const ballast = 32 << 20
 
 // untilSignal returns a context that the first signal ends. The next one ends the process. Writing to a closed
 // pipe returns an error.
