@@ -25,7 +25,7 @@ func addTarget(ts *testscript.TestScript, args []string) {
 		r = w.forge.AddTwin(w.repo, owner, name)
 	} else {
 		r = w.forge.AddRepository(owner, name)
-		git(ts, ts.MkAbs(args[1]), "push", "--quiet", r.Dir, "HEAD:refs/heads/main")
+		r.Receive(ts.MkAbs(args[1]))
 	}
 	for _, word := range args[2:] {
 		topic, isTopic := strings.CutPrefix(word, "topic=")

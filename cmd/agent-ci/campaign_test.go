@@ -107,7 +107,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	for n := range targets {
 		if n%2 == 0 {
 			w.repos = append(w.repos, forge.AddRepository("octo", fmt.Sprintf("r%03d", n/2)))
-			w.git(seed, "push", "--quiet", w.repos[n/2].Dir, "main")
+			w.repos[n/2].Receive(seed)
 		}
 		all = append(all, campaign.Target{Repository: "octo/" + w.repos[n/2].Name, Base: "main", SHA: sha, Values: map[string]string{"part": fmt.Sprint(n % 2), "kind": kinds[n%len(kinds)]}})
 	}

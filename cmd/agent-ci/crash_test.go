@@ -36,7 +36,7 @@ func newPublishing(t *testing.T) *publishing {
 	seed := filepath.Join(w.dir, "seed")
 	w.write("seed/greet.sh", "echo one\n")
 	w.repository(seed)
-	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+	w.repo.Receive(seed)
 	w.session("louder", "sed -i s/one/ONE/ greet.sh")
 	w.session("mode", "chmod 755 greet.sh")
 	return w

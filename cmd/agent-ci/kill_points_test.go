@@ -97,7 +97,7 @@ func (w *killWorld) throughGate(gate *deadly, forge *forgetest.Forge, model http
 func (w *killWorld) forgeCheckout(forge *forgetest.Forge, address, name string) (repository *forgetest.Repository, repo string) {
 	w.t.Helper()
 	repository, repo = forge.AddRepository("octo-org", name), w.checkout(name)
-	w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	repository.Receive(repo)
 	w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
 	return repository, repo
 }

@@ -45,7 +45,7 @@ func TestRunForPictures(t *testing.T) {
 	w.git(checkout, "commit", "--quiet", "--message=Order versions")
 	f := forgetest.New(t, forgetest.Options{})
 	repo := f.AddRepository("octo-org", "widgets")
-	w.git(checkout, "push", "--quiet", repo.Dir, "main")
+	repo.Receive(checkout)
 	w.git(checkout, "remote", "add", "origin", f.URL+"/octo-org/widgets.git")
 	asked := strings.Join(strings.Fields(job.Task.Prompt), " ")
 	number := repo.AddIssue(forgetest.Issue{Number: 41, Title: job.Task.Title, Body: asked, Labels: []string{"agent-ci"}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -41,12 +42,36 @@ func (r *Repository) mustGit(env []string, input string, args ...string) string 
 	return out
 }
 
+// ofCommits runs git with the ids of commits. It keeps the output, because commits never change.
+func (r *Repository) ofCommits(args ...string) (string, error) {
+	key := strings.Join(args, " ")
+	if out, known := r.outputs[key]; known {
+		return out, nil
+	}
+	out, err := r.runGit(args...)
+	if err == nil {
+		r.outputs[key] = out
+	}
+	return out, err
+}
+
+// branch returns the commit of a branch. It starts git only for a packed ref.
 func (r *Repository) branch(name string) (string, bool) {
+	raw, err := os.ReadFile(filepath.Join(r.Dir, "refs", "heads", name))
+	if sha := strings.TrimSpace(string(raw)); err == nil && objectName.MatchString(sha) {
+		return sha, true
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, "packed-refs")); err != nil {
+		return "", false
+	}
 	out, err := r.runGit("show-ref", "--verify", "--hash", "refs/heads/"+name)
 	return strings.TrimSpace(out), err == nil
 }
 
 func (r *Repository) empty() bool {
+	if _, found := r.branch(r.DefaultBranch); found {
+		return false
+	}
 	out, err := r.runGit("for-each-ref", "--count=1")
 	return err == nil && out == ""
 }
@@ -73,7 +98,7 @@ func (r *Repository) commit(sha string) (commit, bool) {
 	if !objectName.MatchString(sha) {
 		return commit{}, false
 	}
-	out, err := r.runGit("log", "--max-count=1", "--no-show-signature", "--format="+commitFormat, sha)
+	out, err := r.ofCommits("log", "--max-count=1", "--no-show-signature", "--format="+commitFormat, sha)
 	fields := strings.SplitN(out, "\x00", 10)
 	if err != nil || len(fields) != 10 {
 		return commit{}, false
@@ -92,7 +117,7 @@ func signatureFrom(fields []string) signature {
 
 // commitsBetween returns the number of commits that are in head but not in base.
 func (r *Repository) commitsBetween(base, head string) int {
-	out, err := r.runGit("rev-list", "--count", base+".."+head)
+	out, err := r.ofCommits("rev-list", "--count", base+".."+head)
 	if err != nil {
 		return 0
 	}
@@ -102,7 +127,7 @@ func (r *Repository) commitsBetween(base, head string) int {
 
 // mergeable returns the mergeable state of a pull request: clean or dirty.
 func (r *Repository) mergeable(base, head string) string {
-	if _, err := r.runGit("merge-tree", "--write-tree", base, head); err != nil {
+	if _, err := r.ofCommits("merge-tree", "--write-tree", base, head); err != nil {
 		return "dirty"
 	}
 	return "clean"
@@ -112,7 +137,7 @@ type changes struct{ files, additions, deletions int }
 
 // changesBetween returns the numbers of files and lines that a pull request changes.
 func (r *Repository) changesBetween(base, head string) changes {
-	out, _ := r.runGit("diff", "--numstat", base+"..."+head)
+	out, _ := r.ofCommits("diff", "--numstat", base+"..."+head)
 	var size changes
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)

@@ -41,7 +41,8 @@ type Repository struct {
 	setup        setup
 	workflows    []*workflowRun
 	checks       []*check
-	pushes       []push // oldest first
+	pushes       []push            // oldest first
+	outputs      map[string]string // of git, by its arguments
 }
 
 // AddRepository adds a repository without commits.
@@ -51,7 +52,7 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	defer f.mu.Unlock()
 	r := &Repository{
 		Owner: owner, Name: name, Dir: filepath.Join(f.root, owner, name+".git"), DefaultBranch: "main",
-		forge: f, id: f.newID(), created: f.now(),
+		forge: f, id: f.newID(), created: f.now(), outputs: map[string]string{},
 	}
 	if err := r.initialise(); err != nil {
 		f.t.Fatalf("add the repository %s/%s: %v", owner, name, err)
@@ -65,7 +66,7 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 func (f *Forge) AddTwin(original *Repository, owner, name string) *Repository {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := &Repository{Owner: owner, Name: name, Dir: original.Dir, DefaultBranch: original.DefaultBranch, forge: f, id: f.newID(), created: f.now()}
+	r := &Repository{Owner: owner, Name: name, Dir: original.Dir, DefaultBranch: original.DefaultBranch, forge: f, id: f.newID(), created: f.now(), outputs: original.outputs}
 	f.add(r)
 	return r
 }
@@ -78,7 +79,10 @@ func (f *Forge) add(r *Repository) {
 
 // settings is the configuration of a bare repository. It permits the same fetches as github.com,
 // and no housekeeping after a push.
-const settings = `
+const settings = `[core]
+	repositoryformatversion = 0
+	filemode = true
+	bare = true
 [http]
 	receivepack = true
 [uploadpack]
@@ -92,18 +96,23 @@ const settings = `
 
 // initialise makes the bare repository.
 func (r *Repository) initialise() error {
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return err
+	return errors.Join(
+		os.MkdirAll(filepath.Join(r.Dir, "objects"), 0o755), os.MkdirAll(filepath.Join(r.Dir, "refs", "heads"), 0o755),
+		os.WriteFile(filepath.Join(r.Dir, "HEAD"), []byte("ref: refs/heads/"+r.DefaultBranch+"\n"), 0o644),
+		os.WriteFile(filepath.Join(r.Dir, "config"), []byte(settings), 0o644),
+	)
+}
+
+// Receive takes the objects of a checkout, and its commit as the branch main, like a first push.
+func (r *Repository) Receive(checkout string) {
+	r.forge.t.Helper()
+	commit, err := r.runGit("-C", checkout, "rev-parse", "HEAD")
+	if err = errors.Join(
+		err, os.CopyFS(filepath.Join(r.Dir, "objects"), os.DirFS(filepath.Join(checkout, ".git", "objects"))),
+		os.WriteFile(filepath.Join(r.Dir, "refs", "heads", "main"), []byte(commit), 0o644),
+	); err != nil {
+		r.forge.t.Fatalf("receive %s: %v", checkout, err)
 	}
-	if _, err := r.runGit("init", "--quiet", "--bare", "--template=", "--initial-branch="+r.DefaultBranch); err != nil {
-		return err
-	}
-	config, err := os.OpenFile(filepath.Join(r.Dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = config.WriteString(settings)
-	return errors.Join(err, config.Close())
 }
 
 // AddIssue adds an issue and returns its number. Issues and pull requests share one sequence of

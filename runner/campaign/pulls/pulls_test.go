@@ -25,7 +25,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	repository := server.AddRepository("octo-org", "widgets")
 	work := gittest.New(t)
 	work.Git("commit", "--quiet", "--allow-empty", "--message=begin")
-	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+	repository.Receive(work.Dir)
 	client := must.Get(github.New(github.Options{APIURL: server.APIURL, Token: server.Token}))(t)
 	ledger := must.Get(campaign.Open(t.TempDir(), time.Now))(t)
 	defer ledger.Close()
