@@ -270,7 +270,7 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (_ work,
 		again, err = agent.ReportUnproven(words)
 		return w, again, err
 	}
-	if w.stopped = agent.StopWithoutTurn(); w.stopped != nil {
+	if w.stopped = agent.StopIfNoTurnLeft(); w.stopped != nil {
 		return r.registerWork(w), false, nil
 	}
 	words, err := r.newChecks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)

@@ -38,7 +38,7 @@ const (
 // exitRefuses is the exit status of a hook that refuses. Its reason is on standard error.
 const exitRefuses = 2
 
-// parseAnswer returns the answer in the output of a hook that exited.
+// parseAnswer returns the answer in the exit status and output of a hook.
 func (h Hook) parseAnswer(out hookOutput) (answer, error) {
 	switch {
 	case out.exitStatus == exitRefuses:
@@ -58,29 +58,31 @@ func (h Hook) parseAnswer(out hookOutput) (answer, error) {
 	return h.readJSON(text)
 }
 
-// applyRefusal turns an answer into a refusal. At Stop a refusal demands more work. At PostToolUse it is
-// feedback for the model, because the call has already run.
+// applyRefusal turns an answer into a refusal. For the event Stop, that means a demand for more work. For PostToolUse
+// it is feedback to the model, because the call has already run.
 func (h Hook) applyRefusal(a *answer) {
-	if a.decision = decisionDeny; h.On != job.OnStop {
-		a.feedback = h.On == job.OnPostToolUse
+	if h.On != job.OnStop {
+		a.decision, a.feedback = decisionDeny, h.On == job.OnPostToolUse
 		return
 	}
-	if a.decision = decisionMore; a.reason == "" {
+	a.decision = decisionMore
+	if a.reason == "" {
 		a.reason = "It gives no reason. Look whether the task is done."
 	}
 }
 
-// plainText returns the answer of a hook that did not print JSON. At a run's start the text is context for
-// the model. Elsewhere it is ignored, because Claude Code lets hooks print anything. Text that may hide a
-// decision, such as an object after a log line, is an error.
+// plainText returns the answer of a hook that printed text instead of JSON. At the start of a run, the text is context
+// for the model. At other events it is ignored, as in Claude Code. Text that may contain a JSON decision, such as an
+// object after a log line, is an error.
 func (h Hook) plainText(text string) (answer, error) {
-	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
-	suspect, isContext := strings.Contains(text, "{") || begins(text), h.On == job.OnSessionStart || h.On == job.OnUserPrompt
+	beginsLikeJSON := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
+	mayBeJSON := strings.Contains(text, "{") || beginsLikeJSON(text)
+	isContext := h.On == job.OnSessionStart || h.On == job.OnUserPrompt
 	if isContext { // context may quote code with braces, so only look at the beginnings of lines
-		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
+		mayBeJSON = slices.ContainsFunc(strings.Split(text, "\n"), beginsLikeJSON)
 	}
 	switch {
-	case suspect:
+	case mayBeJSON:
 		return answer{}, errors.New("it prints text with what may be JSON in it; print one JSON object and nothing else, or write to standard error")
 	case isContext:
 		return answer{context: text}, nil
@@ -88,15 +90,15 @@ func (h Hook) plainText(text string) (answer, error) {
 	return answer{}, nil
 }
 
-// lastWords returns ": " and the end of a failed hook's output, or "".
-func lastWords(text []byte) string {
-	const shown = 300
-	words := strings.TrimSpace(string(text))
+// lastWords returns ": " and the end of a failed hook's output, or "" if the output is empty.
+func lastWords(output []byte) string {
+	const maxBytes = 300
+	words := strings.TrimSpace(string(output))
 	if words == "" {
 		return ""
 	}
-	if len(words) > shown {
-		words = clip.Mark + clip.End(words, shown)
+	if len(words) > maxBytes {
+		words = clip.Mark + clip.End(words, maxBytes)
 	}
 	return ": " + strings.ToValidUTF8(words, "�")
 }
@@ -127,7 +129,7 @@ var (
 	}
 )
 
-// readJSON parses an answer in Claude Code's format.
+// readJSON returns the answer in a JSON object in Claude Code's format.
 func (h Hook) readJSON(text []byte) (answer, error) {
 	var outer struct {
 		Continue      *bool           `json:"continue"`
@@ -166,7 +168,8 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
 		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
 	}
-	if outer.Continue == nil || *outer.Continue {
+	endsRun := outer.Continue != nil && !*outer.Continue
+	if !endsRun {
 		return a, a.setOutput(specific)
 	}
 	if h.On == job.OnStop { // continue: false at Stop means that the agent may end
@@ -177,7 +180,7 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	return a, a.setOutput(specific)
 }
 
-// setPermission sets the decision of permissionDecision, which replaces that of decision.
+// setPermission sets the decision and reason from permissionDecision, which takes precedence over decision.
 func (a *answer) setPermission(specific specificOutput) error {
 	switch specific.Permission {
 	case "", "allow":
@@ -208,7 +211,7 @@ func (a *answer) setOutput(specific specificOutput) error {
 	return nil
 }
 
-// nonNull returns raw, or nil if it is empty or the JSON null.
+// nonNull returns raw, or nil if it is empty or null.
 func nonNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -216,22 +219,22 @@ func nonNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode parses a text that must be one JSON object. allowed are the keys of this level, elsewhere those of the
-// other level. So that no refusal is missed, it returns an error for misplaced and duplicate keys, for keys
-// in the wrong case, and if no key is known. It skips other unknown keys, since new versions of Claude Code
-// add some. At agent-ci's own events they are errors.
+// decode parses a JSON object into the struct into. allowed are the keys of this object, elsewhere those of the other
+// level of the answer. decode returns an error for misplaced and duplicate keys, for keys in the wrong case, and if no
+// key is known, because each could be a refusal. It skips other unknown keys, which new versions of Claude Code may
+// add, but not at agent-ci's own events.
 func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {
 		return err
 	}
-	known := len(keys) == 0
+	hasKnownKey := len(keys) == 0 // an empty object is valid
 	for _, key := range keys {
-		events, isKey := allowed[key]
+		events, isAllowed := allowed[key]
 		switch {
-		case isKey && (events == nil || slices.Contains(events, h.On)):
-			known = true
-		case isKey:
+		case isAllowed && (events == nil || slices.Contains(events, h.On)):
+			hasKnownKey = true
+		case isAllowed:
 			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
 		case differsInCase(key, allowed) || differsInCase(key, elsewhere):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
@@ -239,7 +242,7 @@ func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]stri
 			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
 		}
 	}
-	if !known {
+	if !hasKnownKey {
 		return fmt.Errorf("its answer has %q and no key that is known", keys[0])
 	}
 	if err := json.Unmarshal(text, into); err != nil {
@@ -248,7 +251,7 @@ func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]stri
 	return nil
 }
 
-// differsInCase reports whether a key equals a key of among when case is ignored.
+// differsInCase reports whether a key equals one of among except for upper and lower case.
 func differsInCase(key string, among map[string][]string) bool {
 	for other := range among {
 		if strings.EqualFold(other, key) {
@@ -258,8 +261,7 @@ func differsInCase(key string, among map[string][]string) bool {
 	return false
 }
 
-// keysOf returns the keys of a JSON object. It returns an error for duplicate keys and for text after the
-// object.
+// keysOf returns the keys of a JSON object. It returns an error for duplicate keys, and for text after the object.
 func keysOf(text []byte) (keys []string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	opening, err := decoder.Token()
@@ -291,8 +293,8 @@ func keysOf(text []byte) (keys []string, err error) {
 	return keys, nil
 }
 
-// outputText returns the text of an output. The output is a string, an object with stdout and stderr, an
-// object with content, or a list of texts.
+// outputText returns the text of a tool's output in JSON: a string, a list of texts, or an object with stdout and
+// stderr or with content.
 func outputText(raw json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -10,8 +10,8 @@ import (
 
 // Answers holds the hook answers in a run's record, and how far its stop hooks got.
 type Answers struct {
-	// ReplaceQuestions is set in a replay: no hook runs, and a question without a recorded answer passes. Otherwise
-	// the run resumes. Then only questions that occur once per run are answered from the record.
+	// ReplaceQuestions is true in a replay: no hook runs, and a question without a recorded answer counts as allowed.
+	// It is false for a resumed run: then the record answers only questions that occur once per run.
 	ReplaceQuestions bool
 	Uses             []transcript.HookUse // use of the hooks in the recorded part of the run
 	StopRounds       int                  // how often stop hooks demanded more work
@@ -59,22 +59,22 @@ func (a *Answers) Apply(e transcript.Event) error {
 	return nil
 }
 
-// takeAnswer returns the recorded answer to a question and marks it as used. It returns false if the hook
-// must be asked.
-func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.HookAnswer, bool) {
-	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, on) {
+// takeAnswer returns the recorded answer of the hook called name to a question about an event and call, and marks it
+// as used. isRecorded is false if the hook must be asked.
+func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recorded transcript.HookAnswer, isRecorded bool) {
+	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, event) {
 		return transcript.HookAnswer{}, false
 	}
-	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.HookAnswer) bool { return d.Name == name && d.Event == on && d.Ref() == call })
+	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.HookAnswer) bool { return d.Name == name && d.Event == event && d.Ref() == call })
 	if i < 0 {
 		return transcript.HookAnswer{Decision: transcript.HookPass}, a.ReplaceQuestions
 	}
-	d := a.unusedAnswers[i]
-	a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of p share the old one
-	return d, true
+	recorded = a.unusedAnswers[i]
+	a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of a share the old one
+	return recorded, true
 }
 
-// recordedReply returns the reply that d records.
+// recordedReply returns the hook's reply in the recorded answer d.
 func (h Hook) recordedReply(d transcript.HookAnswer) reply {
 	r := reply{
 		answer:      answer{decision: d.Decision, reason: d.Reason, context: d.Context, message: d.Message, stop: d.Stop},

@@ -23,22 +23,23 @@ type callReview struct {
 	notesForModel []string          // text for the model
 }
 
-// Before asks the hooks about a call before it runs. A hook sees the input as earlier hooks changed it, and
-// is asked again if a later hook rewrites the input. convert converts a rewritten input and reports whether
-// it is valid. A nil convert accepts every input. ReviewPatch asks about patches.
+// Before asks the hooks whether a call may run, except about patches (see ReviewPatch). A hook sees the input as
+// earlier hooks changed it, and is asked again if a later hook rewrites it. convert returns the call with a rewritten
+// input, and false if the tool does not accept it. A nil convert accepts every input.
 func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, convert tools.ConvertInput) tools.Verdict {
 	review := callReview{hooks: h, tool: tool, call: call, convert: convert, agreedInputs: map[string]string{}}
 	return tools.Verdict{Refusal: review.askAll(ctx), TextBefore: strings.Join(review.notesForModel, "\n")}
 }
 
-// askAll asks the hooks until all agree to the same input. It returns why the call is refused, or "".
+// askAll asks the hooks until all agree to the same input. It returns the refusal of the call, or "".
 func (review *callReview) askAll(ctx context.Context) (refusal string) {
 	for range rewriteRounds {
 		rewritten := false
 		for _, hook := range review.hooks.forEvent(job.OnPreToolUse) {
 			before := canonicalInput(review.call.Input)
 			agreed, wasAsked := review.agreedInputs[hook.Name]
-			if wasAsked && agreed == before || !hook.matches(review.tool, review.call) {
+			hasAgreed := wasAsked && agreed == before
+			if hasAgreed || !hook.matches(review.tool, review.call) {
 				continue
 			}
 			refusal, proceed := review.ask(ctx, hook)
@@ -58,8 +59,8 @@ func (review *callReview) askAll(ctx context.Context) (refusal string) {
 	return "Not run: the hooks of this run rewrite each other's input of this call without end. That is a fault of the hooks, not of the call; go on without it, and say so in your last message if the task needs it."
 }
 
-// ask asks one hook. proceed is false if the call is refused, or if its rewritten input is invalid. The
-// dispatcher reports the latter.
+// ask asks one hook. proceed is false if no further hook must be asked: the call is refused, or its rewritten input is
+// invalid, which the dispatcher reports.
 func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, proceed bool) {
 	shown := review.hooks.toClaudeCall(review.tool, review.call)
 	r, err := review.hooks.ask(ctx, hook, question{
@@ -85,7 +86,7 @@ func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, p
 	return "", true
 }
 
-// rewrite sets the call's input, and reports whether the tool accepts it.
+// rewrite replaces the call's input. fits is false if the tool does not accept it.
 func (review *callReview) rewrite(input string) (fits bool) {
 	if review.convert == nil {
 		review.call.Input = input
@@ -95,7 +96,8 @@ func (review *callReview) rewrite(input string) (fits bool) {
 	return fits
 }
 
-// canonicalInput returns the same text for inputs that differ only in JSON formatting.
+// canonicalInput returns the input with its JSON in one format, so that equal inputs can be compared. It returns an
+// input that is no JSON object unchanged.
 func canonicalInput(input string) string {
 	if text, err := json.Marshal(parseObject([]byte(input))); err == nil && string(text) != "null" {
 		return string(text)

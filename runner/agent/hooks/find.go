@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Find returns the operator's and the job's hooks for a run of j on base. operatorFile is "" if the operator
-// has no hooks. home is the user's folder.
+// Find returns the hooks of the operator and of the job j for a run on the commit base. operatorFile is "" if the
+// operator has no hooks. home is the user's home folder.
 func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Commit, home string) ([]Hook, error) {
 	operators, err := settings.ReadOperatorFile(ctx, operatorFile, base.Root())
 	if err != nil {
@@ -22,8 +22,8 @@ func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Co
 	return Combine(operators, j.Hooks, base.ReadBase, home)
 }
 
-// New returns the hooks of a run, which run in sandboxes of boxes. It returns nil if there are none. root is
-// the agent's working tree. Hooks can read the workspace and the base tree. They have no network access.
+// New returns the hooks of a run, or nil if there are none. They run in sandboxes opened by boxes, where they can read
+// the workspace and the base tree but have no network access. root is the folder of the agent's work tree.
 func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	if len(all) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	}
 }
 
-// RecordList records the run's hooks.
+// RecordList records which hooks the run has.
 func (h *Hooks) RecordList() error {
 	if h == nil {
 		return nil

@@ -16,32 +16,32 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks the hooks about the result of a call, and returns the result for the model. The job's hooks come
-// first, then the operator's, so that these see what the model gets. Hooks see the complete output, which
-// completeOutput returns. The bool reports whether the model may read the complete output, too: it is false if a hook
-// refused or replaced the output.
-func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, completeOutput func() (string, error)) (tools.Result, bool) {
+// After asks the hooks about the result of a call, and returns the result for the model. It asks the job's hooks
+// first, so that the operator's hooks see what the model gets. Hooks see the complete output, which completeOutput
+// returns. mayReadComplete is false if a hook refused or replaced the output: then the model must not read the complete
+// output either.
+func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, completeOutput func() (string, error)) (reviewed tools.Result, mayReadComplete bool) {
 	all := h.forEvent(job.OnPostToolUse)
 	operators := OperatorHooks(all) // the first ones in all
-	reviewed := reviewedResult{result, result.Output, completeOutput, true}
+	review := resultReview{result, result.Output, completeOutput, true}
 	for _, group := range [][]Hook{all[len(operators):], operators} {
-		reviewed = h.after(ctx, group, tool, call, reviewed)
+		review = h.askAfter(ctx, group, tool, call, review)
 	}
 	h.forgetPatch(call)
-	return reviewed.result, reviewed.allowed
+	return review.result, review.allowed
 }
 
-// reviewedResult is the result of a call while hooks review it.
-type reviewedResult struct {
+// resultReview is the result of a call while hooks review it.
+type resultReview struct {
 	result         tools.Result
 	original       string                 // the possibly shortened output, before hooks changed it
 	completeOutput func() (string, error) // returns the complete output
 	allowed        bool                   // no hook refused or replaced the output
 }
 
-// forHook returns the result as the next hook sees it. The output is the complete one plus what earlier hooks
-// appended, unless a hook withheld or replaced it.
-func (r reviewedResult) forHook() (tools.Result, error) {
+// forHook returns the result for the next hook: with the complete output and the texts that earlier hooks appended,
+// unless a hook refused or replaced the output.
+func (r resultReview) forHook() (tools.Result, error) {
 	if !r.allowed {
 		return r.result, nil
 	}
@@ -52,19 +52,19 @@ func (r reviewedResult) forHook() (tools.Result, error) {
 	return shown, err
 }
 
-// after asks some hooks about a result, up to the first refusal, and returns the result after their replies.
-func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools.Call, reviewed reviewedResult) reviewedResult {
+// askAfter asks a group of hooks about a result until one refuses, and returns the result after their replies.
+func (h *Hooks) askAfter(ctx context.Context, group []Hook, tool string, call tools.Call, reviewed resultReview) resultReview {
 	for _, hook := range group {
 		shown, err := reviewed.forHook()
 		if err != nil {
-			return reviewedResult{result: withholdResult(reviewed.result, hook.failureText(err))}
+			return resultReview{result: withholdResult(reviewed.result, hook.failureText(err))}
 		}
 		for _, claude := range h.resultQuestions(hook, tool, call) {
 			about := claude.questionInput(call)
 			about["tool_response"] = claude.toolResponse(shown)
 			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: reviewed.result.Output})
 			if err != nil {
-				return reviewedResult{result: withholdResult(reviewed.result, hook.failureText(err))}
+				return resultReview{result: withholdResult(reviewed.result, hook.failureText(err))}
 			}
 			reviewed.result = hook.applyReply(reviewed.result, r)
 			if r.refuses() && !r.feedback {
@@ -79,8 +79,8 @@ func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools
 	return reviewed
 }
 
-// resultQuestions returns what a hook is asked about after a call: each patch that the call applied, and the
-// call itself, if they match the hook.
+// resultQuestions returns the calls that a hook is asked about after a call: the patches that it applied, and the call
+// itself, as far as they match the hook.
 func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []claudeCall) {
 	h.mu.Lock()
 	all = slices.DeleteFunc(slices.Clone(h.patchesByCall[refOf(call)]), func(claude claudeCall) bool { return !hook.matchesPatch(claude) })
@@ -91,8 +91,8 @@ func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []
 	return all
 }
 
-// applyReply returns the result after a hook's reply. A hook that fails or ends the run withholds the output.
-// The reason of any other refusal is appended to the output.
+// applyReply returns the result after a hook's reply. A failed hook, or one that ends the run, replaces the output by
+// its reason. Any other refusal appends its reason to the output.
 func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failed() && !r.ignored:
@@ -131,9 +131,9 @@ type Patch struct {
 	Diff  string      // unified diff
 }
 
-// ReviewPatch asks the hooks whether a patch may be applied, whichever tool made it. refusal says why not,
-// and is "" if it may. aside is text from the hooks for the model.
-func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string) {
+// ReviewPatch asks the hooks whether a patch of any tool may be applied. refusal tells the model why not, and is "" if
+// it may be applied. added is text from the hooks for the model.
+func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, added string) {
 	call, _ := tools.CallOf(ctx)
 	edits := h.patchCalls(p)
 	var texts []string
@@ -158,8 +158,8 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 	return "", strings.Join(texts, "")
 }
 
-// patchInputs returns the inputs of a hook's questions about a patch. It returns none if the patch does not
-// concern the hook. edits is the patch as patchCalls returns it.
+// patchInputs returns the inputs of the questions that a hook is asked about a patch. It returns none if the patch does
+// not concern the hook. call is the call that makes the patch, edits is the result of patchCalls.
 func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
 	switch hook.On {
 	case job.OnPrePatch:
@@ -187,9 +187,8 @@ func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeC
 	return all
 }
 
-// patchCalls returns a patch as calls that hooks know. First come Claude Code's Write and Edit calls, one
-// per file. A moved file is written in its new place and emptied in its old one. Last comes one apply_patch
-// call with the whole patch, as in Codex.
+// patchCalls converts a patch to the calls that hooks know: Claude Code's Write and Edit calls for each file, then
+// Codex's apply_patch call for the whole patch. A moved file is written to its new path and emptied at its old path.
 func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 	var wholePatch strings.Builder
 	for _, e := range p.Edits {
@@ -206,7 +205,7 @@ func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 	return append(all, claudeCall{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + wholePatch.String() + "*** End Patch\n"}})
 }
 
-// rememberPatch stores the patch of a call for the hooks on the call's result.
+// rememberPatch keeps the patch of a call until the hooks are asked about the call's result.
 func (h *Hooks) rememberPatch(call tools.Call, edits []claudeCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,6 +215,7 @@ func (h *Hooks) rememberPatch(call tools.Call, edits []claudeCall) {
 	h.patchesByCall[refOf(call)] = append(h.patchesByCall[refOf(call)], edits...)
 }
 
+// forgetPatch removes the patches of a call that rememberPatch kept.
 func (h *Hooks) forgetPatch(call tools.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -34,17 +34,18 @@ type readBaseFile func(name string, limit int64) ([]byte, error)
 // maxDigestedBytes is how much of a file counts for a hook's digest, from its beginning.
 const maxDigestedBytes = 16 << 20
 
-// Combine returns all hooks in the order of asking: the operator's, then the job's, each sorted by name. A job
-// cannot mark its hooks as trusted. base and home, the user's folder, serve to digest files that hooks name.
+// Combine returns all hooks in the order of asking: the operator's, then the job's, each sorted by name. Only the
+// operator's hooks can be trusted. base reads files of the base commit and home is the user's home folder; both are for
+// the hooks' digests.
 func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string) ([]Hook, error) {
 	var all []Hook
-	for _, from := range []struct {
+	for _, source := range []struct {
 		prefix string
 		hooks  map[string]job.Hook
 	}{{OperatorPrefix, operators}, {"", jobs}} {
-		for _, name := range slices.Sorted(maps.Keys(from.hooks)) {
-			h := Hook{Hook: from.hooks[name], Name: from.prefix + name}
-			h.trusted = from.prefix != "" && h.Hook.Trusted == job.TrustedOperator
+		for _, name := range slices.Sorted(maps.Keys(source.hooks)) {
+			h := Hook{Hook: source.hooks[name], Name: source.prefix + name}
+			h.trusted = source.prefix == OperatorPrefix && h.Hook.Trusted == job.TrustedOperator
 			if len(h.Run) == 0 {
 				return nil, fmt.Errorf("the hook %s names no program", h.Name)
 			}
@@ -80,25 +81,28 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }
 
-// fileOf returns the content of the file that a word of a hook's command line names, or nil if it names none.
-// The program, the first word, names a file only if it contains a slash.
+// fileOf returns the content of the file that a word of a hook's command line names, or nil if it names no file.
+// isProgram is true for the first word, which names a file only if it contains a slash.
 func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
 	if filepath.IsAbs(word) {
 		return readIfFile(word), nil
 	}
-	inPath := isProgram && !strings.Contains(word, "/")
 	name := path.Clean(word)
-	if base == nil || inPath || strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || name == "." {
+	isInPATH := isProgram && !strings.Contains(word, "/")
+	isOption := strings.HasPrefix(word, "-")
+	isInRepository := filepath.IsLocal(name) && name != "."
+	if base == nil || isInPATH || isOption || !isInRepository {
 		return nil, nil
 	}
 	content, err := base(name, maxDigestedBytes)
-	if err != nil && (!isProgram || errors.Is(err, os.ErrNotExist)) { // an argument need not be a file; a missing program is reported at its start
+	isMissing := errors.Is(err, os.ErrNotExist)  // a missing program is reported at its start
+	if err != nil && (!isProgram || isMissing) { // an argument need not be a file
 		return nil, nil
 	}
 	return content, err
 }
 
-// readIfFile returns the beginning of a regular file, or nil if there is none that can be read.
+// readIfFile returns the first maxDigestedBytes of a regular file, or nil if there is none that can be read.
 func readIfFile(name string) []byte {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -116,7 +120,7 @@ func readIfFile(name string) []byte {
 	return content
 }
 
-// ForTranscript returns the hooks as the transcript lists them.
+// ForTranscript returns the transcript's list of the hooks.
 func ForTranscript(all []Hook) transcript.Hooks {
 	list := transcript.Hooks{Hooks: []transcript.ActiveHook{}}
 	for _, h := range all {
@@ -139,7 +143,7 @@ func FromTranscript(list transcript.Hooks) []Hook {
 	return all
 }
 
-// OperatorHooks returns the hooks that are the operator's.
+// OperatorHooks returns those of all hooks that the operator set.
 func OperatorHooks(all []Hook) []Hook {
 	return slices.DeleteFunc(slices.Clone(all), func(h Hook) bool { return !strings.HasPrefix(h.Name, OperatorPrefix) })
 }

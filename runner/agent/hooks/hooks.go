@@ -76,8 +76,8 @@ func (r reply) refuses() bool { return r.failed() && !r.ignored || r.decision ==
 // failed reports whether the hook gave no valid answer.
 func (r reply) failed() bool { return r.decision == transcript.HookFailed }
 
-// ask asks one hook, or takes its recorded answer, and records the reply. Only the end of ctx and a failing record
-// are errors.
+// ask asks one hook, or uses its recorded answer, and records the reply. A hook that fails gives a reply, too. An error
+// means that ctx has ended, or that the record cannot be written.
 func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	h.mu.Lock()
 	past, isRecorded := h.Answers.takeAnswer(hook.Name, hook.On, q.call)
@@ -91,7 +91,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	}
 	startedAt := time.Now()
 	defer h.Record.BeginStep("", "hook "+hook.Name+" on "+hook.On)()
-	r, err := h.askClean(ctx, hook, q)
+	r, err := h.runAndCheck(ctx, hook, q)
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
 	}
@@ -104,13 +104,13 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	return r, h.recordReply(hook, q, r)
 }
 
-// failedReply returns the reply of a hook that gave no valid answer.
-func failedReply(why string) reply {
-	return reply{answer: answer{decision: transcript.HookFailed, reason: why}}
+// failedReply returns the reply of a hook that gave no valid answer for this reason.
+func failedReply(reason string) reply {
+	return reply{answer: answer{decision: transcript.HookFailed, reason: reason}}
 }
 
-// askClean runs a hook and returns its checked answer. The error says why there is no valid answer.
-func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, err error) {
+// runAndCheck runs a hook and returns its checked answer. It returns an error if there is no valid answer.
+func (h *Hooks) runAndCheck(ctx context.Context, hook Hook, q question) (r reply, err error) {
 	document, err := h.document(hook, q)
 	if err != nil {
 		return r, err
@@ -147,7 +147,7 @@ func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, e
 	return r, err
 }
 
-// redacted returns the reply without secrets. It leaves a new input unchanged, which the call needs as it is.
+// redacted returns the reply with secrets replaced. It does not change a new input, which the call needs unchanged.
 func (r reply) redacted(redact func(string) string) reply {
 	r.reason, r.context, r.message = redact(r.reason), redact(r.context), redact(r.message)
 	if r.output != nil {
@@ -160,7 +160,7 @@ func (r reply) redacted(redact func(string) string) reply {
 // maxRecordedText is the maximum size of a replaced text in the record, in bytes.
 const maxRecordedText = 256 << 10
 
-// eventOf returns the event that records a reply.
+// eventOf returns the event that records the hook's reply to a question.
 func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
 	event := transcript.HookAnswer{
 		Name: h.Name, Event: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decision,
@@ -177,7 +177,8 @@ func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
 	return event
 }
 
-// recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
+// recordReply records and counts a reply. It warns if the hook failed and the run continues, or if the reply has a
+// message for people.
 func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := hook.eventOf(q, r)
 	h.count(event, r)
@@ -190,7 +191,8 @@ func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
-// count counts a reply of a hook, and remembers the first stop that a hook demanded.
+// count counts a reply in the uses of its hook. It keeps the first reply that demands the end of the run, for
+// StopReason.
 func (h *Hooks) count(event transcript.HookAnswer, r reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,7 +206,7 @@ func (h *Hooks) count(event transcript.HookAnswer, r reply) {
 	}
 }
 
-// usesSoFar returns how often each hook was asked and what it decided. The caller holds the lock.
+// usesSoFar returns each hook's number of questions and decisions. The caller holds the lock.
 func (h *Hooks) usesSoFar() []transcript.HookUse {
 	if h.uses == nil {
 		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
@@ -212,7 +214,7 @@ func (h *Hooks) usesSoFar() []transcript.HookUse {
 	return h.uses
 }
 
-// StopReason returns the stop that a hook demanded, or nil.
+// StopReason returns the error that ends the run because a hook demanded that, or nil.
 func (h *Hooks) StopReason() error {
 	if h == nil {
 		return nil
@@ -225,11 +227,12 @@ func (h *Hooks) StopReason() error {
 // maxQuotedWords is the maximum size of a hook's text in a message to people or the model, in bytes.
 const maxQuotedWords = 2000
 
+// shorten returns a hook's text as valid UTF-8, cut to maxQuotedWords.
 func shorten(text string) string {
 	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(text, "�")), maxQuotedWords)
 }
 
-// sentence returns a hook's words with a full stop at the end.
+// sentence returns a hook's text as a sentence with a full stop, cut to maxQuotedWords.
 func sentence(text string) string {
 	text = shorten(text)
 	switch {
@@ -241,8 +244,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// stop returns the error that ends a run because the hook refused. consequence is a phrase such as "nothing was
-// published".
+// stop returns the error that ends the run because the hook refused or failed. consequence is a phrase such as
+// "nothing was published".
 func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	if r.failed() {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
@@ -251,7 +254,7 @@ func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.reason))
 }
 
-// failureText tells the model that the hook could not be asked.
+// failureText returns a text that tells the model that the hook could not be asked.
 func (h Hook) failureText(err error) string {
 	return "The hook " + h.Name + ", which has to agree, could not be asked: " + err.Error()
 }
@@ -259,7 +262,7 @@ func (h Hook) failureText(err error) string {
 // addedContext returns the context of a reply as a sentence for the model.
 func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
 
-// refusal tells the model why a call does not run.
+// refusal returns a text that tells the model why the hook does not let a call run.
 func (h Hook) refusal(r reply) string {
 	if r.failed() {
 		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.reason))

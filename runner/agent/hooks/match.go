@@ -12,22 +12,22 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// matches reports whether the hook is asked about a call of a tool. It returns false for patches: ReviewPatch
-// asks about them, once they are known to fit.
+// matches reports whether the hook must be asked about a call of a tool. It returns false for the patch tool, because
+// ReviewPatch asks about patches.
 func (h Hook) matches(tool string, call tools.Call) bool {
 	t := dialect.Of(tool)
 	if t.Kind == dialect.Patches {
 		return false
 	}
-	all, anyServer := t.Matched(), false
+	names, matchesSomeServer := t.Matched(), false
 	if t.Kind == dialect.Resources { // a hook on a server's tools also covers its resources
 		if server, _ := objectOf(call)["server"].(string); server != "" {
-			all = append(all, serverPrefix+server+"__"+tool)
+			names = append(names, serverPrefix+server+"__"+tool)
 		} else {
-			anyServer = h.mayMatchServer(tool)
+			matchesSomeServer = h.mayMatchServer(tool)
 		}
 	}
-	if !anyServer && !h.AppliesTo(all...) {
+	if !matchesSomeServer && !h.AppliesTo(names...) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.matchesCommand(tool, call)
@@ -36,32 +36,34 @@ func (h Hook) matches(tool string, call tools.Call) bool {
 // serverPrefix begins the names of the tools of MCP servers.
 const serverPrefix = "mcp__"
 
-// mayMatchServer reports whether the hook may match a resource tool that names no server. It tries the server
-// in each of the hook's matchers. A regular expression counts as matching any server.
+// mayMatchServer reports whether the hook may match a call of a resource tool that names no server. It tries the
+// server named in each of the hook's matchers. A regular expression counts as a match.
 func (h Hook) mayMatchServer(tool string) bool {
 	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		_, rest, namesServer := strings.Cut(matcher, serverPrefix)
 		server, _, _ := strings.Cut(rest, "__")
-		byMatcher := job.Hook{Tools: []string{matcher}}
-		return namesServer && (strings.ContainsAny(rest, "(){}[]+?\\^$") || byMatcher.AppliesTo(serverPrefix+server+"__"+tool))
+		isExpression := strings.ContainsAny(rest, "(){}[]+?\\^$")
+		hookWithMatcher := job.Hook{Tools: []string{matcher}}
+		return namesServer && (isExpression || hookWithMatcher.AppliesTo(serverPrefix+server+"__"+tool))
 	})
 }
 
-// matchesPatch reports whether the hook matches a call that stands for a patch. A hook that names an edit tool sees
-// one call per file, as in Claude Code. A hook that names only apply_patch sees the whole patch, as in Codex.
+// matchesPatch reports whether the hook must be asked about edit, a call that patchCalls returned for a patch. A hook
+// that names an edit tool is asked about each file, as in Claude Code. A hook that names only apply_patch is asked
+// about the whole patch, as in Codex.
 func (h Hook) matchesPatch(edit claudeCall) bool {
-	byFile := h.AppliesTo(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+	asksPerFile := h.AppliesTo(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0:
 		return false
 	case edit.tool == dialect.ApplyPatch:
-		return !byFile && h.AppliesTo(dialect.ApplyPatch)
+		return !asksPerFile && h.AppliesTo(dialect.ApplyPatch)
 	}
-	return byFile && h.AppliesTo(dialect.OfFile(edit.tool)...)
+	return asksPerFile && h.AppliesTo(dialect.OfFile(edit.tool)...)
 }
 
-// matchesCommand reports whether a command of the call may begin with the hook's argv. Commands that cannot be
-// parsed and text typed into a running command count as matches.
+// matchesCommand reports whether a command of the call may begin with the hook's argv. It returns true for commands
+// that cannot be parsed, and for text typed into a running command.
 func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 	if !dialect.Is(tool, dialect.Commands) {
 		return false
@@ -93,14 +95,15 @@ func (h Hook) matchesReading(reading shell.Reading) bool {
 	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.MayHideCommand() || beginsWith(c.Words, h.Argv) })
 }
 
-// beginsWith reports whether words may begin with argv. A program given by its path also matches its name.
+// beginsWith reports whether words may begin with argv. A word whose value is unknown matches anything. The first
+// word also matches by its file name alone.
 func beginsWith(words []shell.Word, argv []string) bool {
 	for i, want := range argv {
 		switch {
 		case i >= len(words):
 			return false
 		case !words[i].Known:
-			return true // it may hold any number of words
+			return true // it may expand to any number of words
 		case words[i].Text == want:
 		case i == 0 && !strings.Contains(want, "/") && path.Base(words[0].Text) == want:
 		default:

@@ -27,32 +27,32 @@ type Start struct {
 	Branch string `json:"branch"`
 }
 
-// RunStart asks the hooks whether the run may begin. It returns their context for the agent, or a stop if one
-// refuses.
+// RunStart asks the hooks whether the run may begin. added is their context for the agent. If a hook refuses, err ends
+// the run.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.CloseSandbox()
-	all, err := h.askEvent(ctx, job.OnSessionStart, question{eventInput: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
+	atStart, err := h.askEvent(ctx, job.OnSessionStart, question{eventInput: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
 	if err != nil {
 		return "", err
 	}
-	more, err := h.askEvent(ctx, job.OnUserPrompt, question{eventInput: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
-	return strings.Join(append(all, more...), "\n\n"), err
+	atPrompt, err := h.askEvent(ctx, job.OnUserPrompt, question{eventInput: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
+	return strings.Join(append(atStart, atPrompt...), "\n\n"), err
 }
 
-// askEvent asks the hooks of an event. If one refuses, it returns a stop whose message names the
-// consequence. added is the hooks' context for the agent.
-func (h *Hooks) askEvent(ctx context.Context, on string, q question, consequence string) (added []string, err error) {
-	refusing, r, added, err := h.askUntilRefused(ctx, on, q)
+// askEvent asks the hooks of an event. added is their context for the agent. If a hook refuses, err ends the run. Its
+// message contains consequence, a phrase such as "nothing was published".
+func (h *Hooks) askEvent(ctx context.Context, event string, q question, consequence string) (added []string, err error) {
+	refusing, r, added, err := h.askUntilRefused(ctx, event, q)
 	if refusing != nil {
 		return nil, refusing.stop(r, consequence)
 	}
 	return added, err
 }
 
-// askUntilRefused asks the hooks of an event. If one refuses, it returns that hook and its reply, and asks no
-// further hook. added is the hooks' context for the agent.
-func (h *Hooks) askUntilRefused(ctx context.Context, on string, q question) (refusing *Hook, r reply, added []string, err error) {
-	for _, hook := range h.forEvent(on) {
+// askUntilRefused asks the hooks of an event until one refuses. It returns that hook and its reply r, or nil if none
+// refuses. added is the hooks' context for the agent.
+func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (refusing *Hook, r reply, added []string, err error) {
+	for _, hook := range h.forEvent(event) {
 		if r, err = h.ask(ctx, hook, q); err != nil {
 			return nil, r, nil, err
 		}
@@ -73,7 +73,7 @@ type toolDefinition struct {
 	Parameters  any    `json:"parameters,omitempty"`
 }
 
-// definitionsToAsk returns the definitions that the hook is asked about.
+// definitionsToAsk returns the definitions of those tools that the hook applies to.
 func (h Hook) definitionsToAsk(specs []tools.Spec) []toolDefinition {
 	var all []toolDefinition
 	for _, s := range specs {
@@ -89,7 +89,8 @@ func (h Hook) definitionsToAsk(specs []tools.Spec) []toolDefinition {
 	return all
 }
 
-// Definitions returns the tools with the descriptions that hooks gave them. A refusing hook stops the run.
+// Definitions asks the hooks about the tools' definitions, and returns the tools with the descriptions that hooks
+// changed. If a hook refuses, the error ends the run.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
 	for _, hook := range h.forEvent(job.OnToolDefinition) {
@@ -106,7 +107,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 			return nil, err
 		}
 		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"tools": asked}, replaceable: encodedBefore, checkText: func(name, _ string) error {
-			if _, may := before[name]; !may {
+			if _, wasAsked := before[name]; !wasAsked {
 				return errors.New("is no tool that it was asked about")
 			}
 			return nil
@@ -126,8 +127,8 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	return specs, nil
 }
 
-// Env returns the environment variables that hooks set for the agent's commands. maySet returns an error for a
-// variable that a hook may not set.
+// Env asks the hooks for environment variables of the agent's commands, and returns these. maySet returns an error for
+// a variable that hooks may not set.
 func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) (map[string]string, error) {
 	env := map[string]string{}
 	for _, hook := range h.forEvent(job.OnShellEnv) {
@@ -143,7 +144,8 @@ func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) 
 	return env, nil
 }
 
-// BeforeCompaction asks the hooks whether the conversation may be compacted. If one refuses, it returns a stop.
+// BeforeCompaction asks the hooks whether the conversation may be compacted. If a hook refuses, it returns an error
+// that ends the run.
 func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
 	_, err := h.askEvent(ctx, job.OnPreCompact, question{eventInput: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
 	return err
@@ -152,8 +154,8 @@ func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
 // maxStopRounds is how often in a run stop hooks may demand more work.
 const maxStopRounds = 3
 
-// PendingStop is for resuming a run whose agent had ended. It reports whether the stop hooks were asked about
-// that end, and returns their demand for more work if the model did not get it yet.
+// PendingStop returns what the stop hooks decided about the end of a resumed run's agent. asked is false if they were
+// not asked yet. more is their demand for more work that the model has not got yet, or "".
 func (h *Hooks) PendingStop() (asked bool, more string) {
 	if h == nil || len(h.forEvent(job.OnStop)) == 0 {
 		return true, ""
@@ -161,9 +163,9 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 	return h.Answers.stopHooksRan, h.Answers.PendingRequest
 }
 
-// Stop asks the hooks whether the agent may end with these last words. more is a hook's demand for more work,
-// or "" if the agent may end. If mayGoOn is false the agent has no turn left, and demands are only warned about.
-func (h *Hooks) Stop(ctx context.Context, lastMessage string, mayGoOn bool) (more string, err error) {
+// Stop asks the hooks whether the agent may end with its last message. more is a hook's demand for more work, or ""
+// if the agent may end. Without a turn left, a demand only gives a warning.
+func (h *Hooks) Stop(ctx context.Context, lastMessage string, hasTurnLeft bool) (more string, err error) {
 	for _, hook := range h.forEvent(job.OnStop) {
 		h.mu.Lock()
 		rounds := h.Answers.StopRounds
@@ -179,7 +181,7 @@ func (h *Hooks) Stop(ctx context.Context, lastMessage string, mayGoOn bool) (mor
 		case rounds >= maxStopRounds:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", hook.Name, maxStopRounds, sentence(r.reason))
 			continue
-		case !mayGoOn:
+		case !hasTurnLeft:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", hook.Name, sentence(r.reason))
 			continue
 		}
@@ -206,8 +208,8 @@ type Draft struct {
 	Diff    string   `json:"diff"`
 }
 
-// BeforePublish asks the hooks whether a change may be published. It returns a stop if one refuses, if a
-// mandatory hook did not answer, or if a hook ended the run.
+// BeforePublish asks the hooks whether a change may be published. It returns an error that ends the run if a hook
+// refuses, if a mandatory hook did not answer, or if a hook demanded the end of the run.
 func (h *Hooks) BeforePublish(ctx context.Context, d Draft) error {
 	defer h.CloseSandbox()
 	if _, err := h.askEvent(ctx, job.OnPrePublish, question{eventInput: map[string]any{"draft": d}}, "nothing was published"); err != nil {
@@ -227,8 +229,8 @@ type End struct {
 	URL      string `json:"url,omitempty"` // of the pull request
 }
 
-// runEnd asks every hook on the end of a run. It returns the stop of the first that refuses, or of a mandatory
-// hook that did not answer.
+// runEnd asks every hook about the end of a run. It returns the error of the first hook that refuses, or else of a
+// mandatory hook that did not answer.
 func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	defer h.CloseSandbox()
 	var first error
@@ -247,8 +249,8 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	return cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
 }
 
-// ReviewEnd reports the end of a run to hooks, and returns the end after their answers. If a hook refuses or fails, a
-// success becomes a failure. A change already published stays published.
+// ReviewEnd reports the end of a run to hooks, and returns the end after their answers: if a hook refuses or fails,
+// a successful run becomes a failed one. A change already published stays published.
 func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
 	err := h.runEnd(ctx, end)
@@ -267,8 +269,8 @@ func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *out
 // RequireAnswered returns an error if a mandatory hook never answered. Call it when the agent's work is done.
 func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 
-// requireAnswered returns an error if a mandatory hook on event never gave a valid answer. The event "" means
-// all but publishing and the end of the run.
+// requireAnswered returns an error if a mandatory hook on event never gave a valid answer. The event "" means all
+// events except publishing and the end of the run.
 func (h *Hooks) requireAnswered(event string) error {
 	if h == nil {
 		return nil
@@ -276,7 +278,8 @@ func (h *Hooks) requireAnswered(event string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, use := range h.usesSoFar() {
-		isDue := use.Event == event || event == "" && use.Event != job.OnPrePublish && use.Event != job.OnSessionEnd
+		isLate := use.Event == job.OnPrePublish || use.Event == job.OnSessionEnd
+		isDue := use.Event == event || event == "" && !isLate
 		neverAnswered := use.Calls <= use.Errors
 		if use.MustFire && isDue && neverAnswered {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",

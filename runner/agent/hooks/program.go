@@ -18,9 +18,9 @@ func (p SandboxProvider) path() string {
 	return confine.PathWithoutFolders(p.Environ.Get("PATH"), p.WritableByCommands)
 }
 
-// argv returns a hook's program and arguments. tree is the folder with the base commit's tree, which contains
-// relative programs. It is "" before that folder exists. argv refuses hooks that name a file which the
-// run's commands can write.
+// argv returns a hook's program and arguments. A relative program is looked up in tree, the folder with the base
+// commit's tree, which is "" before that folder exists. argv returns an error if the hook names a file that the run's
+// commands can write.
 func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	argv := h.expandedWords(provider)
 	for _, word := range argv {
@@ -61,18 +61,18 @@ func (h Hook) expandedWords(provider SandboxProvider) []string {
 	return words
 }
 
-// find returns the path of a program in the hooks' PATH.
+// find looks up a program in the hooks' PATH.
 func (p SandboxProvider) find(program string) (string, error) {
 	for _, dir := range filepath.SplitList(p.path()) {
-		if found := filepath.Join(dir, program); executable(found) == nil {
+		if found := filepath.Join(dir, program); requireExecutable(found) == nil {
 			return found, nil
 		}
 	}
 	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
 }
 
-// pathsIn returns the possible paths in a word of a command line: the word itself, the value of an option or
-// variable, or the members of a list. A word with blanks is a script and contains no paths.
+// pathsIn returns the possible paths in a word of a command line: the word itself, the value of an option or variable,
+// or the members of a list. For a word with blanks, which is a script, it returns none.
 func pathsIn(word string) (all []string) {
 	if strings.ContainsAny(word, " \t\n") {
 		return nil
@@ -86,8 +86,8 @@ func pathsIn(word string) (all []string) {
 	return all
 }
 
-// leadsToWritable reports whether a path, with links resolved, is in a folder that the run's commands can write.
-// A relative path is in tree, the base commit's tree.
+// leadsToWritable reports whether a path leads, after resolving links, into a folder that the run's commands can
+// write. A relative path is looked up in tree, the folder with the base commit's tree.
 func (p SandboxProvider) leadsToWritable(name, tree string) bool {
 	if filepath.IsAbs(name) {
 		return confine.PointsInto(name, p.WritableByCommands)
@@ -102,8 +102,8 @@ func (p SandboxProvider) leadsToWritable(name, tree string) bool {
 	return confine.PointsInto(real, p.WritableByCommands)
 }
 
-// RequireStartable returns why the hook could not start, as far as can be seen without starting it, or nil. tree
-// is the folder with the base commit's tree.
+// RequireStartable returns an error if the hook cannot start, as far as its files show. tree is the folder with the
+// base commit's tree.
 func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 	argv, err := h.argv(provider, tree)
 	if err != nil {
@@ -116,14 +116,14 @@ func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 		}
 		return nil
 	}
-	if err := executable(argv[0]); err != nil {
+	if err := requireExecutable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)
 	}
 	return nil
 }
 
-// executable returns why a file cannot be executed, or nil.
-func executable(name string) error {
+// requireExecutable returns an error unless name is a file that can be executed.
+func requireExecutable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

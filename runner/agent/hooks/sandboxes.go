@@ -51,8 +51,8 @@ func (h *Hooks) SetAgentSandbox(agent *sandbox.Sandbox) {
 	h.closeCurrent()
 }
 
-// CloseSandbox closes the hooks' sandboxes until the next question, unless the agent has a sandbox. Then other
-// sandboxes can mount the same layers.
+// CloseSandbox closes the hooks' sandboxes if the agent has no sandbox, so that other sandboxes can mount the same
+// layers. The next question opens them again.
 func (h *Hooks) CloseSandbox() {
 	if h == nil {
 		return
@@ -64,7 +64,7 @@ func (h *Hooks) CloseSandbox() {
 	}
 }
 
-// closeCurrent closes the hooks' sandboxes after the last running hook. The caller holds the lock.
+// closeCurrent waits for running hooks and closes the hooks' sandboxes. The caller holds the lock.
 func (h *Hooks) closeCurrent() {
 	current := h.current
 	if current == nil {
@@ -82,8 +82,8 @@ func (h *Hooks) closeCurrent() {
 	}
 }
 
-// acquireSandbox returns the sandbox for a hook, opening it if needed. It adds the hook to sandboxes.users, so
-// call sandboxes.users.Done when the hook has ended.
+// acquireSandbox returns the sandbox for a hook, opening it if needed. The caller must call sandboxes.users.Done when
+// the hook has ended.
 func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.Sandbox, sandboxes *hookSandboxes, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +121,8 @@ type hookOutput struct {
 	exitStatus     int
 }
 
-// run runs a hook with document on its standard input. The error says why there is no answer, such as a timeout
-// or too much output. It completes a sentence about the hook.
+// run runs a hook with document on its standard input and returns its output. The error, such as a timeout or too much
+// output, completes a sentence about the hook.
 func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput, error) {
 	if _, err := hook.argv(h.Sandboxes, ""); err != nil { // refuse it before opening a sandbox
 		return hookOutput{}, err
@@ -154,8 +154,8 @@ func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput
 	return hookOutput{stdout.Bytes(), stderr.Bytes(), status.ExitCode}, err
 }
 
-// env returns a hook's environment: variables about the machine, the workflow and the run. It leaves out
-// variables such as HOME that lead to a folder which the run's commands can write.
+// env returns a hook's environment variables about the machine, the workflow and the run. It leaves out a variable
+// such as HOME if its folder can be written by the run's commands.
 func (h *Hooks) env(hook Hook, tree string) []string {
 	env := policy.MachineEnvironment(h.Sandboxes.Environ, map[string]string{
 		"PATH": h.Sandboxes.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,

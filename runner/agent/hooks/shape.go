@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// document returns a hook's standard input, in Claude Code's format.
+// document returns the JSON that a hook gets on standard input, in Claude Code's format.
 func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
 	all := map[string]any{
 		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.On,
@@ -47,7 +47,7 @@ type claudeCall struct {
 	input map[string]any
 }
 
-// toClaudeCall converts a call to Claude Code's tool and input.
+// toClaudeCall converts a call of agent-ci's tool to the call that Claude Code would make.
 func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	t, input := dialect.Of(tool), objectOf(call)
 	switch {
@@ -64,13 +64,13 @@ func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	case input["plan"] != nil && t.Kind == dialect.Plans:
 		input = todoInput(input)
 	}
-	if name, is := input[t.Path].(string); is {
+	if name, isText := input[t.Path].(string); isText {
 		input[t.Path] = h.inWorkDir(name)
 	}
 	return claudeCall{t.Hooked(), t.AsClaude(input)}
 }
 
-// inWorkDir returns the absolute path of a file. A relative name is in the working directory.
+// inWorkDir returns the absolute path of a file. A relative name is looked up in the agent's working directory.
 func (h *Hooks) inWorkDir(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -83,14 +83,14 @@ func todoInput(input map[string]any) map[string]any {
 	list := []any{}
 	steps, _ := input["plan"].([]any)
 	for _, entry := range steps {
-		if step, ok := entry.(map[string]any); ok {
+		if step, isObject := entry.(map[string]any); isObject {
 			list = append(list, map[string]any{"content": step["step"], "activeForm": step["step"], "status": step["status"]})
 		}
 	}
 	return map[string]any{"todos": list}
 }
 
-// objectOf returns a call's input as an object, or nil if it is text.
+// objectOf returns a call's input as a JSON object, or nil if it is none.
 func objectOf(call tools.Call) map[string]any {
 	if call.Form == tools.Freeform {
 		return nil
@@ -108,9 +108,9 @@ func parseObject(raw []byte) map[string]any {
 	return object
 }
 
-// commandText returns the commands of a call as one script. A shell that gets a script counts as that script.
-// If there are several commands, an unclear one is wrapped in bash -c, so that it cannot seem to be a
-// part of another. An unreadable call gives its input.
+// commandText returns the commands of a call as one script. A command such as bash -c SCRIPT becomes SCRIPT. If there
+// are several commands, it wraps each unclear script in bash -c again, so that it cannot seem to continue another
+// command. For an invalid call it returns the input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
 		return typedText(call)
@@ -137,12 +137,13 @@ func commandText(tool string, call tools.Call) string {
 	return strings.Join(lines, "\n")
 }
 
-// typedText returns the text that a write_stdin call types.
+// typedText returns the text that a write_stdin call types into a running command.
 func typedText(call tools.Call) string {
 	text, _ := objectOf(call)[dialect.Of(dialect.WriteStdin).Command].(string)
 	return text
 }
 
+// refOf returns the call's reference in the transcript.
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
 // questionInput returns the parts of a hook's input that describe a call.
@@ -159,14 +160,14 @@ func (c claudeCall) toolResponse(result tools.Result) map[string]any {
 	switch c.tool {
 	case "Bash":
 		printed := map[string]any{"stdout": printedOutput(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
-		if code, there := result.Detail["exit_code"]; there {
+		if code, exists := result.Detail["exit_code"]; exists {
 			printed["exit_code"] = code
 		}
 		return printed
 	case "Edit", "Write":
 		all := map[string]any{"success": !result.Failed}
 		for inputName, responseName := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
-			if value, there := c.input[inputName]; there {
+			if value, exists := c.input[inputName]; exists {
 				all[responseName] = value
 			}
 		}
@@ -178,17 +179,18 @@ func (c claudeCall) toolResponse(result tools.Result) map[string]any {
 // outputHeadings begin the notes that command tools put before a command's output.
 var outputHeadings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
-// printedOutput returns what a command printed, without the notes of the command tool.
+// printedOutput returns a command's output without the notes that the command tool puts before it.
 func printedOutput(result tools.Result) string {
 	text := result.Output
-	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(outputHeadings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
+	hasNotes := slices.ContainsFunc(outputHeadings, func(heading string) bool { return strings.HasPrefix(text, heading) })
+	if _, printed, found := strings.Cut(text, "\nOutput:\n"); found && hasNotes {
 		return printed
 	}
 	return text
 }
 
-// rewrite returns a call's input after a hook replaced it. shown is the call as the hook saw it, replacement
-// the hook's new input in that form.
+// rewrite converts replacement, a hook's new input in Claude Code's form, to the new input of call. shown is the call
+// as the hook saw it.
 func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.RawMessage) (string, error) {
 	changed, input := parseObject(replacement), objectOf(call)
 	if changed == nil {
@@ -211,13 +213,14 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 	}
 	newInput := map[string]any{}
 	for name, value := range changed {
-		ownName := name
+		ownName := name // of the field in the call's input
 		for own, claudeName := range t.Renamed {
 			if claudeName == name {
 				ownName = own
 			}
 		}
-		if written, given := input[ownName]; given && reflect.DeepEqual(value, shown.input[name]) { // unchanged: keep it as the model wrote it, such as a relative path
+		isUnchanged := reflect.DeepEqual(value, shown.input[name])
+		if written, given := input[ownName]; given && isUnchanged { // keep it as the model wrote it, such as a relative path
 			value = written
 		}
 		newInput[ownName] = value
@@ -225,7 +228,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 	return encodeJSON(newInput)
 }
 
-// setCommand replaces the command in a call's input by text.
+// setCommand sets the command in a call's input to text, in the form that the call has.
 func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text string) {
 	switch {
 	case form == tools.ShellAction:
@@ -237,6 +240,7 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 	}
 }
 
+// encodeJSON returns a value as JSON without HTML escapes.
 func encodeJSON(value any) (string, error) {
 	text, err := tools.JSON(value) // hook scripts search for && and < unescaped
 	if err != nil {

@@ -20,19 +20,19 @@ type Subagent struct {
 }
 
 // SubagentStart asks the hooks whether an agent may start. refusal tells the starting agent why not, and is ""
-// if it may. added is context for the new agent.
+// if the agent may start. added is context for the new agent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
-	refusing, r, all, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
+	refusing, r, contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
 		call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a},
 	})
 	if refusing != nil {
 		return refusing.refusal(r), "", nil
 	}
-	return "", strings.Join(all, "\n\n"), err
+	return "", strings.Join(contexts, "\n\n"), err
 }
 
-// SubagentStop reports the end of a started agent and its last words to hooks. If one refuses, it returns a
-// stop.
+// SubagentStop reports the end of a started agent and its last message to hooks. If a hook refuses, it returns an
+// error that ends the run.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, lastMessage string) error {
 	_, err := h.askEvent(ctx, job.OnSubagentStop, question{
 		call:       transcript.CallRef{Agent: a.ID},

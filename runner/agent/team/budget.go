@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// used returns how much of the agent's budget the agents that it started have used or reserved. For the run's own
-// agent this includes the agents from before a resume. The caller holds the lock.
+// used returns the part of the agent's budget that its agents have used or reserved. For the run's own agent this
+// includes the agents from before a resume. The caller holds the lock.
 func (m *member) used() (all agent.Used) {
 	if m.child == nil {
 		for _, a := range m.team.earlierAgents {
@@ -23,8 +23,8 @@ func (m *member) used() (all agent.Used) {
 	return all
 }
 
-// countedUse returns what a child counts against its starter's budget: its use in finished turns and its reserved
-// share. A working child's own team is inside its share. Without a turn, the team's use is added.
+// countedUse returns the part of its starter's budget that a child takes: its use in finished turns, its reserved share
+// and, while it is idle, the use of its own team. While it works, its team's use is part of its share.
 func (c *child) countedUse() agent.Used {
 	use := c.used().Add(c.reservedShare)
 	if c.ownTeam != nil && c.stopTurn == nil {
@@ -33,20 +33,22 @@ func (c *child) countedUse() agent.Used {
 	return use
 }
 
-// used returns what a child itself used in finished turns.
+// used returns what the child itself has used in finished turns, without its team.
 func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
 
-func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
-	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
+// usedBy converts what an agent has spent. For maxUSD see knownCost.
+func usedBy(spent agent.Spent, maxUSD float64) agent.Used {
+	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, maxUSD)}
 }
 
-// knownCost returns the cost of models in US dollars. The first is the agent's own model, the others are fallbacks. If
-// only the first has a known price, a used fallback could cost anything: it returns mostUSD, the agent's limit. If the
-// price of the first is unknown, it counts known costs alone.
-func knownCost(models []transcript.ModelUse, mostUSD float64) (sum float64) {
+// knownCost returns the cost of an agent's models in US dollars. The first is its own model, the others are fallbacks.
+// If the first has a known price but a used fallback does not, it returns maxUSD, the agent's limit. If the first has
+// none, it adds up the known costs.
+func knownCost(models []transcript.ModelUse, maxUSD float64) (sum float64) {
 	for _, m := range models {
-		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
-			return mostUSD
+		isUsed := m.Usage != (transcript.Usage{})
+		if models[0].Price.Known() && !m.Price.Known() && isUsed {
+			return maxUSD
 		}
 		sum = price.AddCosts(sum, m.CostUSD)
 	}
@@ -60,31 +62,33 @@ const (
 	minTokens = 1000
 )
 
-// share returns an equal part of the agent's remaining budget. There is one part for the agent itself and one for
-// each agent that may still start. The error tells the model that too little is left. The caller holds the lock.
+// share returns the part of the agent's remaining budget for one more child: an equal part for each agent that may
+// still start, and for the agent itself. It returns an error for the model if that is too little. The caller holds the
+// lock.
 func (m *member) share() (agent.Used, error) {
-	starter := m.agent
-	limits, work, others := starter.Limits(), starter.Work(), m.used()
-	return equalPart(limits, usedBy(work.Spent, 0).Add(others), max(m.team.job().Agents.MaxOpen-m.team.openCount()+1, 2))
+	spent := usedBy(m.agent.Work().Spent, 0).Add(m.used())
+	mayStart := max(m.team.job().Agents.MaxOpen-m.team.openCount(), 1)
+	return equalPart(m.agent.Limits(), spent, mayStart+1)
 }
 
-// equalPart divides what is left of limits by parts. It returns an error for the model if a part is too small.
+// equalPart returns the rest of limits after spent, divided by parts. It returns an error for the model if that is too
+// little. Zero means no limit in limits and in the result.
 func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
 	part := agent.Used{
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
 		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),
 	}
 	for _, budget := range []struct {
-		limited bool
-		little  bool
-		key     string
+		isLimited  bool
+		isTooSmall bool
+		key        string
 	}{
 		{limits.Turns > 0, part.Turns < minTurns, "limits.turns"},
 		{limits.Calls > 0, part.Calls < minCalls, "limits.tool_calls"},
 		{limits.Tokens > 0, part.Tokens < minTokens, "limits.tokens"},
 		{limits.CostUSD > 0, part.CostUSD <= 0, "limits.cost_usd"},
 	} {
-		if budget.limited && budget.little {
+		if budget.isLimited && budget.isTooSmall {
 			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", budget.key)
 		}
 	}
@@ -102,7 +106,8 @@ func ifLimited[N int | int64 | float64](limit, n N) N {
 	return n
 }
 
-// limitsOf returns the limits of a child: what it has used, plus its share. Limits count from the child's start.
+// limitsOf returns the limits of a child: the sum of what it has used and of its share, since limits count from the
+// child's start.
 func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 	l, all := m.agent.Limits(), used.Add(share)
 	l.Turns, l.Calls = ifLimited(l.Turns, all.Turns), ifLimited(l.Calls, all.Calls)

@@ -75,10 +75,10 @@ type turnStop struct {
 	reason string
 }
 
-// Error makes an ending usable as the cause of a cancelled context.
+// Error lets a turnStop be the cause of a cancelled context.
 func (e turnStop) Error() string { return "the agent was ended: " + e.status.State }
 
-// beginTurn starts a turn. The caller holds the lock.
+// beginTurn starts a turn of the child in the background. The caller holds the lock.
 func (c *child) beginTurn() {
 	ctx, cancel := context.WithCancelCause(c.starter.ctx)
 	c.status, c.turnEnding = agents.Status{State: agents.Running}, false
@@ -97,7 +97,7 @@ const crashed = "crash"
 // maxWarningBytes limits the error text in an agent's warning, in bytes.
 const maxWarningBytes = 500
 
-// runTurn runs one turn of a child, records its end, and leaves the news for its starter.
+// runTurn runs one turn of a child, records its end, and tells its starter.
 func (c *child) runTurn(ctx context.Context) {
 	status, reason := c.work(ctx)
 	work := c.agent.Work()
@@ -116,7 +116,8 @@ func (c *child) runTurn(ctx context.Context) {
 	t.notifyWaiters()
 }
 
-// work runs the child until its turn ends. It returns the child's status, and the reason of a failure.
+// work runs the child until its turn ends. It returns the child's status then. reason is why the turn failed or was
+// stopped, or "".
 func (c *child) work(ctx context.Context) (status agents.Status, reason string) {
 	defer func() {
 		if panicValue := recover(); panicValue != nil {
@@ -143,8 +144,8 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	return agents.Status{State: agents.Errored, Text: text}, fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason)
 }
 
-// endTurn stops a child's turn and waits for its end. The caller holds the lock, which endTurn releases while it
-// waits.
+// endTurn stops the child's turn, if there is one, and waits for its end. The caller holds the lock, which endTurn
+// releases while it waits.
 func (c *child) endTurn(stop turnStop) {
 	if c.stopTurn == nil {
 		return

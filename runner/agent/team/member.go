@@ -19,7 +19,7 @@ func (m *member) Begin(ctx context.Context) {
 	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
-// findForModel returns the agent below m with this ID or name, or an error for the model. The caller holds the lock.
+// findForModel is findBelow with an error for the model if there is no such agent. The caller holds the lock.
 func (m *member) findForModel(id string) (*child, error) {
 	if c := m.findBelow(id); c != nil {
 		return c, nil
@@ -27,9 +27,9 @@ func (m *member) findForModel(id string) (*child, error) {
 	return nil, agents.Unknown(id)
 }
 
-// Send sends a message to an agent, and starts a turn if the agent is idle. interrupt stops its current turn
-// first. It returns the ID of the message.
-func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
+// Send sends a message to an agent, and starts a turn of the agent if it is idle. interrupt stops its current turn
+// first. Send returns an ID for the message.
+func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (submission string, err error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.usesScripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	startedTurn, replayed := t.recordedOrder.sentBy(ctx) // a replay must wait until the agent is as idle or busy as recorded
+	startedTurn, replayed := t.recordedOrder.recordedSend(ctx) // a replay must wait until the agent is as idle or busy as recorded
 	if err := t.await(ctx, func() bool { return !c.turnEnding && (!startedTurn || c.stopTurn == nil) }); err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 		return "", agents.Refusef("%s was started by another agent, which has ended. Start an agent of your own.", c.id)
 	}
 	c.messagesSent++
-	submission := fmt.Sprintf("%s-%d", c.id, c.messagesSent)
+	submission = fmt.Sprintf("%s-%d", c.id, c.messagesSent)
 	if c.stopTurn != nil || replayed && !startedTurn {
 		c.messages = append(c.messages, text)
 		return submission, nil
@@ -74,7 +74,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	return submission, nil
 }
 
-// Note leaves a message for an agent, and starts no turn.
+// Note sends a message to an agent without starting a turn.
 func (m *member) Note(_ context.Context, id, message string) error {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -108,15 +108,15 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	return c.status, nil
 }
 
-// Wait waits until a turn of one of the agents ids ends, or up to timeout. It returns the statuses of the agents
-// that have ended, and whether the time ran out. Without ids it waits for any news, and returns no statuses.
-func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
+// Wait waits until one of the agents ids has ended, or until timeout. ended has the statuses of those that have ended.
+// Without ids it waits for any news, and ended is nil.
+func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) (ended map[string]agents.Status, timedOut bool, err error) {
 	t := m.team
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.recordedOrder.interrupted(ctx) {
+	if t.recordedOrder.isInterruptedTask(ctx) {
 		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
 	}
 	if recorded, replayed := t.recordedOrder.recordedWait(ctx); replayed {
@@ -127,16 +127,16 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 		return nil, len(m.news) == 0, ctx.Err()
 	}
 	_ = t.await(waitCtx, func() bool { return len(m.endedStatuses(ids)) > 0 })
-	statuses := m.endedStatuses(ids)
-	for id := range statuses {
+	ended = m.endedStatuses(ids)
+	for id := range ended {
 		if c := m.findBelow(id); c != nil {
 			m.forgetNews(c) // the result of this wait reports it
 		}
 	}
-	return statuses, len(statuses) == 0, ctx.Err()
+	return ended, len(ended) == 0, ctx.Err()
 }
 
-// endedStatuses returns the statuses of those of the agents ids that have ended or do not exist. The caller holds
+// endedStatuses returns the statuses of the agents among ids that have ended or do not exist, by ID. The caller holds
 // the lock.
 func (m *member) endedStatuses(ids []string) map[string]agents.Status {
 	statuses := map[string]agents.Status{}
@@ -151,13 +151,13 @@ func (m *member) endedStatuses(ids []string) map[string]agents.Status {
 	return statuses
 }
 
-// forgetNews removes pending news about a child. The caller holds the lock.
+// forgetNews removes notices about a child that the agent has not received yet. The caller holds the lock.
 func (m *member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n endNotice) bool { return n.child == c })
 }
 
-// Close stops an agent and those below it, and closes them. It returns the agent's status before.
-func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
+// Close stops and closes an agent and all agents below it. It returns the agent's status before.
+func (m *member) Close(_ context.Context, id string) (previous agents.Status, err error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	if err != nil {
 		return agents.Status{}, err
 	}
-	previous := c.status
+	previous = c.status
 	for _, closing := range append([]*child{c}, c.descendants()...) {
 		closing.endTurn(turnStop{agents.Status{State: agents.Shutdown}, "closed"})
 		closing.closed = true
@@ -175,7 +175,7 @@ func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	return previous, nil
 }
 
-// closeAndRemove closes an ended agent and removes its copy of the tree. The caller holds the lock.
+// closeAndRemove closes an ended agent and removes its copy of the tree, if it has one. The caller holds the lock.
 func (c *child) closeAndRemove() {
 	c.closed = true
 	if c.place == nil || c.copyRemoved {
@@ -188,14 +188,14 @@ func (c *child) closeAndRemove() {
 }
 
 // Interrupt stops the current turn of an agent, which stays open. It returns the agent's status before.
-func (m *member) Interrupt(_ context.Context, id string) (agents.Status, error) {
+func (m *member) Interrupt(_ context.Context, id string) (previous agents.Status, err error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.findForModel(id)
 	if err != nil {
 		return agents.Status{}, err
 	}
-	previous := c.status
+	previous = c.status
 	c.endTurn(turnStop{status: agents.Status{State: agents.Interrupted}})
 	m.forgetNews(c)
 	return previous, nil
@@ -213,53 +213,54 @@ func (m *member) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
-// givesTasks reports whether the model's tools start an agent for a task and wait for its end (as OpenCode's task
-// does).
+// givesTasks reports whether the model has a tool such as OpenCode's task, which starts an agent and waits for its end.
 func (t *team) givesTasks() bool {
 	family := t.job().Model.Tools
 	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
 }
 
-// cannotClose reports whether the model has no tool for closing agents.
-func (t *team) cannotClose() bool { return t.root.usesScripts || t.givesTasks() }
+// lacksCloseTool reports whether the model has no tool for closing agents.
+func (t *team) lacksCloseTool() bool { return t.root.usesScripts || t.givesTasks() }
 
-// openCount returns the number of open agents. Ended agents do not count if the model cannot close them. The
-// caller holds the lock.
+// openCount returns the number of open agents. Ended agents count only if the model can close them. The caller holds
+// the lock.
 func (t *team) openCount() (n int) {
 	for _, c := range t.children {
-		if !c.closed && !(t.cannotClose() && c.status.Ended()) {
+		closesItself := t.lacksCloseTool() && c.status.Ended()
+		if !c.closed && !closesItself {
 			n++
 		}
 	}
 	return n
 }
 
-// tooManyError returns the error for the model that there are too many agents.
+// tooManyError returns the error that tells the model that no further agent may start.
 func (t *team) tooManyError() error {
-	if t.cannotClose() {
+	if t.lacksCloseTool() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.openCount())
 }
 
-// Settle waits, when the agent ends, for the agents that still work below it. It waits up to agents.wait, but not
-// beyond the time at which limits.time leaves one last turn. It reports whether there is news and the agent may
-// continue with it.
-func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
+// Settle waits, when the agent ends, until the agents below it have ended. It waits up to agents.wait, but not beyond
+// the time at which limits.time leaves one last turn. news means that there is news and the agent has a turn left for
+// it.
+func (m *member) Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.recordedOrder != nil {
-		return m.replaySettle(ctx, mayGoOn)
+		return m.replaySettle(ctx, hasTurnLeft)
 	}
-	if m.child != nil && len(m.child.messages) > 0 && mayGoOn {
+	hasMessages := m.child != nil && len(m.child.messages) > 0
+	if hasMessages && hasTurnLeft {
 		return true, nil
 	}
 	if m.waitUntil.IsZero() {
 		m.waitUntil = time.Now().Add(time.Duration(t.job().Agents.Wait))
 	}
 	until := m.waitUntil
-	if lastTurnAt, waitCtx := m.agent.Limits().LastTurnAt(); waitCtx && lastTurnAt.Before(until) {
+	if lastTurnAt, limited := m.agent.Limits().LastTurnAt(); limited && lastTurnAt.Before(until) {
 		until = lastTurnAt
 	}
 	waitCtx, cancel := context.WithDeadline(ctx, until)
@@ -268,7 +269,7 @@ func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if len(m.news) > 0 && mayGoOn {
+	if len(m.news) > 0 && hasTurnLeft {
 		return true, nil
 	}
 	if m.child != nil {
@@ -277,22 +278,23 @@ func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	return false, nil
 }
 
-// workingBelow returns the agents below this one that are in a turn, at any depth. The caller holds the lock.
+// workingBelow returns the agents below this one, at any depth, that are working. The caller holds the lock.
 func (m *member) workingBelow() []*child {
 	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stopTurn == nil || !m.isAbove(c) })
 }
 
-// End stops the agents below this one, closes them and removes their copies. It warns about work that is lost.
+// End stops and closes the agents below this one and removes their copies of the tree. It warns about work that is
+// lost.
 func (m *member) End() {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ended []string
-	alive := m.workingBelow()
-	for _, c := range alive { // stop all before waiting, since a call of one may wait for a call of another
+	working := m.workingBelow()
+	for _, c := range working { // stop all before waiting, since a call of one may wait for a call of another
 		c.stopTurn(turnStop{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 	}
-	for _, c := range alive {
+	for _, c := range working {
 		c.endTurn(turnStop{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 		if c.status.State == agents.Shutdown {
 			ended = append(ended, c.name)

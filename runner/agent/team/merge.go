@@ -29,23 +29,23 @@ const (
 	conflicted                   // the last merge failed with conflicts
 )
 
-// hasUnmerged reports whether a child's copy may have a change that is not merged. The caller holds the lock.
+// hasUnmerged reports whether the child works on a copy whose latest change is not merged. The caller holds the lock.
 func (c *child) hasUnmerged() bool { return c.place != nil && c.mergeState != merged }
 
-// Unmerged returns the IDs of completed agents whose changes were neither merged nor in conflict. They are among
-// ids, unless ids is empty. After a replayed wait they are the ones that the recorded wait merged.
+// Unmerged returns the IDs of completed agents whose changes nobody has tried to merge. ids limits them to these IDs or
+// names; empty means all. After a replayed wait, it returns the agents that the recorded wait merged.
 func (m *member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	defer func() { m.recordedMerges = nil }()
 	for _, c := range m.team.children {
-		wanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
+		isWanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
 		if m.recordedMerges != nil {
-			wanted = slices.Contains(m.recordedMerges, c.id)
+			isWanted = slices.Contains(m.recordedMerges, c.id)
 		}
 		isOpenCopy := c.starter == m && !c.closed && c.place != nil
 		isReady := c.status.State == agents.Completed && c.mergeState == unmerged
-		if wanted && isOpenCopy && isReady {
+		if isWanted && isOpenCopy && isReady {
 			all = append(all, c.id)
 		}
 	}
@@ -61,7 +61,7 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	}
 	m.team.mergeLock.Lock()
 	defer m.team.mergeLock.Unlock()
-	state, err := m.changeOf(ctx, c)
+	state, err := m.stateOfCopy(ctx, c)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -79,13 +79,14 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	return result, nil
 }
 
+// settleMerge sets the merge state of a child.
 func (m *member) settleMerge(c *child, state mergeState) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c.mergeState = state
 }
 
-// mergeable returns the child with this ID, or an error for the model if its change cannot be merged now.
+// mergeable returns the child with this ID or name, or an error for the model if its change cannot be merged now.
 func (m *member) mergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -113,8 +114,9 @@ type copyState struct {
 	unmergeable []string          // paths that git cannot record, such as nested repositories and files too large
 }
 
-// changeOf returns the state of a child's copy, with the change since its start or last merge.
-func (m *member) changeOf(ctx context.Context, c *child) (state copyState, err error) {
+// stateOfCopy returns the state of a child's copy and the part of its change that may be merged. The change counts
+// from the child's start or last merge.
+func (m *member) stateOfCopy(ctx context.Context, c *child) (state copyState, err error) {
 	o := m.team.options
 	if state.allChanges, err = m.team.changesIn(ctx, *c.place); err != nil {
 		return state, err
@@ -151,33 +153,38 @@ func (t *team) changesIn(ctx context.Context, place confine.Place) (*gitops.Chan
 	return state, errors.Join(err, copied.Close())
 }
 
-// excludedFiles returns the paths of a change that must be left out. These are the refused paths, and new files
-// that cannot exist beside a refused file that stays: a file in place of its folder, or files below its path.
+// excludedFiles returns the paths of a change that must be left out: the refused paths, and new files that collide
+// with an existing refused file. Such a new file has the path of the refused file's folder, or is below its path.
 func excludedFiles(files []changeset.File, refused func(path string) bool) map[string]bool {
-	excluded, refusedFiles, foldersOfRefused := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	excluded, remaining, foldersOfRemaining := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if !refused(f.Path) {
 			continue
 		}
-		excluded[f.Path], refusedFiles[f.Path] = true, f.OldMode != ""
-		for dir := path.Dir(f.Path); f.OldMode != "" && dir != "."; dir = path.Dir(dir) {
-			foldersOfRefused[dir] = true
+		excluded[f.Path] = true
+		existed := f.OldMode != ""
+		if !existed {
+			continue
+		}
+		remaining[f.Path] = true
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			foldersOfRemaining[dir] = true
 		}
 	}
 	for _, f := range files {
-		blocked := foldersOfRefused[f.Path]
+		collides := foldersOfRemaining[f.Path]
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
-			blocked = blocked || refusedFiles[dir]
+			collides = collides || remaining[dir]
 		}
-		if f.NewMode != "" && blocked {
+		if isDeleted := f.NewMode == ""; collides && !isDeleted {
 			excluded[f.Path] = true
 		}
 	}
 	return excluded
 }
 
-// mergeChild merges a child's change into the agent's tree, and pauses the agent's commands meanwhile. It returns
-// the merged change.
+// mergeChild merges a child's change into the agent's tree, while the agent's commands are paused. tree is the child's
+// copy with the permitted part of its change. It returns the change of the agent's tree.
 func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (mergedChange *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
@@ -200,7 +207,7 @@ func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (me
 // maxListedFiles is the maximum number of files listed to the model.
 const maxListedFiles = 50
 
-// describeMerge returns the result of a successful merge for the model.
+// describeMerge returns the tool result for a successful merge.
 func describeMerge(c *child, mergedChange *gitops.ChangeSet, state copyState) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
@@ -220,11 +227,11 @@ func describeMerge(c *child, mergedChange *gitops.ChangeSet, state copyState) to
 		fmt.Fprintf(&s, "\nand %d more", len(mergedChange.Files)-maxListedFiles)
 	}
 	for _, omitted := range []struct {
-		why   string
-		paths []string
+		reason string
+		paths  []string
 	}{{"it may not change these", state.excluded}, {"these can be no part of a change", state.unmergeable}} {
 		if len(omitted.paths) > 0 {
-			fmt.Fprintf(&s, "\nLeft out, as %s: %s", omitted.why, clip.Visible(strings.Join(omitted.paths[:min(len(omitted.paths), maxListedFiles)], ", "), 5000))
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", omitted.reason, clip.Visible(strings.Join(omitted.paths[:min(len(omitted.paths), maxListedFiles)], ", "), 5000))
 		}
 	}
 	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(state.excluded, state.unmergeable)}}
@@ -233,8 +240,8 @@ func describeMerge(c *child, mergedChange *gitops.ChangeSet, state copyState) to
 // maxConflictBytes is the maximum size of a saved conflicting file, in bytes.
 const maxConflictBytes = 1 << 20
 
-// describeConflict returns the result of a merge with conflicts for the model. It saves the child's versions of the
-// files where the agent can read them.
+// describeConflict returns the tool result for a merge with conflicts. It saves the child's versions of the files where
+// the agent can read them.
 func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
@@ -254,8 +261,8 @@ func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.M
 	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
 }
 
-// saveConflicting saves the child's version of a file where the agent can read it. It returns the path relative to
-// the run directory, or "" on failure.
+// saveConflicting saves the child's version of a file where the agent can read it. It returns the saved file's path,
+// relative to the run directory, or "" on failure.
 func (m *member) saveConflicting(c *child, tree gitops.Tree, name string) string {
 	o := m.team.options
 	content, err := o.Workspace.Checkout().ReadFile(tree, name, maxConflictBytes)

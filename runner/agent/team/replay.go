@@ -15,15 +15,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Order holds when agents got news of each other in a recorded run. A replay must follow it, because agents run at
-// other speeds there.
+// Order holds the order in which agents of a recorded run got news of each other. A replay must follow it, although
+// its agents run at other speeds.
 type Order struct {
 	waitResults    map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
 	newsTurns      map[int]bool                                   // turns of the run's own agent that began with news of an agent's end
 	endedOnOwn     map[string]bool                                // IDs of agents that completed or failed on their own
 	lastRequests   map[agentTurn]bool                             // last requests of agents' turns
 	latestRequests map[string]int                                 // number of each agent's latest request, by agent ID
-	messages       map[transcript.CallRef]bool                    // messages to agents; true if one started a new turn
+	startedTurns   map[transcript.CallRef]bool                    // for each call with a message to an agent, whether it started a new turn
 	openMessages   map[transcript.CallRef]string                  // receivers of the messages whose calls still run
 }
 
@@ -37,7 +37,7 @@ type agentTurn struct {
 func NewOrder() *Order {
 	return &Order{
 		waitResults: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[agentTurn]bool{},
-		latestRequests: map[string]int{}, messages: map[transcript.CallRef]bool{}, openMessages: map[transcript.CallRef]string{},
+		latestRequests: map[string]int{}, startedTurns: map[transcript.CallRef]bool{}, openMessages: map[transcript.CallRef]string{},
 	}
 }
 
@@ -64,14 +64,16 @@ func (o *Order) Apply(e transcript.Event) error {
 	return nil
 }
 
+// toolStarted notes a call that sends a message to an agent.
 func (o *Order) toolStarted(e transcript.Event, d transcript.ToolStarted) {
-	var to struct{ Target string }
+	var message struct{ Target string }
 	d.Agent = e.OtherAgent()
-	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &to) == nil {
-		o.messages[d.Ref()], o.openMessages[d.Ref()] = false, to.Target
+	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
+		o.startedTurns[d.Ref()], o.openMessages[d.Ref()] = false, message.Target
 	}
 }
 
+// toolFinished notes the result of a wait, and that a message's call has ended.
 func (o *Order) toolFinished(e transcript.Event, d transcript.ToolFinished) {
 	d.Agent = e.OtherAgent()
 	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
@@ -79,27 +81,30 @@ func (o *Order) toolFinished(e transcript.Event, d transcript.ToolFinished) {
 	}
 	delete(o.openMessages, d.Ref())
 	if d.Failed {
-		delete(o.messages, d.Ref())
+		delete(o.startedTurns, d.Ref())
 	}
 }
 
+// agentStarted notes that the open messages to the agent have started its turn.
 func (o *Order) agentStarted(e transcript.Event, d transcript.AgentStarted) {
-	for ref, to := range o.openMessages {
-		if to == e.OtherAgent() || to == d.Name {
-			o.messages[ref] = true
+	for ref, receiver := range o.openMessages {
+		if receiver == e.OtherAgent() || receiver == d.Name {
+			o.startedTurns[ref] = true
 		}
 	}
 }
 
+// agentFinished notes how and at which request an agent's turn ended.
 func (o *Order) agentFinished(e transcript.Event, d transcript.AgentFinished) {
 	id := e.OtherAgent()
 	o.endedOnOwn[id] = d.Status == agents.Completed || d.Status == agents.Errored
 	o.lastRequests[agentTurn{id, o.latestRequests[id]}] = true
 }
 
+// modelRequest notes an agent's latest request, and whether a request of the run's own agent contains news.
 func (o *Order) modelRequest(e transcript.Event, d transcript.ModelRequest) {
-	if by := e.OtherAgent(); by != "" {
-		o.latestRequests[by] = d.Turn
+	if agentID := e.OtherAgent(); agentID != "" {
+		o.latestRequests[agentID] = d.Turn
 		return
 	}
 	for _, item := range d.Input {
@@ -109,14 +114,14 @@ func (o *Order) modelRequest(e transcript.Event, d transcript.ModelRequest) {
 	}
 }
 
-// sentBy reports whether, in the record, the message of the current call started a new turn of its receiver. known
+// recordedSend reports whether the message of the current call started a new turn of its receiver in the record. known
 // is false outside a replay.
-func (o *Order) sentBy(ctx context.Context) (startedTurn, known bool) {
+func (o *Order) recordedSend(ctx context.Context) (startedTurn, known bool) {
 	if o == nil {
 		return false, false
 	}
 	call, _ := tools.CallOf(ctx)
-	startedTurn, known = o.messages[transcript.CallRef(call.Ref())]
+	startedTurn, known = o.startedTurns[transcript.CallRef(call.Ref())]
 	return startedTurn, known
 }
 
@@ -127,7 +132,7 @@ type waitResult struct {
 	Merged   map[string]json.RawMessage
 }
 
-// recordedWait returns the recorded result of the wait in the current call. replayed is false if there is none.
+// recordedWait returns the recorded result of the current call, which is a wait. replayed is false if there is none.
 func (o *Order) recordedWait(ctx context.Context) (wait waitResult, replayed bool) {
 	answer, known := o.recordedResult(ctx)
 	return wait, known && json.Unmarshal([]byte(answer.Output), &wait) == nil
@@ -142,22 +147,22 @@ func (o *Order) recordedResult(ctx context.Context) (answer transcript.ToolFinis
 	return answer, known
 }
 
-// interrupted reports whether the current call is a task that the end of the recorded run interrupted. The record has
+// isInterruptedTask reports whether the current call is a task that did not finish in the recorded run. The record has
 // no answers for the rest of its agent's work.
-func (o *Order) interrupted(ctx context.Context) bool {
+func (o *Order) isInterruptedTask(ctx context.Context) bool {
 	recorded, known := o.recordedResult(ctx)
 	return known && recorded.Tool == dialect.Task && recorded.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait waits until the agents whose end ended the recorded wait have ended. It returns the same results as Wait.
-// The caller holds the lock.
-func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (map[string]agents.Status, bool, error) {
+// replayWait is Wait in a replay. It waits until the agents have ended that had ended after the recorded wait. The
+// caller holds the lock.
+func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...)
 	if recorded.TimedOut {
 		return nil, true, ctx.Err()
 	}
 	statuses := map[string]agents.Status{}
-	met := func() bool {
+	allEnded := func() bool {
 		for id := range recorded.Status {
 			c := m.findBelow(id)
 			if c != nil && !c.status.Ended() {
@@ -175,7 +180,7 @@ func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []stri
 		}
 		return len(ids) > 0 || len(m.news) > 0
 	}
-	if err := m.team.await(ctx, met); err != nil {
+	if err := m.team.await(ctx, allEnded); err != nil {
 		return nil, true, nil
 	}
 	for id := range statuses {
@@ -186,15 +191,15 @@ func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []stri
 	return statuses, false, nil
 }
 
-// replaySettle is Settle in a replay. It reports whether the agent continued in the record after this end. If it
-// did not, replaySettle waits for the agents that ended on their own in the record. The caller holds the lock.
-func (m *member) replaySettle(ctx context.Context, mayGoOn bool) (bool, error) {
+// replaySettle is Settle in a replay. news is true if the agent continued in the record. Otherwise replaySettle waits
+// for the agents that ended on their own in the record. The caller holds the lock.
+func (m *member) replaySettle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	t, turn := m.team, m.agent.Work().Spent.Turns
 	continued := t.recordedOrder.newsTurns[turn+1]
 	if m.child != nil {
 		continued = !t.recordedOrder.lastRequests[agentTurn{m.child.id, turn}]
 	}
-	if mayGoOn && continued {
+	if hasTurnLeft && continued {
 		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
 	}
 	waitCtx, cancel := context.WithTimeout(ctx, time.Duration(t.job().Agents.Wait))

@@ -30,7 +30,7 @@ import (
 
 // Spawn starts an agent and returns its ID and name. It does not wait for the agent.
 func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
-	c, err := m.reservePlace(order)
+	c, err := m.addChild(order)
 	if err != nil {
 		return "", "", err
 	}
@@ -49,9 +49,9 @@ func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 	return c.id, c.name, nil
 }
 
-// reservePlace adds an agent to the team and reserves a share of the budget for it. It returns an error for the
-// model if the agent may not start.
-func (m *member) reservePlace(order agents.Order) (*child, error) {
+// addChild adds a new agent to the team and reserves a share of the budget for it. It returns an error for the model if
+// the agent may not start.
+func (m *member) addChild(order agents.Order) (*child, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	if c.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err
 	}
-	if c.paths, err = ownPaths(order.Paths); err != nil {
+	if c.paths, err = cleanPaths(order.Paths); err != nil {
 		return nil, err
 	}
 	if c.reservedShare, err = m.share(); err != nil {
@@ -102,8 +102,9 @@ func (t *team) roleOf(name string) (job.Role, error) {
 	return role, nil
 }
 
-// ownPaths returns the cleaned paths to which an agent's changes are limited, relative to the repository's root.
-func ownPaths(given []string) (paths []string, err error) {
+// cleanPaths returns the paths that an agent may change, cleaned and relative to the repository's root. It returns an
+// error for the model for a path outside of the repository.
+func cleanPaths(given []string) (paths []string, err error) {
 	for _, p := range given {
 		clean := path.Clean(strings.TrimSuffix(strings.TrimSpace(p), "/"))
 		if !filepath.IsLocal(clean) {
@@ -114,7 +115,8 @@ func ownPaths(given []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// mayChange reports whether the child may change a path.
+// mayChange reports whether the child may change the path name: it has no list of paths, or an entry of the list is
+// the path, a folder above it, or a glob pattern for it.
 func (c *child) mayChange(name string) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
 		if pathname.IsInAny(name, own) {
@@ -125,7 +127,7 @@ func (c *child) mayChange(name string) bool {
 	})
 }
 
-// removeFailed removes an agent that could not start from the team.
+// removeFailed undoes addChild for an agent that could not start.
 func (m *member) removeFailed(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -134,7 +136,7 @@ func (m *member) removeFailed(c *child) {
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }
 
-// prepare asks the hooks about a new agent, and makes its model, copy of the tree, and first messages.
+// prepare asks the hooks about a new agent, and sets its model, its copy of the tree and its first messages.
 func (m *member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
 	description := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
@@ -178,7 +180,8 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	return c.agent.Begin(items, message)
 }
 
-// modelFor returns the model of a child. It refuses a model without a price if the run has a cost limit.
+// modelFor returns the model of a child. It returns an error for the model's starter if the run has a cost limit but
+// the model's price is unknown.
 func (m *member) modelFor(ctx context.Context, c *child, message string, childJob *job.Job) (provider.Model, error) {
 	found, err := m.team.options.Model.ForAgent(provider.StartedAgent{ID: c.id, Message: message, Job: childJob})
 	if err != nil {
@@ -190,7 +193,8 @@ func (m *member) modelFor(ctx context.Context, c *child, message string, childJo
 	return found, nil
 }
 
-// refusedBy turns a stop into an error for the model, because a wrong order must not end the run. Other errors stay.
+// refusedBy turns an error that would end the run into one for the model, because a wrong order must not end the run.
+// It returns other errors unchanged.
 func refusedBy(ctx context.Context, err error) error {
 	stop := (*outcome.Stop)(nil)
 	if ctx.Err() == nil && errors.As(err, &stop) {
@@ -199,8 +203,8 @@ func refusedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// jobOf returns the job of a child: that of the run, without what only the run's own agent has, such as MCP
-// servers. The child's model settings come from its starter, its role and its order.
+// jobOf returns the job of a child: the run's job without the settings for the run's own agent alone, such as MCP
+// servers. The child's model settings come from its order, its role or its starter, in this order.
 func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	childJob := *m.team.job()
 	starterModel := m.agent.Job.Model // the starter's model may differ from the run's
@@ -222,7 +226,7 @@ func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	return &childJob
 }
 
-// fork makes the child's copy of the tree, if its role needs one.
+// fork copies the agent's tree for the child, if the child's role needs a copy.
 func (m *member) fork(ctx context.Context, c *child) error {
 	if c.role.Writes != job.WritesOwn {
 		return nil
@@ -247,6 +251,7 @@ func scratchOf(c *child) string {
 	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(c.name), ".", "-")
 }
 
+// plainCharacters are the characters that sanitizeName keeps.
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789."
 
 // sanitizeName replaces all characters but plainCharacters by dashes.
@@ -259,7 +264,7 @@ func sanitizeName(name string) string {
 	}, name)
 }
 
-// firstMessages returns the messages that a child gets before its task. added is context from hooks.
+// firstMessages returns the items that a child's conversation has before its task. added is context from hooks, or "".
 func (m *member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
 	items := m.team.root.agent.Facts()
 	if order.Fork {
@@ -279,16 +284,16 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 	return items, nil
 }
 
-// introduction tells a child its name, its starter, and what it may change.
+// introduction returns the message that tells a child its name, its starter, and what it may change.
 func introduction(c *child, starter *member) string {
-	may := map[string]string{
+	mayChange := map[string]string{
 		job.WritesNone:   "You can read files, and change nothing.",
 		job.WritesOwn:    "You work on a copy of its tree; what git would commit of your change is merged into its tree when you have ended.",
 		job.WritesShared: "You change its tree, at the same time as it does.",
 	}[c.role.Writes]
 	if len(c.paths) > 0 && c.role.Writes != job.WritesNone {
-		may += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(c.paths, ", "))
+		mayChange += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(c.paths, ", "))
 	}
 	return fmt.Sprintf("You are the agent %s. The agent %s has started you for the task that follows, and reads your last message as the answer; it sees nothing else of what you say. %s "+
-		"Nobody answers questions: assume what is most likely, and say so.", c.id, starter.id(), may)
+		"Nobody answers questions: assume what is most likely, and say so.", c.id, starter.id(), mayChange)
 }

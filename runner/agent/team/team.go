@@ -34,23 +34,23 @@ type team struct {
 	mergeLock     sync.Mutex // guards reading and merging changes
 }
 
-// NewRunAgents returns the run's own agent with an empty conversation. It leads a team if the job allows agents.
-// earlier are the agents of a resumed run so far. waits is nil outside a replay. The agent is valid even if there
-// is an error.
-func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
+// NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows agents.
+// earlier are the agents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
+// even if there is an error.
+func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, recorded *Order) (*worker.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.ForAgent == nil {
 		return worker.New(ctx, o)
 	}
-	root := newTeam(o, earlier, waits).root
+	root := newTeam(o, earlier, recorded).root
 	o.Team, o.NewMessages = root, root.takeNews
 	var err error
 	root.agent, err = worker.New(ctx, o)
 	return root.agent, err
 }
 
-// newTeam returns an empty team for the agent that options describe.
-func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *team {
-	t := &team{options: options, earlierAgents: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
+// newTeam returns an empty team for the run's own agent, whose options are given.
+func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *Order) *team {
+	t := &team{options: options, earlierAgents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
 		if a.StartedBy == transcript.MainAgent {
@@ -63,7 +63,8 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) 
 	return t
 }
 
-// Resume records the end of the agents that worked when the run was killed, and removes all copies of the tree.
+// Resume records that the agents that were working when the run was killed have ended. It removes all copies of the
+// tree.
 func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
 	var killed []string
 	for _, a := range earlier {
@@ -133,24 +134,24 @@ func (t *team) roles() []agents.Role {
 	return all
 }
 
-// describeRole returns the first line of a role's instructions and what the role may change.
+// describeRole describes a role to the model: the first line of its instructions, and what it may change.
 func (t *team) describeRole(role job.Role) string {
-	may := map[string]string{
+	mayChange := map[string]string{
 		job.WritesNone:   "It reads your tree, and runs no commands.",
 		job.WritesOwn:    "It works on a copy of your tree, and its change is merged into yours.",
 		job.WritesShared: "It changes your tree itself.",
 	}[role.Writes]
 	if role.Writes == job.WritesOwn && !t.options.Sandboxes.Overlaid() {
-		may = "Not here: there are no copies of the tree."
+		mayChange = "Not here: there are no copies of the tree."
 	}
 	instructions := strings.TrimSpace(role.Instructions)
 	if line, _, hasMore := strings.Cut(instructions, "\n"); hasMore {
 		instructions = line
 	}
-	return strings.TrimSpace(clip.Visible(instructions, 300) + " " + may)
+	return strings.TrimSpace(clip.Visible(instructions, 300) + " " + mayChange)
 }
 
-// takeNews returns the messages and news for the agent, and forgets them.
+// takeNews returns the agent's new messages and the notices of its children's ends, and forgets them.
 func (m *member) takeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -165,7 +166,7 @@ func (m *member) takeNews() []string {
 	return texts
 }
 
-// noticeText returns the message to the agent about a child's end.
+// noticeText returns the message that tells the agent about a child's end.
 func (m *member) noticeText(n endNotice) string {
 	n.endStatus.Text = m.team.options.Record.Redact(n.endStatus.Text)
 	if m.usesScripts {
@@ -186,7 +187,7 @@ func (m *member) id() string {
 	return m.child.id
 }
 
-// starterName returns the agent's name as the record has it, when it starts another.
+// starterName returns the agent's name in the record of an agent that it starts.
 func (m *member) starterName() string {
 	if m.child == nil {
 		return transcript.MainAgent
@@ -194,16 +195,16 @@ func (m *member) starterName() string {
 	return m.child.id
 }
 
-// notifyWaiters wakes every await after a change of a child. The caller holds the lock.
+// notifyWaiters wakes every await, because a child has changed. The caller holds the lock.
 func (t *team) notifyWaiters() {
 	close(t.changeSignal)
 	t.changeSignal = make(chan struct{})
 }
 
-// await waits until met returns true, and returns ctx's error if ctx ends first. The caller holds the lock, which
-// await releases while it waits. met runs with the lock.
-func (t *team) await(ctx context.Context, met func() bool) error {
-	for !met() {
+// await waits until condition returns true, or returns the error of ctx if ctx ends first. The caller holds the lock.
+// await releases it while it waits, but not while it calls condition.
+func (t *team) await(ctx context.Context, condition func() bool) error {
+	for !condition() {
 		changed := t.changeSignal
 		t.mu.Unlock()
 		select {
@@ -211,14 +212,15 @@ func (t *team) await(ctx context.Context, met func() bool) error {
 		case <-ctx.Done():
 		}
 		t.mu.Lock()
-		if err := ctx.Err(); err != nil && !met() {
+		if err := ctx.Err(); err != nil && !condition() {
 			return err
 		}
 	}
 	return nil
 }
 
-// findBelow returns the agent below m with this ID or name, at any depth, or nil. The caller holds the lock.
+// findBelow returns the agent with this ID or name that m started, directly or through other agents, or nil. The
+// caller holds the lock.
 func (m *member) findBelow(id string) *child {
 	for _, c := range m.team.children {
 		if (c.id == id || c.name == id) && m.isAbove(c) {
@@ -240,7 +242,7 @@ func (m *member) isAbove(c *child) bool {
 	}
 }
 
-// descendants returns the agents below a child, at any depth. The caller holds the lock.
+// descendants returns the agents that a child started, directly or through other agents. The caller holds the lock.
 func (c *child) descendants() []*child {
 	return slices.DeleteFunc(slices.Clone(c.starter.team.children), func(other *child) bool { return other == c || !c.ownTeam.isAbove(other) })
 }
@@ -251,7 +253,7 @@ var agentNames = []string{
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
-// nameOf returns the name of the agent that m starts as its number-th.
+// nameOf returns the name for an agent that m starts. number counts the agents that m starts, from 1.
 func (m *member) nameOf(number int) string {
 	name := agentNames[(number-1)%len(agentNames)]
 	if round := (number - 1) / len(agentNames); round > 0 {
@@ -263,7 +265,7 @@ func (m *member) nameOf(number int) string {
 	return name
 }
 
-// idOf returns the ID of a new agent. Replays of a run give the same.
+// idOf returns the ID of a new agent called name. A replay of the run gives the same ID.
 func (m *member) idOf(order agents.Order, name string) string {
 	if m.usesScripts {
 		return m.id() + "/" + order.Name

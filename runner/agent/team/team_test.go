@@ -160,7 +160,7 @@ func TestCountsOpenAgents(t *testing.T) {
 }
 
 func TestParsesOwnPaths(t *testing.T) {
-	paths := must.Get(ownPaths([]string{"docs/", "a.txt", "src/**/*.go"}))(t)
+	paths := must.Get(cleanPaths([]string{"docs/", "a.txt", "src/**/*.go"}))(t)
 	c := &child{childTask: childTask{paths: paths}}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
@@ -174,7 +174,7 @@ func TestParsesOwnPaths(t *testing.T) {
 		t.Error("one without paths of its own may not change all")
 	}
 	for _, path := range []string{"/etc", "../x", ".."} {
-		if _, err := ownPaths([]string{path}); err == nil {
+		if _, err := cleanPaths([]string{path}); err == nil {
 			t.Errorf("%s is taken", path)
 		}
 	}

@@ -65,7 +65,8 @@ type Options struct {
 	NewMessages func() []string
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
-	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. Nil means that the agent proposes no lessons.
+	// Memory holds the lessons offered to the agent. TakeLesson stores lessons that the agent proposes; nil means that
+	// it cannot propose any.
 	Memory     memory.Memory
 	TakeLesson TakeLesson
 }
@@ -172,8 +173,8 @@ func (a *Agent) retryingModel() model.Responder {
 	}
 }
 
-// setConstantSettings sets the parts that are the same in every request. The tools get their definitions, but cannot be
-// called before makeTools.
+// setConstantSettings sets the parts that are the same in every request, such as the instructions and the definitions
+// of tools. The tools cannot be called before makeTools.
 func (a *Agent) setConstantSettings(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{view: a.newTreeView(nil)}); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (a *Agent) workDir() string {
 	return filepath.Join(a.Sandboxes.SandboxPath(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
 }
 
-// Resume prepares an agent that has its briefing to continue where stopped ended. Run then continues.
+// Resume prepares the agent to continue from the state stopped. Call it after Brief and before Run.
 func (a *Agent) Resume(stopped StoppedAgent) error {
 	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = stopped.Plan, stopped.State.questions, stopped.State.sentOnce, stopped.State.loadedSkills
 	a.scriptState, a.javaScript.used = stopped.State.scriptState, stopped.State.javaScript
@@ -233,8 +234,8 @@ func (a *Agent) Work() Work {
 	return work
 }
 
-// Run lets the agent work until it ends or a budget is used up, then ends its processes. It also returns the work
-// so far with an error.
+// Run lets the agent work until it ends or a budget is used up, and then ends its processes. It returns the work so far,
+// also with an error.
 func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.hadEnded() {
 		return a.Work(), nil
@@ -251,7 +252,8 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	return a.Work(), err
 }
 
-// hadEnded reports whether the agent had ended before the run was stopped, and its stop hooks had accepted that.
+// hadEnded reports whether the agent had ended, and its stop hooks had accepted that, before the run was stopped. If so,
+// it sets the summary, and there is nothing to resume.
 func (a *Agent) hadEnded() bool {
 	if a.resumeFrom == nil {
 		return false
@@ -266,8 +268,9 @@ func (a *Agent) hadEnded() bool {
 	return true
 }
 
-// converse makes the tools, finishes what was interrupted, and runs the conversation. It returns the last words.
-func (a *Agent) converse(ctx context.Context) (string, error) {
+// converse makes the tools, finishes the calls that a stop interrupted, and runs the conversation. It returns the
+// agent's last message.
+func (a *Agent) converse(ctx context.Context) (lastWords string, err error) {
 	if err := a.makeTools(ctx); err != nil {
 		return "", err
 	}
@@ -284,9 +287,8 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	return a.converseUntilAllowed(ctx)
 }
 
-// splitStop splits err: an exhausted budget is returned as a stop of the work, anything else as an error that ends
-// the run.
-func splitStop(ctx context.Context, err error) (*outcome.Stop, error) {
+// splitStop returns err as budgetStop if it means an exhausted budget, and as other otherwise.
+func splitStop(ctx context.Context, err error) (budgetStop *outcome.Stop, other error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -297,8 +299,8 @@ func splitStop(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// endProcesses ends the agent's team, scripts, servers and running commands. Only the run's own agent has scripts
-// and servers.
+// endProcesses stops the agent's team, scripts, servers and running commands. Only the run's own agent has scripts and
+// servers.
 func (a *Agent) endProcesses() {
 	if a.Team != nil {
 		a.Team.End()
@@ -323,10 +325,9 @@ func (a *Agent) warnOfProcesses(err error) {
 	}
 }
 
-// QuestionEnd asks the agent, once, whether it really is done, if its end looks too early. It reports whether the
-// agent must continue. unchanged means that there is nothing to publish. leftOut is the end of a sentence that
-// names files which cannot be published.
-func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
+// QuestionEnd asks an agent that has ended, once per run, whether it is done, if its end looks too early. If sent is
+// true, the agent must continue. For the parameters see earlyEndQuestion.
+func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (sent bool, err error) {
 	message := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
 	return a.sendOncePerRun(nudgeHead, strings.TrimPrefix(message, nudgeHead))
 }
@@ -334,14 +335,14 @@ func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
 // Tell adds a message of the runner before the agent's next turn.
 func (a *Agent) Tell(text string) error { return a.conversation.Tell(text) }
 
-// StopWithoutTurn returns the stop of an agent whose budget has no turn left, or nil.
-func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopIfNoTurnLeft() }
+// StopIfNoTurnLeft returns the error that ends the run if a budget allows the agent no further turn, or nil.
+func (a *Agent) StopIfNoTurnLeft() *outcome.Stop { return a.conversation.StopIfNoTurnLeft() }
 
 // OutputFile in the run directory holds the result that task.output_schema describes.
 const OutputFile = "output.json"
 
-// Output asks the agent, after its end, for the result that task.output_schema describes, and writes OutputFile. An
-// exhausted budget sets Work.BudgetStop and is no error.
+// Output asks an agent that has ended for the result that task.output_schema describes, and writes OutputFile. An
+// exhausted budget is no error: it sets Work.BudgetStop.
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
 	value, mismatch, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
@@ -361,7 +362,7 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))
 }
 
-// ask sends people the agent's new questions together with all earlier ones.
+// ask asks people the agent's new questions, together with all earlier ones.
 func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 	all := slices.Concat(a.work.Questions, questions)
 	if err := a.Ask(ctx, all); err != nil {

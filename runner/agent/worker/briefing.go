@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ReadGuides reads the AGENTS.md files of a base commit from its root down to dir. It skips
-// oversized files with a warning.
+// ReadGuides returns the AGENTS.md files of a base commit in the folders from the root down to dir. It warns about files
+// that are too large, and skips them.
 func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFileBytes)
@@ -31,7 +31,7 @@ func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefin
 	})
 }
 
-// FurtherGuides are the AGENTS.md files below dir, from there.
+// FurtherGuides returns the paths of the AGENTS.md files in folders below dir, relative to dir.
 func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) ([]string, error) {
 	tracked, err := checkout.TrackedNamed(ctx, briefing.GuideName)
 	if err != nil {
@@ -47,8 +47,8 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 	return further, nil
 }
 
-// Brief begins the conversation with a briefing of task and guides. It adds settings, working
-// directory and baseline results; baseline may be empty.
+// Brief begins the conversation with the briefing b, which has the task and the guides. It adds the other facts.
+// baseline has the results of the checks on the base commit, and may be empty.
 func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) error {
 	input, err := a.completeBriefing(b, baseline).Input()
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) erro
 	return nil
 }
 
-// completeBriefing returns b with the facts that the agent knows. baseline has the results of the checks on the base.
+// completeBriefing returns b with the facts that the agent knows, such as its place, limits and checks.
 func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
 	j, base := a.Job, a.Workspace.Base()
 	b.Place = briefing.Place{
@@ -83,7 +83,8 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 	return b
 }
 
-// checks returns the checks with their condition and any baseline problem.
+// checks returns the job's checks with notes: the condition of a check, its result on the base commit unless that was
+// green, and whether it must prove the tests.
 func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 	checks := make([]briefing.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
@@ -117,9 +118,9 @@ const nudgeHead = "You ended, but "
 // StoppedWords tell a continuing agent about its killed processes.
 const StoppedWords = "Commands that you had left running were stopped."
 
-// earlyEndQuestion returns a message questioning an early end, or "". expected is the task's expected
-// result. unchanged means the work has nothing to publish. leftOut ends a sentence and names
-// unpublishable files.
+// earlyEndQuestion returns a message that asks the agent whether it is done, if its end looks too early, or "".
+// expected is task.expects. unchanged means that there is nothing to publish. leftOut is "", or the end of a sentence
+// that names files which cannot be published.
 func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bool, leftOut string) string {
 	if unchanged && leftOut != "" {
 		return nudgeHead + "nothing of your work can be published: the checkout is as it was" + leftOut + ". A folder with a .git of its own, the commit of a submodule " +

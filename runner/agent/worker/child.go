@@ -25,10 +25,10 @@ type Team interface {
 	Tools() []tools.Tool
 	// Used returns how much of the agent's budget the team has used or reserved.
 	Used() agent.Used
-	// Settle waits for working agents when the agent ends, even after an exhausted budget. It reports whether
-	// there is news with which the agent continues, which needs mayGoOn.
-	Settle(ctx context.Context, mayGoOn bool) (news bool, err error)
-	// End ends all working agents.
+	// Settle waits for working agents when the agent ends, even after an exhausted budget. news means that the agent
+	// must continue because it has news and a turn left.
+	Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error)
+	// End stops all working agents.
 	End()
 }
 
@@ -48,8 +48,8 @@ type Child struct {
 	starterTools *toolbox // the tools of starter
 }
 
-// NewChild returns an agent that works beside a and shares its workspace, sandboxes and hooks. It may
-// use a's built-in tools, but not those of MCP servers. o holds the options that differ from a's.
+// NewChild returns an agent that shares the workspace, sandboxes and hooks of a. It may use the built-in tools of a,
+// but not those of MCP servers. o has the options that differ from those of a.
 func (a *Agent) NewChild(ctx context.Context, c Child, o Options) (*Agent, error) {
 	if a.toolbox == nil {
 		return nil, agents.Refusef("No agent can be started now.")
@@ -60,20 +60,20 @@ func (a *Agent) NewChild(ctx context.Context, c Child, o Options) (*Agent, error
 	return New(ctx, o)
 }
 
-// LastRequest returns the conversation in the agent's last request, without the items that the model can't read.
+// LastRequest returns the conversation in the agent's last request, without the items that this model cannot read.
 func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversation.LastRequest(model) }
 
-// Begin begins the conversation of a started agent with items and a message.
+// Begin begins the conversation of a child with items and the message of its starter.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
 	return a.conversation.TellExternal(message)
 }
 
-// Facts returns the items of the briefing without the task.
+// Facts returns the items of the agent's briefing, without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// MergeJournal returns where merges into the agent's tree are saved. It returns nil for an idle agent, and for one
-// that works on a copy.
+// MergeJournal returns the journal for merges into the agent's tree. It returns nil for an idle agent, and for one that
+// works on a copy.
 func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
@@ -81,7 +81,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	return &workspace.MergeJournal{Append: a.changeSaver(mergeChange)}
 }
 
-// usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.
+// usesMainTree reports whether the agent works in the tree of the run's own agent, not on a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
 // Price returns the price of the agent's model, or nil if unknown.
@@ -115,8 +115,8 @@ func (a *Agent) Place() confine.Place {
 // mayWrite reports whether the agent may change files.
 func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
-// makeChildTools makes the tools of an agent that another agent started. Without its own copy of the tree, it
-// shares its starter's tree and sandbox.
+// makeChildTools is makeTools for a child. Without its own copy of the tree, the child shares its starter's tree and
+// sandbox.
 func (a *Agent) makeChildTools(ctx context.Context) error {
 	a.hookAnswers = a.Child.starter.hookAnswers
 	if a.Child.Place == nil {
@@ -137,8 +137,8 @@ func (a *Agent) makeChildTools(ctx context.Context) error {
 	return nil
 }
 
-// childMayUse reports whether an agent that another agent started has a tool. Only the run's own agent may change
-// the plan or ask people. The other limits are the starter's allowed and denied tools, and the role.
+// childMayUse reports whether a child may use a tool. Only the run's own agent may change the plan or ask people.
+// Otherwise the starter's allowed and denied tools and the child's role decide.
 func (a *Agent) childMayUse(name string) bool {
 	ofStarter, ofRole := a.Child.starter.Job.Tools, a.Child.Role.Tools
 	switch {
@@ -156,8 +156,8 @@ func (a *Agent) childMayUse(name string) bool {
 	return len(ofRole) == 0 || a.toolset.includes(ofRole, name)
 }
 
-// settleTeam waits for the team when the agent ends, and reports whether the agent continues with news.
-func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (bool, error) {
+// settleTeam waits for the agent's team, if it has one, when the agent ends. For the results see Team.Settle.
+func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	if a.Team == nil {
 		return false, nil
 	}
@@ -166,10 +166,11 @@ func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (bool, error) 
 
 // hasTurnLeft reports whether the agent's budget and model allow another turn.
 func (a *Agent) hasTurnLeft() bool {
-	return a.StopWithoutTurn() == nil && (a.Model.HasAnswers == nil || a.Model.HasAnswers())
+	return a.StopIfNoTurnLeft() == nil && (a.Model.HasAnswers == nil || a.Model.HasAnswers())
 }
 
-// foreignPathRefusal tells a child why it may not change a path of the repository. It returns "" if it may.
+// foreignPathRefusal returns a text that tells a child that it may not change a path, or "" if it may. full is relative
+// to the checkout's root.
 func (a *Agent) foreignPathRefusal(full string) string {
 	if a.Child == nil || a.Child.MayChange == nil || a.Child.MayChange(full) {
 		return ""

@@ -32,11 +32,12 @@ func (s toolset) usesFamily() bool {
 
 // openCodePhrases describes the usual actions with OpenCode's tools.
 func openCodePhrases() briefing.ActionPhrases {
-	ways := briefing.ToolCallPhrases()
-	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
-	return ways
+	phrases := briefing.ToolCallPhrases()
+	phrases.Plan, phrases.Edit, phrases.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
+	return phrases
 }
 
+// openCodeWritingTools returns OpenCode's tools, and apply_patch.
 func (a *Agent) openCodeWritingTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
 		Files: o, KnownFiles: &a.readFiles, AcceptsImages: a.toolset.ReadsImages, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
@@ -44,6 +45,7 @@ func (a *Agent) openCodeWritingTools(box *toolbox, o files.Options, patcher *pat
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
+// openCodeReadingTools returns OpenCode's tools that change nothing.
 func (a *Agent) openCodeReadingTools(o files.Options) []tools.Tool {
 	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.readFiles, AcceptsImages: a.toolset.ReadsImages})
 }
@@ -60,7 +62,7 @@ func (a *Agent) currentPlan() plan.Plan {
 // changesFiles reports whether a tool is for changing files.
 func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
-// denied returns the denied tools names in terms of the model's family. Denying patches denies all edits.
+// denied translates the names of denied tools to the model's family. If patches are denied, all its edit tools are.
 func (s toolset) denied(names []string) []string {
 	if !s.usesFamily() {
 		return names
@@ -72,7 +74,7 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// includes reports whether names contain a tool, by its own name or by that of agent-ci's equivalent.
+// includes reports whether names contain a tool, by its own name or by that of agent-ci's equivalent tool.
 func (s toolset) includes(names []string, tool string) bool {
 	if slices.Contains(names, tool) {
 		return true

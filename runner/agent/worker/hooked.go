@@ -17,7 +17,7 @@ type hookAnswers struct {
 	env          map[string]string // environment variables of the agent's commands
 }
 
-// askHooksForEnv asks hooks, once in a run, for environment variables of the agent's commands.
+// askHooksForEnv asks the hooks, once in a run, for environment variables of the agent's commands.
 func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
 	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
@@ -26,7 +26,7 @@ func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
 	return err
 }
 
-// askHooksForDescriptions lets hooks change tool descriptions before they are fixed.
+// askHooksForDescriptions asks the hooks about the tools' definitions, and keeps the descriptions that they change.
 func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 	if a.Hooks == nil {
 		return nil
@@ -46,8 +46,8 @@ func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 	return nil
 }
 
-// specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It is empty for a model
-// without tools. A model that writes scripts gets only the tools that scripts cannot call.
+// specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It returns none for a
+// model without tools. For a model that writes scripts, it leaves out the tools that scripts can call.
 func (a *Agent) specsToDefine() []tools.Spec {
 	if a.Job.Model.WritesTextOnly() {
 		return nil
@@ -82,22 +82,23 @@ func (a *Agent) withHookEnv(env []string) []string {
 	return env
 }
 
-// patchHook returns a function that asks the hooks about a patch, or nil without such hooks.
-func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
+// patchHook returns a function that asks the hooks about a patch, or nil if no hook is asked about patches.
+func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, added string) {
 	if !a.Hooks.HasPatchHooks() {
 		return nil
 	}
-	return func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
+	return func(ctx context.Context, edits []tree.Edit, diff string) (refusal, added string) {
 		return a.Hooks.ReviewPatch(ctx, hooks.Patch{Edits: edits, Diff: diff})
 	}
 }
 
-// converseUntilAllowed runs the agent until it ends and its hooks allow that.
-func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
+// converseUntilAllowed runs the conversation until the agent ends and its hooks allow that. It returns the agent's last
+// message.
+func (a *Agent) converseUntilAllowed(ctx context.Context) (lastWords string, err error) {
 	for {
 		lastWords, err := a.conversation.Run(ctx)
 		if stop, _ := splitStop(ctx, err); stop != nil {
-			_, _ = a.settleTeam(ctx, false) // let started agents finish; the budget's stop comes first
+			_, _ = a.settleTeam(ctx, false) // let started agents finish; the budget's error takes precedence
 			return lastWords, err
 		}
 		if err != nil {
@@ -120,17 +121,17 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	}
 }
 
-// askStop asks the stop hooks about the end of the agent with these last words. It returns their demand for more
-// work, or "".
-func (a *Agent) askStop(ctx context.Context, lastWords string) (string, error) {
+// askStop asks the stop hooks whether the agent may end with this last message. It returns their demand for more work,
+// or "".
+func (a *Agent) askStop(ctx context.Context, lastWords string) (more string, err error) {
 	if a.Child != nil {
 		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(lastWords))
 	}
 	return a.Hooks.Stop(ctx, a.Record.Redact(lastWords), a.hasTurnLeft())
 }
 
-// settleEnd is for a resumed run whose agent had ended. It asks the stop hooks if they were not asked yet. It gives
-// the agent their demand for more work, or returns its last words and true if they accept the end.
+// settleEnd reports whether the agent of a resumed run has ended, and returns its last message. It asks the stop hooks
+// if they were not asked before. If they demand more work, it tells the agent so and returns false.
 func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, err error) {
 	if a.resumeFrom == nil {
 		return "", false, nil
@@ -139,7 +140,7 @@ func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, er
 	if !ended {
 		return "", false, nil
 	}
-	asked, more := a.Hooks.PendingStop() // not accepted, or hadEnded would have returned
+	asked, more := a.Hooks.PendingStop() // the hooks have not accepted the end, because hadEnded returned false
 	if !asked {
 		if more, err = a.askStop(ctx, lastWords); more == "" || err != nil {
 			return lastWords, true, err

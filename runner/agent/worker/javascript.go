@@ -24,7 +24,7 @@ func (js javaScript) offered() []string {
 	return []string{repl.Name, repl.ResetName}
 }
 
-// findNode checks once whether js_repl works, if the job enables it.
+// findNode checks whether node is installed for js_repl, once and only if the job enables js_repl.
 func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	if !a.Job.Tools.JSRepl || a.javaScript.searched {
 		return nil
@@ -41,8 +41,8 @@ func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	return nil
 }
 
-// replTools returns js_repl and js_repl_reset if the job enables them. The kernel starts at the
-// first call.
+// replTools returns the tools js_repl and js_repl_reset, or none if the job does not enable them. It sets box.repl,
+// whose kernel starts at the first call.
 func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	if !a.Job.Tools.JSRepl {
 		return nil
@@ -51,6 +51,7 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	return box.repl.Tools()
 }
 
+// replOptions returns the options of js_repl. outputs may be nil for repl.Find.
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
 		Sandbox: box, Outputs: outputs, Offer: a.toolset.Patch, Dir: a.workDir(), Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())),

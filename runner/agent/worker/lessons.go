@@ -15,7 +15,7 @@ import (
 // repository's root.
 type SeenFile func(path string) (id string, err error)
 
-// TakeLesson takes a lesson that the agent proposes, or returns a refusal for the model.
+// TakeLesson stores a lesson that the agent proposes, or returns a refusal for the model.
 type TakeLesson func(ctx context.Context, p memory.Proposal, seen SeenFile) (taken memory.Lesson, refusal string, err error)
 
 // memoryTools returns the tools for reading and proposing lessons.
@@ -44,7 +44,7 @@ func (a *Agent) offeredMemory() []string {
 // maxHashedBytes is the maximum size of a file that fileID hashes, in bytes. A larger file gets the ID "large".
 const maxHashedBytes = 64 << 20
 
-// fileID implements SeenFile.
+// fileID returns the git blob ID of a file in the view. It implements SeenFile.
 func (v *treeView) fileID(path string) (string, error) {
 	root, err := v.rootFolder.Root()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // because the model must read only text that hooks have seen.
 const maxHookOutputBytes = 1 << 20
 
-// outputs returns where complete outputs are saved: in the run directory, where the model can read them. If there are
-// hooks on outputs, a saved output stays elsewhere until they accept it.
+// outputs returns the store for complete outputs of tools: files in the run directory that the model can read. If hooks
+// review outputs, a file stays in another folder until they accept it.
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
@@ -35,11 +35,14 @@ func (a *Agent) outputs() *tools.Outputs {
 // withheldOutputs stores outputs that hooks have not accepted yet.
 type withheldOutputs struct{ *record.Record }
 
-// withheldName returns where an output is saved until hooks accept it, relative to the run directory.
+// withheldName returns the path of an output that hooks have not accepted yet, relative to the run directory.
 func withheldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
 
+// Read returns an output that is withheld.
 func (h withheldOutputs) Read(name string) ([]byte, error) { return h.Record.Read(withheldName(name)) }
 
+// Release moves an output to where the model can read it.
 func (h withheldOutputs) Release(name string) error { return h.Root().Rename(withheldName(name), name) }
 
+// Drop deletes an output that is withheld.
 func (h withheldOutputs) Drop(name string) { _ = h.Root().Remove(withheldName(name)) }

@@ -18,7 +18,8 @@ type externalTools struct {
 	searchTools   []tools.Tool    // both forms of the search tool, if there are deferred tools
 }
 
-// externalTools returns the external tools for a toolbox. The tools of servers are known only after their start.
+// externalTools returns the tools of MCP servers, the job and the embedding program. Those of servers are missing before
+// the servers start.
 func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalTools, error) {
 	all := a.dynamic.Described()
 	if box.jobTools != nil {
@@ -37,17 +38,18 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	external := externalTools{all: all}
 	allowed := a.allowed(all)
 	deferred := search.Deferred(candidates(allowed))
+	deniesSearch := slices.ContainsFunc(a.Job.Tools.Deny, search.Names)
 	switch {
 	case len(deferred) == 0:
 		return external, nil
 	case a.toolset.Code: // scripts find deferred tools without a search tool
 		external.deferFrom(deferred)
 		return external, nil
-	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MaxOffered:
+	case deniesSearch && len(allowed) > search.MaxOffered:
 		return external, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
 			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
 			search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
-	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
+	case deniesSearch:
 		return external, nil
 	}
 	external.deferFrom(deferred)
@@ -58,6 +60,7 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	return external, nil
 }
 
+// deferFrom marks these tools as deferred.
 func (e *externalTools) deferFrom(deferred []search.Candidate) {
 	e.deferred = map[string]bool{}
 	for _, c := range deferred {
@@ -66,14 +69,16 @@ func (e *externalTools) deferFrom(deferred []search.Candidate) {
 	}
 }
 
-// allowed returns the tools that the job allows.
+// allowed returns those of all tools that the job allows.
 func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
 	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
 	return slices.DeleteFunc(slices.Clone(all), func(t extensions.Tool) bool {
-		return slices.Contains(deny, t.Spec.Name) || len(allow) > 0 && !slices.Contains(allow, t.Spec.Name)
+		isAllowed := len(allow) == 0 || slices.Contains(allow, t.Spec.Name)
+		return !isAllowed || slices.Contains(deny, t.Spec.Name)
 	})
 }
 
+// candidates converts external tools to candidates for the search.
 func candidates(all []extensions.Tool) []search.Candidate {
 	found := make([]search.Candidate, len(all))
 	for i, t := range all {
@@ -91,8 +96,8 @@ func (e externalTools) tools() []tools.Tool {
 	return append(all, e.searchTools...)
 }
 
-// offered returns ownTools plus the external tools that need no search, and the search tool. It removes deferred tools
-// from ownTools: listing one in tools.allow does not offer it.
+// offered returns the names of the tools to offer: ownTools, the external tools that are not deferred, and the search
+// tool. ownTools may name deferred tools from tools.allow, which it leaves out.
 func (e externalTools) offered(ownTools []string) []string {
 	offered := slices.DeleteFunc(ownTools, func(name string) bool { return e.deferred[name] || search.Names(name) })
 	for _, t := range e.all {

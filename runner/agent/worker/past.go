@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// ResumeState is the state of a stopped agent that the run's events give, besides the transcript's View.
+// ResumeState is the state of a stopped agent, built from the run's events. It adds to the transcript's View.
 type ResumeState struct {
 	agent.ResumeState
 
@@ -54,8 +54,8 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 	return p.ResumeState.Apply(e)
 }
 
-// applyCall records the effects of a finished call: questions to people, values that scripts stored, the use of
-// js_repl, loaded skills, and shown files.
+// applyCall notes the effects of a finished call: questions to people, values that scripts stored, the use of js_repl,
+// loaded skills, and shown files. raw is the event's data.
 func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	var call transcript.ToolFinished
 	var withDetail struct{ Detail json.RawMessage } // undecoded, unlike call.Detail
@@ -64,7 +64,7 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	}
 	p.javaScript = p.javaScript || call.Tool == repl.Name
 	if name := call.LoadedSkill(); name != "" {
-		p.loadedSkills = append(p.loadedSkills, loadedSkill{name, call.Caller == 0})
+		p.loadedSkills = append(p.loadedSkills, loadedSkill{name: name, inConversation: call.Caller == 0})
 	}
 	switch {
 	case withDetail.Detail == nil:
@@ -95,8 +95,8 @@ type StoppedAgent struct {
 	FoundWork workspace.FoundWork
 }
 
-// finishInterrupted finishes the calls of the last answer in a resumed run, and tells the model what has changed meanwhile. It
-// needs the tools.
+// finishInterrupted finishes the calls of the last answer in a resumed run, and tells the model what has changed since.
+// Call it after makeTools.
 func (a *Agent) finishInterrupted(ctx context.Context) error {
 	if a.resumeFrom == nil {
 		return nil
@@ -112,7 +112,7 @@ func (a *Agent) finishInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// describeChanges returns sentences for the model about what is different since the run was stopped.
+// describeChanges returns sentences that tell the model what has changed since the run was stopped.
 func (s *StoppedAgent) describeChanges() []string {
 	var sentences []string
 	if s.Ended {
@@ -143,7 +143,8 @@ func (s *StoppedAgent) describeChanges() []string {
 // maxQuotedWords is how many bytes of a lost agent's last words are quoted.
 const maxQuotedWords = 4000
 
-// describeLostAgents lists the agents that were lost, and what became of their changes, or returns "".
+// describeLostAgents returns a text that lists the agents lost when the run was stopped, and the fate of their changes.
+// It returns "" if there are none.
 func (s *StoppedAgent) describeLostAgents() string {
 	var lines []string
 	for _, a := range s.Agents {
@@ -166,7 +167,8 @@ func (s *StoppedAgent) describeLostAgents() string {
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + state + ". Start others for what is left to do:\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// interruptedResult returns the result for a call that was running when the runner was killed.
+// interruptedResult returns the result of a call that was running when the runner was killed. It tells the model what
+// may have happened.
 func (s *StoppedAgent) interruptedResult(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// patchInCommand returns the function that applies a patch given as a command, such as apply_patch <<EOF. The function
-// refuses it if the job denies the patch tool.
+// patchInCommand returns the function that applies a patch in a command, such as apply_patch <<EOF. It refuses the
+// patch if the job denies the patch tool.
 func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
 	return func(ctx context.Context, dir, text string) (tools.Result, error) {
 		if denial := a.conversation.Tools.Registry.Denial(patchTool); denial != "" {
@@ -27,8 +27,8 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 	}
 }
 
-// changeSaver returns a function that saves changes of one kind in the run directory. The changes of all agents are numbered
-// together. It needs no lock, because mutating calls run alone.
+// changeSaver returns a function that saves a change of this kind in the run directory. The changes of all agents are
+// numbered together. It needs no lock, because mutating calls run alone.
 func (a *Agent) changeSaver(kind string) func(text string) error {
 	if a.Child != nil {
 		return a.Child.starter.changeSaver(kind)
@@ -39,7 +39,7 @@ func (a *Agent) changeSaver(kind string) func(text string) error {
 	}
 }
 
-// SaveUncalledChange saves a change of the agent's tree that no call made.
+// SaveUncalledChange saves a change of the agent's tree that was not made by a call.
 func (a *Agent) SaveUncalledChange(ctx context.Context, change *gitops.ChangeSet) error {
 	return a.Workspace.RecordMerge(ctx, change, a.changeSaver(mergeChange))
 }
@@ -52,12 +52,13 @@ const (
 	mergeChange = "merge.diff"
 )
 
+// changeName returns the path of the n-th saved change, relative to the run directory.
 func changeName(n int, kind string) string {
 	return fmt.Sprintf("%s/%03d.%s", record.PatchesFolder, n, kind)
 }
 
-// ApplyPatches applies the saved patches, diffs and merges of a stopped agent to a new checkout. It warns about those
-// that no longer fit.
+// ApplyPatches applies the saved patches, diffs and merges of a stopped agent to a new checkout. It warns about each
+// one that cannot be applied.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
 	defer box.Close()
@@ -90,7 +91,7 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	return nil
 }
 
-// repeatMerge applies the saved diff of a merge.
+// repeatMerge applies the saved diff of a merge to the agent's tree in box.
 func (a *Agent) repeatMerge(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
 	into, err := a.Sandboxes.LayerOf(box, confine.AgentPlace())
 	if err != nil {
@@ -108,8 +109,8 @@ func neverPublishesProtected(p job.Policy) bool {
 	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
 }
 
-// protectedRefusal tells the model that a change of the path name would not be published, or returns "". name is
-// relative to the working directory.
+// protectedRefusal returns a text that tells the model that a change of the file name would not be published, or "" if
+// it may be. name is relative to the working directory.
 func (a *Agent) protectedRefusal(name string) string {
 	full := path.Join(a.Job.Repository.Path, name)
 	if refusal := a.foreignPathRefusal(full); refusal != "" {
@@ -118,8 +119,8 @@ func (a *Agent) protectedRefusal(name string) string {
 	if !neverPublishesProtected(a.Job.Policy) {
 		return ""
 	}
-	protected, err := policy.Protected(a.Job.Policy.Protect, full)
-	if err != nil || !protected { // an invalid pattern ends the run later, when the change is judged
+	isProtected, err := policy.Protected(a.Job.Policy.Protect, full)
+	if err != nil || !isProtected { // an invalid pattern ends the run later, when the change is judged
 		return ""
 	}
 	return full + " is protected by the job (policy.protect): a change that touches it is not published. Leave it as it is and say in your last message what should change there."

@@ -31,8 +31,8 @@ type IssuePeople struct {
 	comment int64 // ID of the comment with the questions; 0 before there is one
 }
 
-// Ask posts all questions of the run on the issue. It edits the comment of this run, or an unanswered one of an
-// earlier run. Without one it adds a comment.
+// Ask posts all questions of the run in one comment on the issue. It edits an earlier comment with questions of this
+// run, or of an earlier run that nobody answered. If there is none, it adds a comment.
 func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 	if err := p.write(ctx, p.Redact(questionsComment(all))); err != nil {
 		return fmt.Errorf("comment on %s: %w", p.Issue, err)
@@ -40,6 +40,7 @@ func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 	return nil
 }
 
+// write writes text to the comment with the questions, or to a new comment.
 func (p *IssuePeople) write(ctx context.Context, text string) error {
 	repository := p.Forge.Repository(p.Issue.Repository)
 	if p.comment == 0 {
@@ -56,8 +57,8 @@ func (p *IssuePeople) write(ctx context.Context, text string) error {
 	return nil
 }
 
-// unansweredComment returns the ID of the issue's last comment if it contains an earlier run's questions, and 0 otherwise. It
-// ignores progress comments.
+// unansweredComment returns the ID of the issue's last comment if that contains an earlier run's questions, and 0
+// otherwise. It ignores progress comments.
 func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Repository) int64 {
 	comments, err := repository.Comments(ctx, p.Issue.Number)
 	if err != nil {
@@ -75,13 +76,13 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	return 0
 }
 
-// NeedsAnswersStop returns the error that ends a run that asked questions on an issue, or nil if it asked none.
-func (w Work) NeedsAnswersStop(on *form.Issue) error {
+// NeedsAnswersStop returns the error that ends a run because it asked questions on the issue, or nil if it asked none.
+func (w Work) NeedsAnswersStop(issue *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
 	}
 	return outcome.Stopf(outcome.NeedsInput, "questions",
-		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), on)
+		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), issue)
 }
 
 // questionsComment returns the text of the comment with the questions.

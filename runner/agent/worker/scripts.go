@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// scriptTools are the tools that a model with scripts calls directly.
+// scriptTools are the tools by which a model runs scripts.
 var scriptTools = []string{dialect.Exec, dialect.Wait}
 
-// scriptRegistry returns the registry for a model that calls tools in scripts. Scripts can call all offered tools,
-// which include the deferred ones.
+// scriptRegistry returns the registry for a model that calls tools in scripts, and sets box.scripts. Scripts can call
+// the offered tools, except those that only the model itself can call.
 func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, external externalTools) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
@@ -40,13 +40,13 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
 }
 
-// scriptState is the state of scripts that survives restarts of the run and attempts of the agent.
+// scriptState is the state of scripts that is kept when the run resumes or the agent starts another attempt.
 type scriptState struct {
 	cells  int               // number of scripts so far
 	stored map[string]string // values that scripts stored, as JSON
 }
 
-// store adds the values in the recorded detail of a script's call.
+// store adds the stored values in the recorded detail of a call that ran a script.
 func (s *scriptState) store(detail json.RawMessage) error {
 	var recorded struct{ Stored map[string]string }
 	err := json.Unmarshal(detail, &recorded)

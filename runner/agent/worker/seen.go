@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// treeView gives tools outside the sandbox the work tree as commands inside it see it. It opens folders at their first
-// use, because an overlay exists only with its sandbox.
+// treeView gives tools outside the sandbox access to the work tree as commands in the sandbox see it. It opens folders
+// at their first use, because an overlay exists only with its sandbox.
 type treeView struct {
 	rootFolder, workDir tools.Folder
 	view                func() (*grants.View, error)
@@ -24,6 +24,7 @@ type treeView struct {
 	opened []*os.Root
 }
 
+// newTreeView returns the view of the agent's tree in box. box may be nil if nothing is opened.
 func (a *Agent) newTreeView(box *sandbox.Sandbox) *treeView {
 	treePath := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
 	view := new(treeView)
@@ -33,6 +34,7 @@ func (a *Agent) newTreeView(box *sandbox.Sandbox) *treeView {
 	return view
 }
 
+// openIn opens a folder of the agent's tree. path is relative to the tree's root.
 func (a *Agent) openIn(treePath func() (string, error), path string) (*os.Root, error) {
 	dir, err := treePath()
 	if err != nil {
@@ -48,7 +50,7 @@ func (a *Agent) openIn(treePath func() (string, error), path string) (*os.Root, 
 	return a.Workspace.OpenWorkDir(dir, path)
 }
 
-// folder returns a folder that is opened at its first use. v.close closes it.
+// folder returns a folder that is opened by open at its first use, and closed by v.close.
 func (v *treeView) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
 		root, err := open()
@@ -61,8 +63,8 @@ func (v *treeView) folder(path string, open func() (*os.Root, error)) tools.Fold
 	})}
 }
 
-// requireWorkDir returns an error if the working directory is missing. If nothing has changed yet, it looks in the
-// checkout itself, so that no sandbox has to start for this.
+// requireWorkDir returns an error if the working directory is missing. While nothing has changed, it looks in the
+// checkout itself, so that it need not start a sandbox.
 func (a *Agent) requireWorkDir(view *treeView) error {
 	if !a.Workspace.Untouched() {
 		_, err := view.workDir.Root()
@@ -75,8 +77,8 @@ func (a *Agent) requireWorkDir(view *treeView) error {
 	return root.Close()
 }
 
-// checkout returns which files searches and listings leave out: those that git would not commit. If the index cannot be
-// read, patterns alone decide, since that error ends the run elsewhere.
+// checkout returns which files searches and listings must leave out, because git would not commit them. If git's index
+// cannot be read, only the ignore patterns count, since that error ends the run elsewhere.
 func (v *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
 		Top: v.rootFolder, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
@@ -87,6 +89,7 @@ func (v *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Check
 	}
 }
 
+// close closes the folders that were opened.
 func (v *treeView) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

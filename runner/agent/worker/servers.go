@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// reservedNames returns the names that tools of servers must not have: those of the job's and the embedding program's
-// tools.
+// reservedNames returns the names of the job's and the embedding program's tools, which tools of MCP servers must not
+// have.
 func (a *Agent) reservedNames() (names []string) {
 	for _, tool := range a.dynamic.Described() {
 		names = append(names, tool.Spec.Name)
@@ -20,7 +20,7 @@ func (a *Agent) reservedNames() (names []string) {
 	return names
 }
 
-// startServers starts the MCP servers that do not run, and adds their tools.
+// startServers starts the MCP servers that do not run, and offers their tools.
 func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	if len(a.Job.MCPServers) == 0 {
 		return nil
@@ -36,7 +36,8 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	return a.useTools(ctx, a.toolbox)
 }
 
-// fixDefinitions asks the hooks about the tools' definitions, and sets the definitions for the rest of the run.
+// fixDefinitions asks the hooks about the tools' definitions, and sets the definitions for the rest of the run. Later
+// calls do nothing.
 func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
 	if a.definitionsFixed {
 		return nil
@@ -45,7 +46,8 @@ func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
 		return err
 	}
 	a.definitionsFixed = true
-	if len(a.hookAnswers.descriptions) > 0 && (len(a.deferred) > 0 || a.toolset.Code) { // they are found, and declared, by the words that hooks gave
+	isSearchedByDescription := len(a.deferred) > 0 || a.toolset.Code
+	if len(a.hookAnswers.descriptions) > 0 && isSearchedByDescription {
 		if err := a.useTools(ctx, a.toolbox); err != nil {
 			return err
 		}
@@ -54,16 +56,17 @@ func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
 	return err
 }
 
-// withoutUnknown removes names from allowed or denied tools that the registry may not know. These are search tools, and
-// tools of servers that did not start yet.
+// withoutUnknown removes the names that the registry may not know: those of search tools, and of tools of servers that
+// have not started yet.
 func (a *Agent) withoutUnknown(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return search.Names(name) || !a.servers.ToolsFixed() && a.servers.MayBelongToUnstarted(name)
+		mayAppearLater := !a.servers.ToolsFixed() && a.servers.MayBelongToUnstarted(name)
+		return search.Names(name) || mayAppearLater
 	})
 }
 
-// allowedNames returns the names of the tools that the job allows; none means all. It adds script tools, or the search tools,
-// which find only allowed tools.
+// allowedNames returns the names of the tools that the job allows; an empty list means all. It adds the script tools
+// or the search tools if the model needs them to reach allowed tools.
 func (a *Agent) allowedNames(external externalTools) []string {
 	named := a.Job.Tools.Allow
 	allow := a.withoutUnknown(named)
@@ -78,5 +81,5 @@ func (a *Agent) allowedNames(external externalTools) []string {
 	return allow
 }
 
-// Close ends the servers that outlive attempts. The agent must not work afterwards.
+// Close stops all MCP servers. Call it when the agent will not work again.
 func (a *Agent) Close() { a.warnOfProcesses(a.servers.Close()) }

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// FindSkills returns the skills of the base commit for job j: none if the job does not allow loading skills.
+// FindSkills returns the skills of the base commit. It returns none if the job j does not allow loading skills.
 func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 	if !allowsTool(j, skill.Name) {
 		return skills.Found{}, nil
@@ -29,7 +29,8 @@ func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 // maxSkillWarnings is the maximum number of separate warnings about skills.
 const maxSkillWarnings = 10
 
-// OfferSkills returns the offer of skills to a model with this context window, in tokens. It warns about problems.
+// OfferSkills returns the offer of the base commit's skills to a model with this context window, in tokens. It warns
+// about skills that cannot be used.
 func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window int64) (skills.Offer, error) {
 	found, err := FindSkills(base, j)
 	if err != nil {
@@ -51,8 +52,10 @@ func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window in
 // OffersMemory reports whether the job lets the model read lessons.
 func OffersMemory(j *job.Job) bool { return allowsTool(j, memory.GetName) }
 
+// allowsTool reports whether the job allows a tool. An empty list of allowed tools allows all.
 func allowsTool(j *job.Job, tool string) bool {
-	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))
+	isAllowed := len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool)
+	return isAllowed && !slices.Contains(j.Tools.Deny, tool)
 }
 
 // loadedSkill is a skill that the model or its script loaded.
@@ -62,7 +65,8 @@ type loadedSkill struct {
 	inConversation bool
 }
 
-// loadedSkills are the skills that the model or its scripts loaded. They have a lock because scripts run meanwhile.
+// loadedSkills are the skills that the model or its scripts loaded. The lock is needed because scripts run
+// concurrently.
 type loadedSkills struct {
 	mu  sync.Mutex
 	all []loadedSkill
@@ -77,7 +81,7 @@ func (a *Agent) skillTool() tools.Tool {
 	return skill.New(names, a.loadSkill)
 }
 
-// loadSkill returns the text of the skill called name, or a refusal if there is no room for it.
+// loadSkill is the result of a call that loads the skill called name: its text, or a refusal if that is too long.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
 	a.loadedSkills.mu.Lock()
 	defer a.loadedSkills.mu.Unlock()
@@ -86,24 +90,28 @@ func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
 		return tools.Refuse(fmt.Sprintf("%s: there is no skill %q.", skill.Name, name))
 	}
 	s := a.Skills.Skills[i]
-	loading := loadedSkill{name, call.Caller == 0}
-	if slices.Contains(a.loadedSkills.all, loading) && loading.inConversation {
+	loading := loadedSkill{name: name, inConversation: call.Caller == 0}
+	isRepeated := slices.Contains(a.loadedSkills.all, loading)
+	if isRepeated && loading.inConversation {
 		return tools.Result{Output: fmt.Sprintf("The skill %q stands above, in the conversation; it is loaded once.", name)}
 	}
 	text := a.skillText(s)
-	if !a.hasLoaded(name) && a.Skills.Room > 0 && int64(len(text)+a.loadedBytes()) > a.Skills.Room {
+	isTooLong := a.Skills.Room > 0 && int64(len(text)+a.loadedBytes()) > a.Skills.Room
+	if isTooLong && !a.hasLoaded(name) {
 		return tools.Refuse(fmt.Sprintf("%s: the skills that are loaded leave no room for %q. Look into %q for what you need of it.", skill.Name, name, a.relativeToWorkDir(s.Path)))
 	}
-	if !slices.Contains(a.loadedSkills.all, loading) {
+	if !isRepeated {
 		a.loadedSkills.all = append(a.loadedSkills.all, loading)
 	}
 	return tools.Result{Output: text, Detail: map[string]any{transcript.SkillDetail: name, "path": s.Path, "sha256": s.SHA256}}
 }
 
+// hasLoaded reports whether the model or a script has loaded a skill. The caller holds the lock.
 func (a *Agent) hasLoaded(name string) bool {
 	return slices.ContainsFunc(a.loadedSkills.all, func(l loadedSkill) bool { return l.name == name })
 }
 
+// loadedBytes returns the total length of the loaded skills' texts. The caller holds the lock.
 func (a *Agent) loadedBytes() (bytes int) {
 	for _, text := range a.loadedTexts() {
 		bytes += len(text)
@@ -118,6 +126,7 @@ func (a *Agent) keptSkills() []string {
 	return a.loadedTexts()
 }
 
+// loadedTexts returns the texts of the loaded skills. The caller holds the lock.
 func (a *Agent) loadedTexts() (texts []string) {
 	for _, s := range a.Skills.Skills {
 		if a.hasLoaded(s.Name) {
@@ -127,7 +136,7 @@ func (a *Agent) loadedTexts() (texts []string) {
 	return texts
 }
 
-// skillText returns a skill's text for the model.
+// skillText returns the message with a skill's text and files for the model.
 func (a *Agent) skillText(s skills.Skill) string {
 	dir := a.relativeToWorkDir(path.Dir(s.Path))
 	text := strings.TrimRight(s.Text, "\n")
@@ -155,7 +164,7 @@ func (a *Agent) skillText(s skills.Skill) string {
 		"Read its files " + a.toolset.actionPhrases().Read + ", and run its scripts as any command.\n" + tools.Fence("skill_content", s.Name, text+about.String()+"]"))
 }
 
-// relativeToWorkDir returns a path of the repository relative to the agent's working directory.
+// relativeToWorkDir converts a path relative to the repository's root to one relative to the agent's working directory.
 func (a *Agent) relativeToWorkDir(name string) string {
 	rel, err := filepath.Rel(filepath.FromSlash(a.Job.Repository.Path), filepath.FromSlash(name))
 	if err != nil {

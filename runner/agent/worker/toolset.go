@@ -37,14 +37,14 @@ const (
 	questionTool = dialect.RequestUserInput
 )
 
-// toolset adds to a model's tools how they are offered.
+// toolset is a provider.Toolset with methods for offering its tools.
 type toolset struct{ provider.Toolset }
 
 func toolsetOf(p catalog.Profile, form string) toolset { return toolset{provider.ToolsetOf(p, form)} }
 
 // actionPhrases describes the usual actions with these tools.
 func (s toolset) actionPhrases() briefing.ActionPhrases {
-	if f, writes := editFormats[s.Family]; writes {
+	if f, writesText := editFormats[s.Family]; writesText {
 		return writingPhrases(f)
 	}
 	if f, known := families[s.Family]; known {
@@ -53,10 +53,10 @@ func (s toolset) actionPhrases() briefing.ActionPhrases {
 	return briefing.ToolCallPhrases()
 }
 
-// offered returns the names of the tools to offer. canAsk means that people can answer questions. named are the tools
-// that the job allows by name.
+// offered returns the names of the built-in tools to offer. canAsk means that people can answer questions. named are
+// the tools that the job allows by name.
 func (s toolset) offered(canAsk bool, named []string) []string {
-	if _, writes := editFormats[s.Family]; writes {
+	if _, writesText := editFormats[s.Family]; writesText {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
 	commandTools := append(slices.Clone(s.CommandTools), patchTool)
@@ -74,7 +74,7 @@ func (s toolset) offered(canAsk bool, named []string) []string {
 	return append(all, named...)
 }
 
-// definitions returns the definitions of local tools, and of hosted tools, which the API runs.
+// definitions returns the definitions of local tools, followed by those of hosted tools, which the API runs itself.
 func definitions(local []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
 	definitions, err := callitem.Definitions(local)
 	if err != nil {
@@ -90,8 +90,8 @@ func definitions(local []tools.Spec, hosted []map[string]any) ([]json.RawMessage
 	return definitions, nil
 }
 
-// toolbox holds an agent's tools, sandbox and processes for one attempt. With a view alone it can only describe the
-// tools.
+// toolbox holds an agent's sandbox and processes for one attempt. If only its view is set, tools can be described but
+// not called.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	view     *treeView
@@ -103,7 +103,8 @@ type toolbox struct {
 	borrowed bool                                   // view and sandbox belong to the starter
 }
 
-// makeTools makes the tools of a new attempt. The tools of the last attempt ended with its processes.
+// makeTools sets the toolbox for a new attempt: it prepares the sandbox, starts the services and MCP servers, and gives
+// the conversation its tools.
 func (a *Agent) makeTools(ctx context.Context) error {
 	if a.Child != nil {
 		return a.makeChildTools(ctx)
@@ -152,12 +153,13 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	return nil
 }
 
-// startServices starts the services of the job for the agent. After changes by the agent, a service that does not get
-// ready is only a warning: the agent may have broken it, and the checks will show that.
+// startServices starts the job's services. If a service does not become ready after the agent has changed files, it
+// only warns: the agent may have broken the service, and the checks will show that.
 func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
-	untouched := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
+	isFirstStart := a.serviceAttempts == 0 && a.resumeFrom == nil
+	mayHaveChanges := !a.Workspace.Untouched() && !isFirstStart
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
-	mayBeAgentsFault := !untouched && services.IsNotReady(err) && ctx.Err() == nil
+	mayBeAgentsFault := mayHaveChanges && services.IsNotReady(err) && ctx.Err() == nil
 	if err == nil || !mayBeAgentsFault {
 		a.serviceAttempts++
 		return err
@@ -166,8 +168,8 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 	return nil
 }
 
-// useTools gives the conversation the agent's tools: built-in ones, external ones, and those for its team. A child gets
-// only what its role permits.
+// useTools gives the conversation the agent's tools: the built-in ones, the external ones, and those for its team. A
+// child gets only the tools that its role permits.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
 	external, err := a.externalTools(box, outputs)
@@ -211,7 +213,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	return nil
 }
 
-// registry returns a registry of the tools that the job lets the model call.
+// registry returns a registry of those of all tools that the job allows.
 func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
 	if err := registry.Restrict(a.allowedNames(external), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
@@ -220,7 +222,8 @@ func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Regis
 	return registry, nil
 }
 
-// allTools returns the built-in tools for a toolbox, in the order in which the model sees them.
+// allTools returns the built-in tools of the agent, in the order in which the model sees them. It sets box.commands and
+// box.repl.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, checkout := box.view.workDir, box.view.checkout(ctx, a.Workspace.Checkout())
 	patcher := a.newPatcher(box.view, checkout)
@@ -249,10 +252,10 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		all = append(append(all, box.commands.All()...), patcher.Tool())
 	}
 	all = append(all, question.New(ask), a.skillTool())
-	return a.recordingShown(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
+	return a.withShownFiles(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
-// newPatcher returns the patcher for the agent's tree.
+// newPatcher returns the patcher that applies the agent's patches to its tree.
 func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patcher {
 	options := patch.Options{
 		Dir: view.workDir, Offer: a.toolset.Patch, View: view.view, Protect: a.protectedRefusal,
@@ -264,13 +267,14 @@ func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patch
 	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
 		options.Keep, options.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
 	}
-	if f, writes := editFormats[a.toolset.Family]; writes {
+	if f, writesText := editFormats[a.toolset.Family]; writesText {
 		options.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
 	}
 	return patch.New(options)
 }
 
-// close ends the scripts, commands and kernels of the agent. It closes the sandbox and view unless they are borrowed.
+// close stops the agent's scripts, commands and kernel. Unless they are borrowed, it also stops the services and closes
+// the sandbox and the view.
 func (t *toolbox) close() error {
 	if t.scripts != nil {
 		t.scripts.Close()
@@ -289,7 +293,7 @@ func (t *toolbox) close() error {
 	return err
 }
 
-// modelOptions returns a model's options for the conversation, with the job's settings.
+// modelOptions combines a model's profile with the job's settings for the conversation.
 func (a *Agent) modelOptions(m provider.ProfiledModel) agent.ModelOptions {
 	jobModel := a.Job.Model
 	options := agent.ModelOptions{

@@ -34,7 +34,7 @@ const (
 	lessonLine = "lesson:"
 )
 
-// writingPhrases describes how a model without tools does the usual actions with blocks of text.
+// writingPhrases describes how a model without tools writes the usual actions as blocks of text.
 func writingPhrases(f editformat.Format) briefing.ActionPhrases {
 	return briefing.ActionPhrases{
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
@@ -49,17 +49,18 @@ func writingPhrases(f editformat.Format) briefing.ActionPhrases {
 const furtherFormText = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
 	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
-// WrittenParserFor returns the parser for the job's format of edits in text, or nil if the model calls tools.
+// WrittenParserFor returns the parser for edits and commands in the model's text, in the job's format. It returns nil
+// if the model calls tools.
 func WrittenParserFor(m job.Model) agent.WrittenParser {
-	f, writes := editFormats[m.Tools]
-	if !writes {
+	f, writesText := editFormats[m.Tools]
+	if !writesText {
 		return nil
 	}
 	return func(text string) []tools.Call { return callsOf(editformat.Parse(f, text), text) }
 }
 
-// callsOf translates a parsed answer to tool calls, in this order: the plan, one call for all edits, files to read,
-// and commands. text is the whole answer.
+// callsOf converts a parsed answer to tool calls, in this order: the plan, one call for all edits, reads, commands. text
+// is the unparsed answer.
 func callsOf(a editformat.Answer, text string) []tools.Call {
 	var calls []tools.Call
 	add := func(name string, arguments any) {
@@ -77,9 +78,9 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 		calls = append(calls, tools.Call{Name: patchTool, Input: text})
 	}
 	for _, line := range a.Reads {
-		if name, is := strings.CutPrefix(line, skillLine); is {
+		if name, isSkill := strings.CutPrefix(line, skillLine); isSkill {
 			add(skill.Name, map[string]string{"name": strings.TrimSpace(name)})
-		} else if id, is := strings.CutPrefix(line, lessonLine); is {
+		} else if id, isLesson := strings.CutPrefix(line, lessonLine); isLesson {
 			add(memory.GetName, map[string]string{"memory_id": strings.TrimSpace(id)})
 		} else {
 			add(dialect.ReadFile, map[string]string{"file_path": line})
@@ -97,13 +98,14 @@ type shownFiles struct {
 	names []string
 }
 
+// paths returns the paths of the files, relative to the working directory.
 func (s *shownFiles) paths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.names)
 }
 
-// add records the files in a call's result.
+// add adds the files in the recorded detail of a call, and removes those that it deleted.
 func (s *shownFiles) add(detail json.RawMessage) error {
 	var shown struct {
 		Path  string // the file read
@@ -129,8 +131,9 @@ func (s *shownFiles) add(detail json.RawMessage) error {
 // fileShowingTools lists the tools whose calls show files to a model without tools.
 var fileShowingTools = []string{dialect.ReadFile, patchTool}
 
-// recordingShown returns the tools. For a model without tools, the showing ones record the files that they show.
-func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
+// withShownFiles returns the tools. For a model without tools, it makes those of fileShowingTools add the files that
+// they show to a.shownFiles.
+func (a *Agent) withShownFiles(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
 		if !a.Job.Model.WritesTextOnly() || !slices.Contains(fileShowingTools, tool.Spec.Name) {
 			continue
@@ -153,7 +156,7 @@ func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	return all
 }
 
-// readDetail returns the recorded detail of a read_file call: its path, relative to the working directory.
+// readDetail returns the detail to record for a read_file call: the path, relative to the working directory.
 func (a *Agent) readDetail(call tools.Call) map[string]any {
 	var read struct {
 		Path string `json:"file_path"`
@@ -161,7 +164,7 @@ func (a *Agent) readDetail(call tools.Call) map[string]any {
 	if call.Arguments(&read) != nil {
 		return nil
 	}
-	if inside, is := tools.Below(a.workDir(), read.Path); is && filepath.IsAbs(read.Path) {
+	if inside, isBelow := tools.Below(a.workDir(), read.Path); isBelow && filepath.IsAbs(read.Path) {
 		read.Path = inside
 	}
 	return map[string]any{"path": path.Clean(filepath.ToSlash(read.Path))}
