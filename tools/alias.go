@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// converters holds the functions that convert values in other agents' form to the shape that an argument has here.
+// converters maps the shape of an argument to the function that converts values from other agents to that shape.
 var converters = map[dialect.Shape]func(any) any{
 	dialect.Line: toCommandLine, dialect.Vector: toArgumentVector,
 	dialect.Steps: planItems("step", []string{"content", "description", "title"}, "id", "activeForm", "priority"),
@@ -30,6 +30,7 @@ func synonyms(tool string) (all []synonym) {
 	return all
 }
 
+// renames returns synonyms that rename each argument of from to the argument to.
 func renames(to string, from ...string) (all []synonym) {
 	for _, name := range from {
 		all = append(all, synonym{name, to, nil})
@@ -43,7 +44,7 @@ type synonym struct {
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// withoutNamespace removes the namespace that some models put before a tool's name.
+// withoutNamespace returns a tool's name without the namespace that some models put before it.
 func withoutNamespace(name string) string {
 	for _, group := range agentNamespaces {
 		if rest, within := strings.CutPrefix(name, group+"."); within {
@@ -53,9 +54,9 @@ func withoutNamespace(name string) string {
 	return strings.TrimPrefix(name, "functions.")
 }
 
-// translate converts the arguments of a call to those of the tool. called is the name in the call, which may be the
-// name of another agent's tool.
-func translate(tool, called string, arguments map[string]any) {
+// convertArguments converts the arguments of a call to those of the tool. called is the tool's name in the call, which
+// may be that of another agent's tool.
+func convertArguments(tool, called string, arguments map[string]any) {
 	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(withoutNamespace(called)), dialect.GlobTool)
 	if asGlob {
 		applySynonyms(renames("include", "pattern", "query"), arguments)
@@ -69,15 +70,15 @@ func translate(tool, called string, arguments map[string]any) {
 	}
 }
 
-// setMissing sets a missing argument.
+// setMissing sets an argument unless it is present.
 func setMissing(arguments map[string]any, name string, value any) {
 	if _, exists := arguments[name]; !exists {
 		arguments[name] = value
 	}
 }
 
-// applySynonyms applies synonyms to arguments: it renames them and converts their values. An argument that is present under its
-// proper name wins.
+// applySynonyms renames arguments and converts their values. It does not replace an argument that is present under its
+// proper name.
 func applySynonyms(synonyms []synonym, arguments map[string]any) {
 	for _, s := range synonyms {
 		value, exists := arguments[s.from]
@@ -97,20 +98,23 @@ func applySynonyms(synonyms []synonym, arguments map[string]any) {
 	}
 }
 
-// toCommandLine converts a list of words to one line for a shell. Of ["bash", "-c", script] it returns the script.
+// toCommandLine converts a list of words to one line for a shell. For ["bash", "-c", script] it returns the script. It
+// returns other values unchanged.
 func toCommandLine(value any) any {
-	argv, ok := wordList(value)
-	if !ok {
+	argv, isList := wordList(value)
+	if !isList {
 		return value
 	}
-	shells := []string{"bash", "sh", "zsh", "dash"}
-	if len(argv) == 3 && slices.Contains(shells, path.Base(argv[0])) && (argv[1] == "-c" || argv[1] == "-lc") {
-		return argv[2]
+	if len(argv) == 3 {
+		isShell := slices.Contains([]string{"bash", "sh", "zsh", "dash"}, path.Base(argv[0]))
+		if isShell && (argv[1] == "-c" || argv[1] == "-lc") {
+			return argv[2]
+		}
 	}
 	return Quoted(argv)
 }
 
-// Quoted returns words as one line for a shell.
+// Quoted returns a command line as one line for a shell, with each word quoted if needed.
 func Quoted(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -119,22 +123,23 @@ func Quoted(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// toArgumentVector converts a line to the words that run it in a shell.
+// toArgumentVector converts a line to the words that run it in a shell. If the line is a list of words in JSON, it
+// returns that list.
 func toArgumentVector(value any) any {
-	line, ok := value.(string)
-	if !ok {
+	line, isText := value.(string)
+	if !isText {
 		return value
 	}
-	if _, ok := wordList(value); ok {
+	if _, isList := wordList(value); isList {
 		return parseList(value)
 	}
 	return []any{"sh", "-c", line}
 }
 
-// parseList parses a list written as JSON text, as some models do. Other values stay.
+// parseList parses a list that a model wrote as a text of JSON. It returns other values unchanged.
 func parseList(value any) any {
-	text, ok := value.(string)
-	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "[") {
+	text, isText := value.(string)
+	if !isText || !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return value
 	}
 	var list []any
@@ -144,22 +149,20 @@ func parseList(value any) any {
 	return list
 }
 
-// wordList returns the texts of a list, or false if value is not a list of texts.
-func wordList(value any) ([]string, bool) {
-	list, ok := parseList(value).([]any)
-	if !ok || len(list) == 0 {
-		return nil, false
-	}
-	words := make([]string, len(list))
-	for i, item := range list {
-		if words[i], ok = item.(string); !ok {
+// wordList returns value as a list of texts. isList is false if it is none, or empty.
+func wordList(value any) (words []string, isList bool) {
+	list, _ := parseList(value).([]any)
+	for _, item := range list {
+		word, isText := item.(string)
+		if !isText {
 			return nil, false
 		}
+		words = append(words, word)
 	}
-	return words, true
+	return words, len(words) > 0
 }
 
-// quote returns a text as one word of a shell script (POSIX 2.2.2).
+// quote returns a text as one word of a shell script, in single quotes if needed (POSIX 2.2.2).
 func quote(word string) string {
 	needsQuotes := func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("@%+=:,./_-", r) }
 	if word != "" && !strings.ContainsFunc(word, needsQuotes) {
@@ -173,20 +176,20 @@ func isAlphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// planItems returns a function that converts a list of steps or todos. key is the name of their text here, others are
-// its names in other agents. unused are keys that have no counterpart here.
+// planItems returns a function that converts a list of plan steps or todos from other agents. key is the field with
+// an item's text here, others are the names of that field in other agents. unused are fields to remove.
 func planItems(key string, others []string, unused ...string) func(any) any {
 	return func(value any) any {
-		items, ok := parseList(value).([]any)
-		if !ok {
+		items, isList := parseList(value).([]any)
+		if !isList {
 			return value
 		}
 		converted := make([]any, len(items))
 		for i, item := range items {
-			if text, ok := item.(string); ok {
+			if text, isText := item.(string); isText {
 				item = map[string]any{key: text, "status": "pending"}
 			}
-			if fields, ok := item.(map[string]any); ok {
+			if fields, isObject := item.(map[string]any); isObject {
 				applySynonyms(renames(key, others...), fields)
 				for _, name := range slices.Concat(others, unused) {
 					delete(fields, name)
@@ -198,28 +201,28 @@ func planItems(key string, others []string, unused ...string) func(any) any {
 	}
 }
 
-// toList converts a text to a list of one text.
+// toList converts a text to a list of that text. It returns other values unchanged.
 func toList(value any) any {
 	value = parseList(value)
-	if text, ok := value.(string); ok {
+	if text, isText := value.(string); isText {
 		return []any{text}
 	}
 	return value
 }
 
-// toQuestionList converts a text to a list of one question.
+// toQuestionList converts a text to a list of one question. It returns other values unchanged.
 func toQuestionList(value any) any {
 	value = parseList(value)
-	if text, ok := value.(string); ok {
+	if text, isText := value.(string); isText {
 		return []any{map[string]any{"question": text}}
 	}
 	return value
 }
 
-// typeToGlob converts a file type of ripgrep (--type) to a glob.
+// typeToGlob converts a file type of ripgrep (--type) to a glob. It returns other values unchanged.
 func typeToGlob(value any) any {
-	name, ok := value.(string)
-	if !ok {
+	name, isText := value.(string)
+	if !isText {
 		return value
 	}
 	if endings, known := endingsOfType[name]; known {

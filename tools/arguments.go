@@ -16,8 +16,8 @@ import (
 // approvalNever refuses a request for more rights, in the words of the reference implementation, which models know.
 const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
 
-// publishedArguments lists arguments that published versions of the tools have. If a tool here does not have one, it is
-// removed from the call. The model gets a note about it unless it is silent.
+// publishedArguments lists arguments that published versions of the tools have. A call's argument of this list is
+// removed if the tool does not have it here. The model gets a note about that unless it is silent.
 var publishedArguments = map[string]struct{ silent bool }{
 	"sandbox_permissions":        {silent: true}, // asksForPermissions has refused the call already if it matters
 	"with_escalated_permissions": {silent: true},
@@ -41,8 +41,8 @@ var publishedArguments = map[string]struct{ silent bool }{
 	"merge":                      {},
 }
 
-// convert converts the call to the form that the tool takes, or sets refusal. An error means that the check itself
-// failed.
+// convert checks the call's input and sets convertedCall, the call in the form that the tool's Run gets, or refusal. It
+// returns an error if the check itself failed.
 func (t *callTarget) convert() (err error) {
 	defer func() { // the schema package may panic on an external tool's schema
 		if value := recover(); value != nil {
@@ -50,7 +50,8 @@ func (t *callTarget) convert() (err error) {
 		}
 	}()
 	e, call := t.entry, t.Call
-	if call.Form.builtin() || (call.Form == Freeform || call.Form == Written) && e.takesText() {
+	isText := call.Form == Freeform || call.Form == Written
+	if call.Form.builtin() || isText && e.takesText() {
 		t.convertedCall = call
 		return nil
 	}
@@ -61,7 +62,7 @@ func (t *callTarget) convert() (err error) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
 			return nil
 		}
-		translate(t.Tool, withoutNamespace(call.Name), arguments)
+		convertArguments(t.Tool, withoutNamespace(call.Name), arguments)
 		t.ignored = e.dropPublished(arguments)
 	}
 	if problem == "" {
@@ -80,8 +81,8 @@ func (t *callTarget) convert() (err error) {
 	return err
 }
 
-// parseArguments parses the arguments of a call. If the text is no JSON object and the tool has a single text argument, the text
-// becomes that argument, unless it looks like broken JSON. problem says what is wrong with the arguments.
+// parseArguments parses the arguments of a call. If the input is plain text and the tool has a single text argument, the
+// text becomes that argument. problem says what is wrong with the arguments, or is "".
 func (e *entry) parseArguments(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
@@ -89,13 +90,15 @@ func (e *entry) parseArguments(call Call) (arguments map[string]any, problem str
 		_ = schema.Exactly(text, &arguments) // cannot fail after Unmarshal succeeded
 		return arguments, ""
 	}
-	name, ok := e.schema.OnlyText()
-	if meantAsText := call.Form == Freeform || e.takesText(); ok && meantAsText && !strings.HasPrefix(text, "{") {
-		meant := call.Input
+	name, hasOnlyText := e.schema.OnlyText()
+	mayBeText := call.Form == Freeform || e.takesText()
+	looksLikeJSON := strings.HasPrefix(text, "{")
+	if hasOnlyText && mayBeText && !looksLikeJSON {
+		value := call.Input
 		if call.Form == Function { // its arguments are JSON, so the text is a JSON string
-			_ = json.Unmarshal([]byte(text), &meant)
+			_ = json.Unmarshal([]byte(text), &value)
 		}
-		return map[string]any{name: meant}, ""
+		return map[string]any{name: value}, ""
 	}
 	if err == nil {
 		return nil, "expected a JSON object, got null"
@@ -103,7 +106,8 @@ func (e *entry) parseArguments(call Call) (arguments map[string]any, problem str
 	return nil, describeJSONError(call.Input, err)
 }
 
-// unwrapJSONString returns the arguments without the extra JSON string that some models wrap around them.
+// unwrapJSONString returns the JSON object in an input that some models encode a second time, as a JSON string. It
+// returns other inputs unchanged.
 func unwrapJSONString(input string) string {
 	var inner string
 	if !strings.HasPrefix(strings.TrimSpace(input), `"`) || json.Unmarshal([]byte(input), &inner) != nil {
@@ -116,7 +120,7 @@ func unwrapJSONString(input string) string {
 	return inner
 }
 
-// inputForRun returns the input for the tool's Run. It is written anew from the checked arguments, so that a duplicate key
+// inputForRun returns the input for the tool's Run. It encodes the checked arguments again, so that a duplicate key
 // cannot smuggle in another value. Only external tools get all digits of numbers.
 func (e *entry) inputForRun(arguments map[string]any) (string, error) {
 	if e.takesText() {
@@ -134,26 +138,22 @@ func (e *entry) inputForRun(arguments map[string]any) (string, error) {
 
 // asksForPermissions reports whether a call asks for more rights than commands have.
 func asksForPermissions(arguments map[string]any) bool {
-	permissions, ok := arguments["sandbox_permissions"].(string)
-	if ok && permissions != "" && permissions != "use_default" {
-		return true
-	}
-	if asked, _ := arguments["with_escalated_permissions"].(bool); asked {
-		return true
-	}
-	return arguments["additional_permissions"] != nil
+	permissions, _ := arguments["sandbox_permissions"].(string)
+	escalated, _ := arguments["with_escalated_permissions"].(bool)
+	isDefault := permissions == "" || permissions == "use_default"
+	return !isDefault || escalated || arguments["additional_permissions"] != nil
 }
 
-// dropPublished removes the published arguments that the tool does not have. It returns those to tell the model about.
-func (e *entry) dropPublished(arguments map[string]any) []string {
-	var ignored []string
+// dropPublished removes the arguments of publishedArguments that the tool does not have. It returns the names to report
+// to the model.
+func (e *entry) dropPublished(arguments map[string]any) (ignored []string) {
 	for name := range arguments {
-		extra, known := publishedArguments[name]
-		if !known || e.schema.Takes(name) {
+		published, isPublished := publishedArguments[name]
+		if !isPublished || e.schema.Takes(name) {
 			continue
 		}
 		delete(arguments, name)
-		if !extra.silent {
+		if !published.silent {
 			ignored = append(ignored, name)
 		}
 	}
@@ -161,7 +161,7 @@ func (e *entry) dropPublished(arguments map[string]any) []string {
 	return ignored
 }
 
-// ignoredNote tells the model about ignored arguments in a line before the output.
+// ignoredNote returns a line that tells the model about ignored arguments, or "" if there are none.
 func ignoredNote(ignored []string) string {
 	if len(ignored) == 0 {
 		return ""
@@ -169,13 +169,13 @@ func ignoredNote(ignored []string) string {
 	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
 }
 
-// describeJSONError describes a JSON error in arguments and where it is.
+// describeJSONError describes a JSON error in a call's input and its position.
 func describeJSONError(input string, err error) string {
 	at := int64(len(input))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = syntax.Offset
-	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("expected a JSON object, got %s", kind.Value)
+	if syntaxError, isSyntax := errors.AsType[*json.SyntaxError](err); isSyntax {
+		at = syntaxError.Offset
+	} else if typeError, isType := errors.AsType[*json.UnmarshalTypeError](err); isType {
+		return fmt.Sprintf("expected a JSON object, got %s", typeError.Value)
 	}
 	at = min(max(at, 0), int64(len(input)))
 	line := 1 + strings.Count(input[:at], "\n")

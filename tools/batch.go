@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// Batch holds the calls of one response, added while the response arrives. Use it from one
-// goroutine.
+// Batch runs the calls of one response, which are added while the response arrives. Use it from one goroutine.
 //
 // A reading call can start before the response is complete. A mutating call or a script waits for Commit, and so do all
 // later calls. A script runs after all earlier calls and before all later ones, because its effects are unknown.
 //
-// If the response breaks off, Discard keeps calls that have not started from starting. The started calls are always the
-// first ones, without a gap. They run to their end, and the conversation continues after them instead of repeating the
+// If the response breaks off, Discard prevents further calls from starting. The started calls are always the first
+// ones, without a gap. They run to their end, and the conversation continues after them instead of repeating the
 // request. So no call runs twice, and an incomplete response changes nothing.
 type Batch struct {
 	dispatcher *Dispatcher
@@ -41,20 +40,20 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	}
 }
 
-// Start starts a call as soon as it may run, and returns at once.
+// Start adds a call, which starts in the background as soon as it may run.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
 	enter, turn := b.enqueue(t), b.lastCallDecided
-	decided, over := make(chan struct{}), make(chan struct{})
-	b.lastCallDecided, b.callEnds = decided, append(b.callEnds, over)
+	decided, done := make(chan struct{}), make(chan struct{})
+	b.lastCallDecided, b.callEnds = decided, append(b.callEnds, done)
 	if t.runsScript() {
-		b.lastScriptEnd = over
+		b.lastScriptEnd = done
 	}
 
 	result := new(Result)
 	b.results = append(b.results, result)
 	b.running.Go(func() {
-		defer close(over)
+		defer close(done)
 		<-turn
 		before, ended := enter()
 		defer close(ended)
@@ -63,7 +62,7 @@ func (b *Batch) Start(call Call) {
 		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
-		if !b.awaitStart() {
+		if !b.countStart() {
 			close(decided)
 			return
 		}
@@ -73,8 +72,9 @@ func (b *Batch) Start(call Call) {
 	})
 }
 
-// enqueue returns a function that puts a call into the order of all calls, and returns the ends of the calls to wait for.
-// Call it when the previous call of the batch is decided. A script has no place in that order; its calls have.
+// enqueue returns the function enter, which gives a call its place in the order of all calls. Call enter when the
+// previous call of the batch has started or never will. The call may run when all channels in before are closed. A
+// script has no place in the order, but the calls that it makes have.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.runsScript() {
 		before := append([]<-chan struct{}{b.committed}, b.callEnds...)
@@ -91,8 +91,8 @@ func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, e
 	}
 }
 
-// awaitStart counts the next call as started and returns true, or returns false after Discard.
-func (b *Batch) awaitStart() bool {
+// countStart counts a call as started and returns true, or returns false after Discard.
+func (b *Batch) countStart() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.stopped {
@@ -104,7 +104,7 @@ func (b *Batch) awaitStart() bool {
 // Commit marks the response as complete, so that all calls run.
 func (b *Batch) Commit() { close(b.committed) }
 
-// Discard keeps calls that have not started from ever starting, and returns the number of started calls.
+// Discard prevents calls that have not started from starting, and returns the number of started calls.
 func (b *Batch) Discard() (started int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,6 +123,7 @@ func (b *Batch) Wait() []Result {
 	return results
 }
 
+// closedChannel returns a channel that is closed.
 func closedChannel() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)

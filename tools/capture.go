@@ -35,7 +35,7 @@ func (o *Outputs) Capture(callID string) *Capture {
 	return &Capture{outputs: o, callID: callID}
 }
 
-// Write never fails. If the file cannot be written, the output says so.
+// Write adds p to the output. It never fails: if the file cannot be written, the output says so.
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,8 @@ func (c *Capture) Write(p []byte) (int, error) {
 	if c.spool == nil {
 		room := min(memoryLimit-len(c.buffer), len(p))
 		c.buffer = append(c.buffer, p[:room]...)
-		if p = p[room:]; len(p) == 0 {
+		p = p[room:]
+		if len(p) == 0 {
 			return written, nil
 		}
 		c.spool = c.outputs.openSpool(c.callID)
@@ -69,7 +70,7 @@ func (c *Capture) writeRing(p []byte) {
 	c.ringStart = (c.ringStart + len(p)) % len(ring)
 }
 
-// Take returns the output since the last Take, and clears it. Put it into a Result or close it.
+// Take returns the output since the last Take, and clears it. The caller must put the Printed into a Result or close it.
 func (c *Capture) Take() *Printed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,6 +84,7 @@ func (c *Capture) Take() *Printed {
 	return taken
 }
 
+// Bytes returns the length of the output, in bytes.
 func (p *Printed) Bytes() int64 { return p.bytes }
 
 // Close closes the file of an output that no Result uses.

@@ -35,7 +35,7 @@ type Dispatcher struct {
 	order order
 }
 
-// callOrder returns the order of calls.
+// callOrder returns the order of calls, which may belong to another agent's dispatcher.
 func (d *Dispatcher) callOrder() *order {
 	if d.SharesOrderWith != nil {
 		return d.SharesOrderWith.callOrder()
@@ -122,7 +122,7 @@ func (t callTarget) canRun() bool { return t.refusal == "" && t.err == nil }
 // runsScript reports whether the call runs a script, which makes calls itself.
 func (t callTarget) runsScript() bool { return t.canRun() && t.entry.Scripts }
 
-// target returns the tool of a call and the converted arguments, or why the call is refused.
+// target returns a call with its tool and converted arguments, or with a refusal.
 func (d *Dispatcher) target(call Call) callTarget {
 	t := d.findTarget(call)
 	t.Refused = !t.canRun()
@@ -132,7 +132,7 @@ func (d *Dispatcher) target(call Call) callTarget {
 	return t
 }
 
-// findTarget finds the tool of a call and converts the arguments for it. refusal is for the model.
+// findTarget finds the tool of a call and converts the arguments for it. If the call cannot run, it sets refusal or err.
 func (d *Dispatcher) findTarget(call Call) callTarget {
 	t := callTarget{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
 	switch {
@@ -156,7 +156,7 @@ func (d *Dispatcher) findTarget(call Call) callTarget {
 	return t
 }
 
-// mutatesIn reports whether a call mutates. If the tool's MutatesCall panics, the call counts as mutating, which is safe.
+// mutatesIn reports whether a call mutates. If the tool's MutatesCall panics, it returns true, which is safe.
 func (t Tool) mutatesIn(call Call) (mutates bool) {
 	if t.MutatesCall == nil {
 		return t.Mutates
@@ -169,6 +169,7 @@ func (t Tool) mutatesIn(call Call) (mutates bool) {
 	return t.MutatesCall(call)
 }
 
+// reportStart tells the observer that a call is about to run. It returns an error if the call must not run.
 func (d *Dispatcher) reportStart(t callTarget) error {
 	if d.Observer == nil {
 		return nil
@@ -179,7 +180,8 @@ func (d *Dispatcher) reportStart(t callTarget) error {
 	return nil
 }
 
-// run runs a call that was reported as started, and reports its end. If refused is not nil, the call only fails with it.
+// run runs a call that was reported as started, and reports its end. If refused, the error of reportStart, is not nil,
+// the call does not run and fails with that error.
 func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
 	started := time.Now()
 	originalInput := t.convertedCall.Input
@@ -217,7 +219,7 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 	return finished.Result
 }
 
-// failedResult returns the result of a failed call: words, followed by the output so far.
+// failedResult returns the result of a failed call: words, followed by what its command has printed.
 func failedResult(result Result, words string) Result {
 	result.Output, result.Commands, result.Failed = words, nil, true
 	if result.Printed != nil && result.Printed.Bytes() > 0 {
@@ -226,7 +228,7 @@ func failedResult(result Result, words string) Result {
 	return result
 }
 
-// runTool returns the tool's result. ran reports whether the tool's Run was called.
+// runTool runs the tool, unless the call was refused or ctx has ended. ran reports whether the tool's Run was called.
 func (d *Dispatcher) runTool(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
 	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
 		return Refuse(t.refusal), false, err
@@ -235,8 +237,8 @@ func (d *Dispatcher) runTool(ctx context.Context, t callTarget) (result Result, 
 		result, err = t.entry.Run(ctx, t.convertedCall)
 		return err
 	})
-	if broken, ok := errors.AsType[*Panic](err); ok {
-		broken.IsExternal = t.entry.Foreign
+	if toolPanic, isPanic := errors.AsType[*Panic](err); isPanic {
+		toolPanic.IsExternal = t.entry.Foreign
 	}
 	if err == nil && !result.Recorded {
 		result = result.withPrefix(ignoredNote(t.ignored))
@@ -244,7 +246,7 @@ func (d *Dispatcher) runTool(ctx context.Context, t callTarget) (result Result, 
 	return result, true, err
 }
 
-// catchPanic calls run and turns a panic or a runtime.Goexit in it into an error, so that only the call fails.
+// catchPanic calls run and returns its error. It turns a panic or a runtime.Goexit in run into an error.
 func catchPanic(run func() error) error {
 	err := errors.New("the tool ended without a result")
 	done := make(chan struct{})
@@ -261,6 +263,7 @@ func catchPanic(run func() error) error {
 	return err
 }
 
+// textBefore returns the text of TextBefore as a line for the model, or "".
 func (d *Dispatcher) textBefore() string {
 	if d.TextBefore == nil {
 		return ""
@@ -268,7 +271,7 @@ func (d *Dispatcher) textBefore() string {
 	return d.Outputs.cleanLine(d.TextBefore())
 }
 
-// withPrefix returns the result with words before its output, in each form that the output has.
+// withPrefix returns the result with words before its output: in Output, and in Commands and Parts if they are set.
 func (r Result) withPrefix(words string) Result {
 	if len(r.Commands) > 0 {
 		r.Commands[0].Output = words + r.Commands[0].Output

@@ -25,18 +25,18 @@ func (e *OutsideError) Error() string { return "it leads to " + e.Path }
 
 // IsOutside reports whether err is an OutsideError.
 func IsOutside(err error) bool {
-	_, ok := errors.AsType[*OutsideError](err)
-	return ok
+	_, isOutside := errors.AsType[*OutsideError](err)
+	return isOutside
 }
 
 // maxLinks is the maximum number of links followed for one path, as in path_resolution(7).
 const maxLinks = 40
 
-// Below converts an absolute path to one relative to the folder.
+// Below converts an absolute path to one relative to the folder. ok is false if it is not below the folder.
 func (f Folder) Below(path string) (inside string, ok bool) { return Below(f.Path, path) }
 
-// Resolve resolves an absolute path's links and returns the target relative to the folder, or an
-// *OutsideError.
+// Resolve resolves the links in an absolute path and returns the target, relative to the folder. It returns an
+// *OutsideError if the path leads out of the folder.
 func (f Folder) Resolve(path string) (target string, err error) {
 	inside, ok := f.Below(path)
 	if !ok {
@@ -55,7 +55,7 @@ func (f Folder) Resolve(path string) (target string, err error) {
 	return f.follow(root, inside)
 }
 
-// Stat returns the info of the file at an absolute path, with links followed. It returns an *OutsideError for a path that
+// Stat returns information about the file at an absolute path, following links. It returns an *OutsideError if the path
 // leads out of the folder.
 func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	target, err := f.Resolve(path)
@@ -69,8 +69,8 @@ func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	return root.Lstat(target)
 }
 
-// follow resolves the links in a path below the folder, element by element. It returns an *OutsideError for a link that
-// leads out.
+// follow resolves the links in a path relative to the folder, element by element. It returns an *OutsideError if a link
+// leads out of the folder.
 func (f Folder) follow(root *os.Root, inside string) (target string, err error) {
 	target, remaining := ".", inside
 	for links := 0; remaining != ""; {
@@ -103,10 +103,10 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 	return target, nil
 }
 
-// Below converts an absolute path to one relative to the folder dir. The path may be spelled with or without the links
-// above dir, such as /tmp on macOS.
+// Below converts an absolute path to one relative to the folder dir. ok is false if it is not below dir. If dir contains
+// links, such as /tmp on macOS, path may be given with or without them.
 func Below(dir, path string) (inside string, ok bool) {
-	if inside, is := pathname.Below(dir, path); is {
+	if inside, isBelow := pathname.Below(dir, path); isBelow {
 		return inside, true
 	}
 	real, err := filepath.EvalSymlinks(dir)

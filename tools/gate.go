@@ -9,16 +9,17 @@ import (
 // Gate decides about calls before and after they run. It is called concurrently. It does not see calls that are refused
 // anyway.
 type Gate interface {
-	// Before decides about a call that is about to run. If it passes inputs to fit, the call runs with the last of them.
-	Before(ctx context.Context, tool string, call Call, fit ConvertInput) Verdict
-	// After returns the result for the model. let reports whether the model may also read the complete output of a
-	// shortened one, which whole returns. It is called even after cancellation.
-	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
+	// Before decides about a call that is about to run. To change its input, it calls convert with the new input. The
+	// call runs with the last one.
+	Before(ctx context.Context, tool string, call Call, convert ConvertInput) Verdict
+	// After returns the result for the model. completeOutput returns the complete output of a shortened one, and
+	// mayReadComplete reports whether the model may read that, too. After is called even after cancellation.
+	After(ctx context.Context, tool string, call Call, result Result, completeOutput func() (string, error)) (reviewed Result, mayReadComplete bool)
 }
 
-// ConvertInput returns the call with another input, which is checked like the model's. It returns false if the input is
+// ConvertInput returns the call with another input, which is checked like the model's. valid is false if the input is
 // refused. The model then gets that refusal.
-type ConvertInput func(input string) (Call, bool)
+type ConvertInput func(input string) (converted Call, valid bool)
 
 // Verdict is a Gate's decision. With the zero value the call runs unchanged.
 type Verdict struct {
@@ -26,12 +27,13 @@ type Verdict struct {
 	TextBefore string // text for the model before the output
 }
 
-// askGateBefore returns the call to run and the text before its output.
-func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarget, string) {
+// askGateBefore asks the gate about a call. It returns the call to run, which may be refused or have another input, and
+// a text to put before its output.
+func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (toRun callTarget, textBefore string) {
 	if d.Gate == nil || ctx.Err() != nil || !t.canRun() {
 		return t, ""
 	}
-	toRun := t
+	toRun = t
 	verdict := d.Gate.Before(ctx, t.Tool, t.convertedCall, func(input string) (Call, bool) {
 		toRun = d.withInput(t, input)
 		return toRun.convertedCall, toRun.canRun()
@@ -42,7 +44,8 @@ func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarge
 	return toRun, d.Outputs.cleanLine(verdict.TextBefore)
 }
 
-// askGateAfter returns the result of a call after the gate has seen it.
+// askGateAfter asks the gate about the result of a call, and returns the result for the model. ran is false for a call
+// that did not run, which the gate does not see.
 func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, result Result, uncut UncutOutput) (Result, UncutOutput) {
 	mayReadUncut := true
 	if ran && d.Gate != nil {
@@ -60,9 +63,10 @@ func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, r
 	return result, d.Outputs.releaseOrDrop(uncut, mayReadUncut)
 }
 
-// withGateResult updates all forms of the result after a gate changed its output. was is the result before.
-func (r Result) withGateResult(was Result) Result {
-	appended, onlyAppended := strings.CutPrefix(r.Output, was.Output)
+// withGateResult returns r, a result whose Output a gate may have changed, with Commands, Parts and Object changed in the
+// same way. before is the result before the gate.
+func (r Result) withGateResult(before Result) Result {
+	appended, onlyAppended := strings.CutPrefix(r.Output, before.Output)
 	switch {
 	case onlyAppended && appended == "":
 		return r
@@ -80,7 +84,7 @@ func (r Result) withGateResult(was Result) Result {
 	return r
 }
 
-// withAppended adds a text that a gate has appended to Output to the other forms of the result.
+// withAppended returns the result with a text that a gate has appended to Output also added to Commands, Parts or Object.
 func (r Result) withAppended(text string) Result {
 	if last := len(r.Commands) - 1; last >= 0 {
 		r.Commands = slices.Clone(r.Commands)
@@ -92,7 +96,7 @@ func (r Result) withAppended(text string) Result {
 	}
 	switch object := r.Object.(type) {
 	case map[string]any:
-		if output, ok := object["output"].(string); ok {
+		if output, isText := object["output"].(string); isText {
 			object["output"] = output + text
 		}
 	case string:
@@ -101,31 +105,31 @@ func (r Result) withAppended(text string) Result {
 	return r
 }
 
-// withInput returns a call with another input, which is checked like the model's. It refuses an input that turns a call
-// which may run in parallel into a mutating one.
-func (d *Dispatcher) withInput(was callTarget, input string) callTarget {
-	call := was.convertedCall
-	call.Name, call.Input = was.Tool, input
-	now := d.target(call)
-	now.Call, now.Offered = was.Call, was.Offered
-	if now.canRun() && now.Mutates && !was.Mutates {
-		now.refusal = "Not run: a hook rewrote the call into one that changes files, which the call did not do before."
+// withInput returns a call with another input, which is checked like the model's. It refuses an input that makes a call
+// mutating, because the call may be running in parallel to others.
+func (d *Dispatcher) withInput(original callTarget, input string) callTarget {
+	call := original.convertedCall
+	call.Name, call.Input = original.Tool, input
+	rewritten := d.target(call)
+	rewritten.Call, rewritten.Offered = original.Call, original.Offered
+	if rewritten.canRun() && rewritten.Mutates && !original.Mutates {
+		rewritten.refusal = "Not run: a hook rewrote the call into one that changes files, which the call did not do before."
 	}
-	if now.refusal != "" && now.refusal != was.refusal {
-		now.refusal = "A hook rewrote the call, and the rewritten one is refused: " + now.refusal
+	if rewritten.refusal != "" && rewritten.refusal != original.refusal {
+		rewritten.refusal = "A hook rewrote the call, and the rewritten one is refused: " + rewritten.refusal
 	}
-	return now
+	return rewritten
 }
 
 type callKey struct{}
 
-// WithCall returns a context that CallOf finds the call in.
+// WithCall returns a context that contains the call for CallOf.
 func WithCall(ctx context.Context, call Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
 
-// CallOf returns the call that a context belongs to, as the model wrote it.
-func CallOf(ctx context.Context) (Call, bool) {
-	call, ok := ctx.Value(callKey{}).(Call)
-	return call, ok
+// CallOf returns the call in a context, as the model wrote it. known is false if there is none.
+func CallOf(ctx context.Context) (call Call, known bool) {
+	call, known = ctx.Value(callKey{}).(Call)
+	return call, known
 }

@@ -18,11 +18,12 @@ const maxImages = 8
 type Images struct {
 	Added    []Image
 	attempts int
-	digests  []map[string]any
+	details  []map[string]any
 }
 
-// Add converts an image file for models and adds it. words describes the image. The error says why it cannot be used.
-func (s *Images) Add(ctx context.Context, file []byte) (words string, err error) {
+// Add converts an image file to a form for models and adds it. It returns a description of the image. The error says
+// why the image cannot be used.
+func (s *Images) Add(ctx context.Context, file []byte) (description string, err error) {
 	switch {
 	case s.attempts == maxImages:
 		return "", fmt.Errorf("there are more than %d", maxImages)
@@ -35,19 +36,19 @@ func (s *Images) Add(ctx context.Context, file []byte) (words string, err error)
 		return "", err
 	}
 	s.Added = append(s.Added, Image{MediaType: p.MediaType, Data: p.Data})
-	words, digest := DescribeImage(p)
-	s.digests = append(s.digests, digest)
-	return words, nil
+	description, details := DescribeImage(p)
+	s.details = append(s.details, details)
+	return description, nil
 }
 
-// DescribeImage returns a description of an image for the model, and its digest for the transcript.
-func DescribeImage(p picture.Picture) (words string, digest map[string]any) {
-	words = fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
-	return words, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": fmt.Sprintf("%x", sha256.Sum256(p.Data))}
+// DescribeImage returns a description of an image for the model, and its details for the transcript.
+func DescribeImage(p picture.Picture) (description string, details map[string]any) {
+	description = fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
+	return description, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": fmt.Sprintf("%x", sha256.Sum256(p.Data))}
 }
 
-// AddURL adds the image in a data URL.
-func (s *Images) AddURL(ctx context.Context, url string) (words string, err error) {
+// AddURL adds the image in a data URL. For the results see Add.
+func (s *Images) AddURL(ctx context.Context, url string) (description string, err error) {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(head, "data:image/") || !strings.HasSuffix(head, ";base64") {
 		return "", errors.New("image_url has to be a data URL with base64, data:image/png;base64,…")
@@ -64,10 +65,10 @@ func (i Image) URL() string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// Detail returns the images' digests for the transcript, or nil.
+// Detail returns the images' details for the transcript, or nil if there are no images.
 func (s *Images) Detail() map[string]any {
-	if len(s.digests) == 0 {
+	if len(s.details) == 0 {
 		return nil
 	}
-	return map[string]any{"images": s.digests}
+	return map[string]any{"images": s.details}
 }

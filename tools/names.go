@@ -9,8 +9,8 @@ import (
 // agentNamespaces lists the namespaces of the tools that start and lead agents.
 var agentNamespaces = []string{"multi_agent_v1", "collaboration"}
 
-// QualifiedName returns the tool's name here for a name in a namespace. wait is another tool in an agents' namespace than
-// outside.
+// QualifiedName returns the name here of a tool in a namespace. It is the same name, except for wait: in a namespace of
+// agents' tools, that is wait_agent.
 func QualifiedName(namespace, name string) string {
 	if name == dialect.Wait && slices.Contains(agentNamespaces, namespace) {
 		return dialect.WaitAgent
@@ -18,12 +18,12 @@ func QualifiedName(namespace, name string) string {
 	return name
 }
 
-// NamesTool reports whether name is the tool's own name, or its name in another agent.
+// NamesTool reports whether name is the tool's own name, or the name of its counterpart in another agent.
 func NamesTool(name, tool string) bool {
 	return name == tool || slices.Contains(dialect.Called(withoutNamespace(name)), tool)
 }
 
-// OwnToolNamed returns the agent-ci tool that a name or alias stands for. "" means that an external tool may have the name.
+// OwnToolNamed returns the agent-ci tool with this name or alias, or "" if there is none.
 func OwnToolNamed(name string) string {
 	name = withoutNamespace(name)
 	if dialect.Known(name) {

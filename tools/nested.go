@@ -14,7 +14,7 @@ type Ref struct {
 	Agent          string
 }
 
-// Ref identifies the call.
+// Ref returns the identity of the call within its run.
 func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 
 // ScriptCalls makes the calls of one script. They are checked, run and recorded like the model's calls, and share their
@@ -33,7 +33,8 @@ type ScriptCalls struct {
 
 type callsKey struct{}
 
-// ScriptCallsOf returns the ScriptCalls in the context of a tool that runs scripts, or nil. They stay usable after Run.
+// ScriptCallsOf returns the ScriptCalls in the context of a tool's Run, or nil if the tool runs no scripts. They may be
+// used after Run has returned.
 func ScriptCallsOf(ctx context.Context) *ScriptCalls {
 	calls, _ := ctx.Value(callsKey{}).(*ScriptCalls)
 	return calls
@@ -49,9 +50,9 @@ func (d *Dispatcher) withCalls(ctx context.Context, t callTarget) context.Contex
 	})
 }
 
-// Start starts a call as soon as it may run, and returns at once. Reading calls run in parallel. A mutating call runs
-// alone, in the order of Start. The caller sets Name, Input and Form. done gets the result once, on its own goroutine. If
-// ctx ends first, done gets an aborted result at once.
+// Start adds a call of the script, which starts in the background as soon as it may run. Reading calls run in parallel.
+// A mutating call runs alone, in the order of Start. The caller sets the call's Name, Input and Form. done gets the
+// result on its own goroutine. If ctx ends first, done gets an aborted result at once.
 func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,36 +91,39 @@ func awaitAll(ctx context.Context, channels []<-chan struct{}) (unawaited []<-ch
 // Answered waits until done has got the result of each started call.
 func (c *ScriptCalls) Answered() { c.unanswered.Wait() }
 
-// Wait waits until no started call blocks others any more.
+// Wait waits until no started call blocks other calls any more.
 func (c *ScriptCalls) Wait() { c.running.Wait() }
 
-// scriptTarget returns the target of a call by a script, or its refusal. group is the namespace of the tool that runs the script.
-func (d *Dispatcher) scriptTarget(call Call, group string) callTarget {
-	call.Refused = d.whyNotNested(call, group)
+// scriptTarget counts a call by a script and returns it with its tool or a refusal. namespace is that of the tool that
+// runs the script.
+func (d *Dispatcher) scriptTarget(call Call, namespace string) callTarget {
+	call.Refused = d.scriptRefusal(call, namespace)
 	if call.Refused == "" && d.CountScriptCall != nil {
 		call.Refused = d.CountScriptCall()
 	}
 	return d.target(call)
 }
 
-// whyNotNested returns why scripts may not make this call, or "".
-func (d *Dispatcher) whyNotNested(call Call, group string) string {
+// scriptRefusal returns the refusal of a call that scripts may not make, or "".
+func (d *Dispatcher) scriptRefusal(call Call, namespace string) string {
 	e := d.Registry.find(call.Name, d.Offered)
 	if e == nil || !e.onlyDirect() {
 		return ""
 	}
-	if inSameGroup := group != "" && e.Spec.Namespace.Name == group; inSameGroup && !e.Scripts {
+	inSameNamespace := namespace != "" && e.Spec.Namespace.Name == namespace
+	if inSameNamespace && !e.Scripts {
 		return ""
 	}
 	return e.Spec.Name + dialect.NotFromScript
 }
 
-// OnlyDirect reports whether only the model, and no script, may call a tool.
+// OnlyDirect reports whether only the model may call a tool, and no script.
 func (r *Registry) OnlyDirect(name string) bool {
 	e := r.byName[name]
 	return e != nil && e.onlyDirect()
 }
 
+// onlyDirect is Registry.OnlyDirect for a tool.
 func (e *entry) onlyDirect() bool {
 	return e.Scripts || e.Spec.Namespace.Name != "" || e.Spec.Name == dialect.RequestUserInput
 }

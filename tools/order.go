@@ -28,7 +28,7 @@ func (o *order) enqueue(mutates bool) (before []<-chan struct{}, ended chan stru
 	return before, ended
 }
 
-// unclosed returns the channels that are not closed.
+// unclosed returns the channels that are not closed. It reuses the slice.
 func unclosed(calls []<-chan struct{}) []<-chan struct{} {
 	open := calls[:0]
 	for _, call := range calls {

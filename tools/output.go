@@ -61,7 +61,7 @@ type WithheldFiles interface {
 	Drop(name string)
 }
 
-// readUncut returns the complete output.
+// readUncut returns the complete output, including the texts in withheld files.
 func (o *Outputs) readUncut(uncut UncutOutput) (string, error) {
 	var all strings.Builder
 	for _, part := range uncut.parts {
@@ -78,7 +78,8 @@ func (o *Outputs) readUncut(uncut UncutOutput) (string, error) {
 	return all.String(), nil
 }
 
-// releaseOrDrop makes the files of an output readable for the model if release is true. Otherwise it deletes them.
+// releaseOrDrop makes the withheld files of an output readable for the model if release is true, or deletes them. It
+// returns the updated description of the output.
 func (o *Outputs) releaseOrDrop(uncut UncutOutput, release bool) UncutOutput {
 	if o.WithheldFiles == nil {
 		return uncut
@@ -96,7 +97,7 @@ func (o *Outputs) releaseOrDrop(uncut UncutOutput, release bool) UncutOutput {
 	return uncut
 }
 
-// finish converts the result of a tool to the result for the model.
+// finish converts a tool's result to the result for the model: without secrets, and cut to the budget.
 func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	if r.Recorded {
 		r.Output = o.clean(r.Output)
@@ -123,11 +124,11 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	return r, uncut
 }
 
-// finishPrinted finishes a result with a single text.
+// finishPrinted is finish for a result with Output and Printed. It also sets the field output of Object.
 func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
 	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
 	if r.Object = o.cleanJSON(r.Object); r.Printed != nil {
-		if fields, ok := r.Object.(map[string]any); ok {
+		if fields, isObject := r.Object.(map[string]any); isObject {
 			fields["output"] = strings.TrimPrefix(text, o.clean(r.Output))
 		}
 	}
@@ -135,7 +136,7 @@ func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOu
 	return r, uncut
 }
 
-// cleanJSON returns a JSON value with all of its texts cleaned.
+// cleanJSON returns a decoded JSON value with clean applied to all of its texts.
 func (o *Outputs) cleanJSON(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -156,7 +157,7 @@ func (o *Outputs) cleanJSON(value any) any {
 	return value
 }
 
-// finishParts prepares a result of several texts and images. If the texts together are too long, one cut text replaces them,
+// finishParts is finish for a result with Parts. If the texts together are too long, it replaces them by one cut text
 // before the images.
 func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
@@ -184,7 +185,8 @@ func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutp
 	return r, uncut
 }
 
-// finishText returns the output for the model. If a command printed something, output is its header, which is never cut.
+// finishText returns a text for the model, cut to limit bytes. If printed is not nil, output is its header, which is
+// never cut.
 func (o *Outputs) finishText(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
 	header := ""
 	if printed == nil {
@@ -200,7 +202,7 @@ func (o *Outputs) finishText(call Call, output string, printed *Printed, limit i
 	return header + text, uncut
 }
 
-// asPrinted converts a text to the form of a command's output, of which only the ends are held in memory.
+// asPrinted converts a text to a Printed, which keeps only the ends of a long text in memory.
 func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	c := o.Capture(call.ID)
 	_, _ = io.Copy(c, struct{ io.Reader }{strings.NewReader(text)}) // in pieces; Capture.Write never fails
@@ -209,24 +211,24 @@ func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	return printed
 }
 
-// combine adds up the descriptions of two outputs of one call. It keeps the first File.
-func (w UncutOutput) combine(other UncutOutput) UncutOutput {
-	w.Truncated = w.Truncated || other.Truncated
-	w.Bytes += other.Bytes
-	w.Err = errors.Join(w.Err, other.Err)
-	w.File = cmp.Or(w.File, other.File)
-	w.parts = append(w.parts, other.parts...)
-	return w
+// combine returns the description of an output followed by another one of the same call. It keeps the first File.
+func (u UncutOutput) combine(other UncutOutput) UncutOutput {
+	u.Truncated = u.Truncated || other.Truncated
+	u.Bytes += other.Bytes
+	u.Err = errors.Join(u.Err, other.Err)
+	u.File = cmp.Or(u.File, other.File)
+	u.parts = append(u.parts, other.parts...)
+	return u
 }
 
-// byteLimit returns the maximum number of bytes of an output, given the tokens that the call asks for or 0.
+// byteLimit returns the maximum length of an output, in bytes. asked is the number of tokens that the call asks for, or 0.
 func (o *Outputs) byteLimit(asked int) int {
-	most := cmp.Or(o.Budget, DefaultBudget)
-	return min(cmp.Or(asked, most), most) * bytesPerToken
+	maxTokens := cmp.Or(o.Budget, DefaultBudget)
+	return min(cmp.Or(asked, maxTokens), maxTokens) * bytesPerToken
 }
 
-// cutToBudget returns the output without secrets. If it is longer than limit bytes, it returns only both ends, and the
-// complete output is saved in a file.
+// cutToBudget returns the output without secrets. If it is longer than limit bytes, it returns only both ends, and saves
+// the complete output in a file.
 func (o *Outputs) cutToBudget(call Call, printed *Printed, limit int) (string, UncutOutput) {
 	uncut := UncutOutput{Bytes: printed.bytes}
 	head := o.clean(string(printed.head))
@@ -247,8 +249,8 @@ func (o *Outputs) cutToBudget(call Call, printed *Printed, limit int) (string, U
 	return printed.withoutMiddle(head, tail, limit, file.describePlace()), uncut
 }
 
-// redactionMargin is how many bytes beside a cut are dropped, if the output is too long to be searched as a whole. A secret
-// may cross the cut. Longer secrets are recognized by fragments.
+// redactionMargin is the number of bytes dropped on each side of a cut, because a secret may cross the cut and the
+// output is too long to be searched as a whole. Longer secrets are recognized by fragments.
 const redactionMargin = 32 << 10
 
 // clean returns a text as valid UTF-8 without NULs and secrets.
@@ -262,7 +264,7 @@ func (o *Outputs) clean(text string) string {
 	return text
 }
 
-// cleanLine returns words as a line of their own, or "" for none.
+// cleanLine returns words, cleaned, as a line of their own. For "" it returns "".
 func (o *Outputs) cleanLine(words string) string {
 	if words == "" {
 		return ""
@@ -275,18 +277,18 @@ func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
 }
 
-// AskedTokens converts the number of tokens that a call asks for to a Result's Budget.
+// AskedTokens converts the number of tokens that a call asks for, which may be any number, to a Result's Budget.
 func AskedTokens(asked float64) int {
-	const most = 1 << 30
-	return int(min(max(asked, 0), most))
+	const maxTokens = 1 << 30
+	return int(min(max(asked, 0), maxTokens))
 }
 
 // CutWarning begins a cut output.
 const CutWarning = "Warning: truncated output"
 
-// withoutMiddle returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
-// implementation's, which models know. head and tail are the ends, each at least as long as its share. place says where the
-// complete output is.
+// withoutMiddle returns both ends of an output, cut to limit bytes together, with a warning before them and a marker
+// between them. The words are those of the reference implementation, which models know. place says where the complete
+// output is.
 func (p *Printed) withoutMiddle(head, tail string, limit int, place string) string {
 	head = firstBytes(head, limit/2)
 	tail = lastBytes(tail, limit-limit/2)
@@ -298,7 +300,7 @@ func (p *Printed) withoutMiddle(head, tail string, limit int, place string) stri
 		Tokens(p.bytes), p.lines, head, Tokens(missing), place, tail)
 }
 
-// firstBytes returns the first n bytes of a text at most. It ends at the end of a line if that loses at most a quarter, and
+// firstBytes returns the beginning of a text, up to n bytes. It cuts between lines if that loses at most a quarter, and
 // never within a character.
 func firstBytes(text string, n int) string {
 	if len(text) <= n {
@@ -310,8 +312,8 @@ func firstBytes(text string, n int) string {
 	return clip.Start(text, n)
 }
 
-// lastBytes returns the last n bytes of a text at most. It begins at the start of a line if that loses at most
-// a quarter, and never within a character.
+// lastBytes returns the end of a text, up to n bytes. It cuts between lines if that loses at most a quarter, and never
+// within a character.
 func lastBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

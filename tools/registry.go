@@ -37,6 +37,7 @@ func New(tools ...Tool) *Registry {
 	return r
 }
 
+// acceptedSchema returns the schema by which a tool's arguments are checked.
 func acceptedSchema(spec Spec) json.RawMessage {
 	switch {
 	case spec.Accepts != nil:
@@ -47,11 +48,11 @@ func acceptedSchema(spec Spec) json.RawMessage {
 	return inputSchema
 }
 
-// takesText reports whether the tool's Run gets text instead of a JSON object.
+// takesText reports whether the tool's Run gets a text as input instead of a JSON object.
 func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
-// Restrict switches tools off. If allow names tools, only these can be called. Tools in deny can't be
-// called, even if allow names them. Both lists take names and aliases. An unknown name is an error.
+// Restrict switches tools off: those not in allow, unless it is empty, and those in deny, even if they are in allow. Both
+// lists may contain names and aliases. It returns an error for an unknown name.
 func (r *Registry) Restrict(allow, deny []string) error {
 	allowed, err := r.entriesNamed(allow)
 	if err != nil {
@@ -74,6 +75,7 @@ func (r *Registry) Restrict(allow, deny []string) error {
 	return nil
 }
 
+// entriesNamed returns the set of the tools with these names or aliases. It returns an error for an unknown name.
 func (r *Registry) entriesNamed(names []string) (map[*entry]bool, error) {
 	found := make(map[*entry]bool, len(names))
 	for _, name := range names {
@@ -86,7 +88,7 @@ func (r *Registry) entriesNamed(names []string) (map[*entry]bool, error) {
 	return found, nil
 }
 
-// Names lists the callable tools in order.
+// Names returns the names of the tools that are not switched off, in order.
 func (r *Registry) Names() []string {
 	var names []string
 	for _, e := range r.tools {
@@ -97,7 +99,7 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// Denial returns the refusal of a tool's calls, or "".
+// Denial returns the refusal of all calls of a tool that is switched off, or "".
 func (r *Registry) Denial(name string) string {
 	if e := r.byName[name]; e != nil {
 		return e.refusal
@@ -105,8 +107,8 @@ func (r *Registry) Denial(name string) string {
 	return ""
 }
 
-// Specs returns the definitions of the offered tools, without unknown and denied ones. They are in the registry's order, so
-// that requests stay identical and can be cached.
+// Specs returns the specs of the offered tools, without those that are unknown or switched off. They are in the
+// registry's order, so that requests stay identical and can be cached.
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
@@ -117,7 +119,7 @@ func (r *Registry) Specs(offered []string) []Spec {
 	return specs
 }
 
-// find returns the tool for a name or alias, or nil. If several tools have the alias, an offered one wins.
+// find returns the tool with this name or alias, or nil. If several tools have the alias, it prefers one of offered.
 func (r *Registry) find(name string, offered []string) *entry {
 	name = withoutNamespace(name)
 	if e := r.byName[name]; e != nil {

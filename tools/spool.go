@@ -22,7 +22,7 @@ type spool struct {
 	err        error
 }
 
-// openSpool opens the file for the whole output of a call.
+// openSpool creates the file for the complete output of a call. If that fails, the spool keeps the error for close.
 func (o *Outputs) openSpool(callID string) *spool {
 	limit := cmp.Or(o.FileLimit, DefaultFileLimit)
 	opened := &spool{remaining: limit, limit: limit}
@@ -42,25 +42,25 @@ func (o *Outputs) openSpool(callID string) *spool {
 	return opened
 }
 
-// fileName returns a new file name for a call's output. IDs come from the model's API and may contain
-// anything; two calls may have the same ID.
+// fileName returns an unused file name for a call's output. The ID comes from the model's API and may contain anything.
+// Two calls may have the same ID.
 func (o *Outputs) fileName(callID string) string {
-	const longest = 100
+	const maxLength = 100
 	safe := strings.Map(func(r rune) rune {
 		if isAlphanumeric(r) || r == '_' || r == '-' {
 			return r
 		}
 		return '_'
 	}, callID)
-	if safe != callID || safe == "" || len(safe) > longest {
-		safe = fmt.Sprintf("%s-%.4x", safe[:min(len(safe), longest)], sha256.Sum256([]byte(callID)))
+	if safe != callID || safe == "" || len(safe) > maxLength {
+		safe = fmt.Sprintf("%s-%.4x", safe[:min(len(safe), maxLength)], sha256.Sum256([]byte(callID)))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.usedNames == nil {
 		o.usedNames = make(map[string]int)
 	}
-	key := strings.ToLower(safe) // some file systems don't tell case
+	key := strings.ToLower(safe) // some file systems ignore case
 	o.usedNames[key]++
 	if n := o.usedNames[key]; n > 1 {
 		safe = fmt.Sprintf("%s.%d", safe, n)
@@ -68,7 +68,7 @@ func (o *Outputs) fileName(callID string) string {
 	return "outputs/" + o.NamePrefix + safe + ".txt"
 }
 
-// write takes raw output.
+// write writes output that may contain secrets.
 func (s *spool) write(p []byte) {
 	if s.file == nil {
 		return
@@ -80,13 +80,14 @@ func (s *spool) write(p []byte) {
 	_, _ = s.redactor.Write(p) // it can't fail
 }
 
-// writeClean writes redacted text.
+// writeClean writes text without secrets.
 func (s *spool) writeClean(text string) {
 	if s.file != nil {
 		s.writeFile([]byte(text))
 	}
 }
 
+// writeFile writes to the file up to the limit. It closes the file at the limit or after an error.
 func (s *spool) writeFile(p []byte) {
 	if int64(len(p)) > s.remaining {
 		p, s.full = p[:s.remaining], true
@@ -101,12 +102,13 @@ func (s *spool) writeFile(p []byte) {
 	}
 }
 
+// closeFile closes the file, so that nothing more is written.
 func (s *spool) closeFile() {
 	s.err = errors.Join(s.err, s.file.Close())
 	s.file, s.redactor = nil, nil
 }
 
-// close writes the rest. It may be called twice.
+// close writes the rest and closes the file. It returns the first error of the spool. It may be called twice.
 func (s *spool) close() error {
 	if s.file != nil && s.redactor != nil {
 		s.redactor.Flush()
@@ -117,7 +119,7 @@ func (s *spool) close() error {
 	return s.err
 }
 
-// describePlace describes the place of the whole output.
+// describePlace returns a text that tells the model where the complete output is.
 func (s *spool) describePlace() string {
 	switch {
 	case s.path == "":

@@ -46,7 +46,7 @@ type Call struct {
 	Refused string
 }
 
-// Arguments decodes the input, valid JSON for the tool's schema.
+// Arguments decodes the call's input, which must be JSON, into a value.
 func (c Call) Arguments(into any) error {
 	if err := json.Unmarshal([]byte(c.Input), into); err != nil {
 		return fmt.Errorf("read arguments: %w", err)
@@ -54,7 +54,7 @@ func (c Call) Arguments(into any) error {
 	return nil
 }
 
-// Decoded returns a Run that decodes the arguments of calls for do.
+// Decoded returns a function for Tool.Run that decodes a call's arguments and passes them to do.
 func Decoded[A any](do func(ctx context.Context, call Call, arguments A) (Result, error)) func(context.Context, Call) (Result, error) {
 	return func(ctx context.Context, call Call) (Result, error) {
 		var arguments A
@@ -65,19 +65,19 @@ func Decoded[A any](do func(ctx context.Context, call Call, arguments A) (Result
 	}
 }
 
-// Milliseconds converts a call's number of milliseconds, whatever it is, to a time within bounds.
-func Milliseconds(ms float64, least, most time.Duration) time.Duration {
+// Milliseconds converts a number of milliseconds, which may be any number, to a duration from least to longest.
+func Milliseconds(ms float64, least, longest time.Duration) time.Duration {
 	switch {
 	case ms <= float64(least/time.Millisecond):
 		return least
-	case ms >= float64(most/time.Millisecond):
-		return most
+	case ms >= float64(longest/time.Millisecond):
+		return longest
 	}
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// Text returns the input of a freeform tool. It is an argument if the tool is offered as a function: the
-// dispatcher passes a freeform tool's text for every form.
+// Text returns the text that a call passes to a freeform tool. If the tool was called as a function, that is the
+// argument input.
 func (c Call) Text() (string, error) {
 	if c.Form != Function {
 		return c.Input, nil
@@ -89,7 +89,7 @@ func (c Call) Text() (string, error) {
 	return arguments.Input, err
 }
 
-// JSON returns a value as JSON in one line, with <, > and & as they are.
+// JSON returns a value as JSON in one line, without escaping <, > and &.
 func JSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -123,7 +123,7 @@ const (
 	Written
 )
 
-// builtin reports whether the input has no schema here.
+// builtin reports whether the call is one of the API's own types, for which there is no schema here.
 func (f Form) builtin() bool { return f >= Operation && f <= LocalShellAction }
 
 // Result is the model's answer to a call.
@@ -219,5 +219,5 @@ type Tool struct {
 	MutatesCall func(call Call) bool
 }
 
-// Refuse returns a refusal for the model.
+// Refuse returns the result of a call that is refused with these words.
 func Refuse(words string) Result { return Result{Output: words, Failed: true} }

@@ -17,9 +17,8 @@ import (
 // anyObject takes all arguments.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// Checkable returns the part of a foreign tool's JSON Schema that agent-ci can check arguments by, and
-// names the rest. An unknown schema language must not refuse valid calls. Unchecked is empty if
-// everything is checked.
+// Checkable returns the part of a foreign tool's JSON Schema that agent-ci can check arguments by. unchecked
+// describes the other part, or is "". So no valid call is refused because agent-ci does not know a keyword.
 func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string) {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return anyObject, ""
@@ -44,7 +43,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// checkSchema returns why a schema cannot be used to check arguments.
+// checkSchema returns an error if a schema cannot be used to check arguments.
 func checkSchema(raw json.RawMessage) error {
 	s := Schema{source: raw}
 	if err := s.compile(); err != nil {
@@ -53,30 +52,31 @@ func checkSchema(raw json.RawMessage) error {
 	if kindsOf(s.document) != kindObject {
 		return errors.New("it is no object")
 	}
-	b := checkCost{root: s.document, known: map[[2]uintptr]int{}}
-	nothing, problem := map[string]any{}, error(nil)
+	cost := checkCost{root: s.document, known: map[[2]uintptr]int{}}
+	noArguments, problem := map[string]any{}, error(nil)
 	walkSchema(s.document, func(node map[string]any) {
 		for _, keyword := range unsupportedReferences(s.document, node) {
 			problem = cmp.Or(problem, fmt.Errorf("it has %s %v", keyword, node[keyword]))
 		}
-		b.add(node, nothing)
+		cost.add(node, noArguments)
 	})
 	switch {
 	case problem != nil:
 		return problem
-	case b.endless:
+	case cost.endless:
 		return errors.New("it refers to itself without end")
-	case b.add(s.document, nothing) > maxApplied:
+	case cost.add(s.document, noArguments) > maxApplied:
 		return fmt.Errorf("it takes more than %d steps to check even no arguments", maxApplied)
 	}
 	// The library detects unknown versions only when it validates.
-	if err := s.resolved.Validate(nothing); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
+	if err := s.resolved.Validate(noArguments); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
 		return err
 	}
 	return nil
 }
 
-// unsupportedReferences returns a schema's keywords that need full support for references.
+// unsupportedReferences returns the keywords of the schema node that refer to other schemas in a way that agent-ci does
+// not support. root is the document that contains node.
 func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
 		isRootID := keyword == "$id" && pointerOf(node) == pointerOf(root)
@@ -86,21 +86,21 @@ func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 	}
 	if reference, exists := node["$ref"]; exists {
 		text, _ := reference.(string)
-		if _, ok := ResolveReference(root, text); !ok {
+		if _, found := ResolveReference(root, text); !found {
 			keywords = append(keywords, "$ref")
 		}
 	}
 	return keywords
 }
 
-// withoutUncheckable returns a schema without the parts that cannot be checked, and their names. It returns
-// nil if impossible.
-func withoutUncheckable(raw json.RawMessage) (json.RawMessage, []string) {
+// withoutUncheckable returns a schema without the keywords that agent-ci cannot check, and the names of these. It returns
+// nil if raw is no JSON.
+func withoutUncheckable(raw json.RawMessage) (checkable json.RawMessage, droppedKeywords []string) {
 	var root any
 	if json.Unmarshal(raw, &root) != nil {
 		return nil, nil
 	}
-	dropped := map[string]bool{}
+	dropped := map[string]bool{} // set of keywords
 	drop := func(node map[string]any, keyword string) {
 		delete(node, keyword)
 		dropped[keyword] = true
@@ -131,18 +131,19 @@ func withoutUncheckable(raw json.RawMessage) (json.RawMessage, []string) {
 	return rest, names
 }
 
-// canRead says whether a keyword can be read here, alone.
+// canRead reports whether agent-ci can parse a keyword with this value. For a keyword whose value contains schemas, it
+// returns true, since these are looked at separately.
 func canRead(keyword string, value any) bool {
 	switch keyword {
 	case "pattern":
-		text, ok := value.(string)
-		return ok && isRegexp(text)
+		text, isText := value.(string)
+		return isText && isRegexp(text)
 	case "patternProperties":
-		patterns, ok := value.(map[string]any)
+		patterns, isValid := value.(map[string]any)
 		for pattern := range patterns {
-			ok = ok && isRegexp(pattern)
+			isValid = isValid && isRegexp(pattern)
 		}
-		return ok
+		return isValid
 	}
 	if _, holdsSchemas := schemaKeywords[keyword]; holdsSchemas {
 		return true
@@ -151,43 +152,44 @@ func canRead(keyword string, value any) bool {
 	return err == nil && json.Unmarshal(raw, new(jsonschema.Schema)) == nil
 }
 
+// isRegexp reports whether a pattern is a valid Go regular expression.
 func isRegexp(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	return err == nil
 }
 
 const (
-	// maxChecks is how often schemas are applied to values for one call.
+	// maxChecks limits how often schemas are applied to values in the check of one call.
 	maxChecks = 1_000_000
-	// maxApplied is how often schemas may be applied to no arguments at all. A server can list
+	// maxApplied limits how often schemas are applied in a check of no arguments. A server can list
 	// thousands of tools, and all of their schemas are tried when it starts.
 	maxApplied = 10_000
 )
 
-// checkIsBounded reports whether a value can be checked in bounded time: schemas that refer to each other
-// can multiply the work with each level of the value.
+// checkIsBounded reports whether a value can be checked against the schema root in at most maxChecks steps. Schemas that
+// refer to each other can multiply the work with each level of the value.
 func checkIsBounded(root, value any) bool {
-	b := checkCost{root: root, known: map[[2]uintptr]int{}}
-	return b.add(root, value) <= maxChecks && b.steps <= maxChecks && !b.endless
+	cost := checkCost{root: root, known: map[[2]uintptr]int{}}
+	return cost.add(root, value) <= maxChecks && cost.steps <= maxChecks && !cost.endless
 }
 
-// checkCost counts how often schemas are applied to values, each pair of them once.
+// checkCost counts how often schemas are applied to values in a check. It visits each pair of schema and value once.
 type checkCost struct {
 	root    any
-	known   map[[2]uintptr]int
-	steps   int  // behind maxChecks nothing is counted
-	endless bool // a schema applies itself to the same value
+	known   map[[2]uintptr]int // number of checks for pairs of the addresses of a schema and a value
+	steps   int                // number of steps of the counting itself, which ends after maxChecks
+	endless bool               // a schema applies itself to the same value
 }
 
-// add returns the number of checks that a schema needs for a value, at most maxChecks+1. While a pair is
-// being counted, its known number is 0; meeting it again then means that the schema has no end.
-func (b *checkCost) add(at, value any) int {
-	node, ok := at.(map[string]any)
+// add returns the number of checks that a schema needs for a value, up to maxChecks+1. It sets endless if the count of a
+// pair of schema and value needs the count of the same pair.
+func (b *checkCost) add(schema, value any) int {
+	node, isObject := schema.(map[string]any)
 	b.steps++
-	if !ok || b.steps > maxChecks {
+	if !isObject || b.steps > maxChecks {
 		return 1
 	}
-	const counting = 0
+	const counting = 0 // the known number of a pair while it is being counted
 	pair := [2]uintptr{pointerOf(node), pointerOf(value)}
 	if n, known := b.known[pair]; known {
 		b.endless = b.endless || n == counting
@@ -223,7 +225,7 @@ func (b *checkCost) add(at, value any) int {
 	return n
 }
 
-// applied returns what appliedTo does, and counts the subschemas as steps.
+// applied is appliedTo, and counts the returned subschemas as steps.
 func (b *checkCost) applied(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)

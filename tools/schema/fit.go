@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// maxFitted is how many bytes a schema may have before it is shortened: each request carries
-	// the schemas of all tools.
+	// maxFitted is the maximum size of a fitted schema, in bytes, because each request contains the schemas of all tools.
 	maxFitted = 5000
-	// deepestKept is the level below which objects are not described any more in a shortened schema.
+	// deepestKept is the deepest level at which a shortened schema describes objects.
 	deepestKept = 3
-	// maxPropertyName is how many bytes the name of an argument may have.
+	// maxPropertyName is the maximum length of an argument's name, in bytes.
 	maxPropertyName = 200
-	// maxSchemaText is how many bytes a description in a schema may have.
+	// maxSchemaText is the maximum length of a description, in bytes.
 	maxSchemaText = 2000
-	// maxFits is how many schemas within a schema are made fit, counting each reference.
+	// maxFits is the maximum number of schemas within a schema, counting each reference.
 	maxFits = 200_000
 )
 
-// Fit returns the JSON Schema of a foreign tool in the form for models: a short object whose
-// properties have types, of the keywords that APIs of models know. It accepts what the original accepts;
-// check arguments by the original. The error says why it is no schema of arguments.
+// Fit returns a short version of a foreign tool's JSON Schema for models. It uses only keywords that models' APIs know,
+// and each property has a type. It accepts at least what the original accepts, so check arguments by the original. The
+// error says why raw is no schema of arguments.
 func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	root, err := readSchema(raw)
 	if err != nil {
@@ -57,7 +56,8 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(`{"properties":{},"type":"object"}`), nil
 }
 
-// readSchema parses a schema. A missing one, null and true accept any object.
+// readSchema parses the schema of a tool's arguments. For a missing one, null and true, it returns one that accepts any
+// object.
 func readSchema(raw json.RawMessage) (map[string]any, error) {
 	var value any
 	if len(raw) > 0 {
@@ -79,14 +79,14 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 	return nil, errors.New("its schema is no object")
 }
 
-// fitting makes one schema fit.
+// fitting converts one schema for Fit.
 type fitting struct {
 	root  map[string]any
-	count int // schemas that were made fit; beyond maxFits none is any more
+	count int // number of schemas converted; after maxFits no more are
 }
 
-// scalars are the keywords whose values stay as they are, if they are of the right type: an API refuses a
-// whole request for one that is not.
+// scalars maps the keywords whose values are kept unchanged to the type of their value. Values of other types are
+// dropped, because an API would refuse the whole request.
 var scalars = map[string]kinds{
 	"format": kindString, "pattern": kindString, "uniqueItems": kindBoolean,
 	"minLength": kindNumber, "maxLength": kindNumber, "minItems": kindNumber, "maxItems": kindNumber,
@@ -94,32 +94,33 @@ var scalars = map[string]kinds{
 	"minimum": kindNumber, "maximum": kindNumber, "exclusiveMinimum": kindNumber, "exclusiveMaximum": kindNumber,
 }
 
-// fitSchema returns a fit schema of a value. One that accepts all values becomes text, as which any value can be
-// written.
-func (f *fitting) fitSchema(value any) map[string]any {
-	node, ok := value.(map[string]any)
-	if f.count++; !ok || f.count > maxFits {
+// fitSchema converts a schema. One that accepts every value becomes the type string, because a model can write every
+// value as text.
+func (f *fitting) fitSchema(schema any) map[string]any {
+	node, isObject := schema.(map[string]any)
+	f.count++
+	if !isObject || f.count > maxFits {
 		return map[string]any{"type": "string"}
 	}
 	fit := map[string]any{}
 	for keyword, value := range node {
-		if v := f.fitKeyword(keyword, value); v != nil {
-			fit[keyword] = v
+		if fitted := f.fitKeyword(keyword, value); fitted != nil {
+			fit[keyword] = fitted
 		}
 	}
 	if value, exists := node["const"]; exists {
 		fit["enum"] = []any{value}
 	}
-	if tuple, is := node["items"].([]any); is && fit["prefixItems"] == nil { // before 2020-12
+	if tuple, isList := node["items"].([]any); isList && fit["prefixItems"] == nil { // JSON Schema before 2020-12
 		fit["prefixItems"] = f.fitList(tuple)
 	}
-	if _, patterns := node["patternProperties"]; patterns && fit["additionalProperties"] == false {
+	if _, hasPatterns := node["patternProperties"]; hasPatterns && fit["additionalProperties"] == false {
 		fit["additionalProperties"] = true
 	}
 	return withType(fit)
 }
 
-// fitKeyword returns the value of a keyword in a fit schema, or nil.
+// fitKeyword converts the value of a schema's keyword. It returns nil if the keyword must be left out.
 func (f *fitting) fitKeyword(keyword string, value any) any {
 	list, isList := value.([]any)
 	switch keyword {
@@ -139,7 +140,7 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 		}
 	case "$ref":
 		text, _ := value.(string)
-		if _, ok := ResolveReference(f.root, text); ok {
+		if _, found := ResolveReference(f.root, text); found {
 			return text
 		}
 	case "anyOf", "oneOf", "allOf", "prefixItems":
@@ -147,7 +148,7 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 			return f.fitList(list)
 		}
 	case "properties", "$defs", "definitions":
-		if named, ok := value.(map[string]any); ok {
+		if named, isObject := value.(map[string]any); isObject {
 			fitted := make(map[string]any, len(named))
 			for name, s := range named {
 				if clip.Visible(name, maxPropertyName) == name {
@@ -172,6 +173,7 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 	return nil
 }
 
+// fitList converts a list of schemas.
 func (f *fitting) fitList(schemas []any) []any {
 	fitted := make([]any, len(schemas))
 	for i, s := range schemas {
@@ -180,33 +182,35 @@ func (f *fitting) fitList(schemas []any) []any {
 	return fitted
 }
 
-// knownTypes returns the types that are known, each once.
+// knownTypes returns the value of the keyword type, a name or a list, without unknown and duplicate types. It returns
+// nil if none is left.
 func (f *fitting) knownTypes(value any) any {
 	list, isList := value.([]any)
 	if !isList {
 		list = []any{value}
 	}
 	var known []any
-	for _, kind := range list {
-		if kindOfType(kind) != 0 && !slices.Contains(known, kind) {
-			known = append(known, kind)
+	for _, name := range list {
+		if kindOfType(name) != 0 && !slices.Contains(known, name) {
+			known = append(known, name)
 		}
 	}
 	return oneOrAll(known)
 }
 
-// oneOrAll returns the only one of some types, or all; nil for none.
-func oneOrAll(kinds []any) any {
-	switch len(kinds) {
+// oneOrAll returns a list of types as the value of the keyword type: nil, the only type, or the list.
+func oneOrAll(types []any) any {
+	switch len(types) {
 	case 0:
 		return nil
 	case 1:
-		return kinds[0]
+		return types[0]
 	}
-	return kinds
+	return types
 }
 
-// withType returns a schema with its type, as far as that can be known, and what that type has to have.
+// withType returns a schema with its type, if that can be inferred, and with the keywords that APIs demand for the type:
+// properties for an object, items for a list.
 func withType(fit map[string]any) map[string]any {
 	if fit["type"] == nil && !isComposed(fit) {
 		if kind := inferType(fit); kind != nil {
@@ -224,7 +228,7 @@ func withType(fit map[string]any) map[string]any {
 	return fit
 }
 
-// onlyKeyword returns a schema with one of its keywords.
+// onlyKeyword returns a schema with all keywords but one left out.
 func onlyKeyword(fit map[string]any, keyword string) map[string]any {
 	if value, exists := fit[keyword]; exists {
 		return map[string]any{keyword: value}
@@ -232,14 +236,14 @@ func onlyKeyword(fit map[string]any, keyword string) map[string]any {
 	return map[string]any{}
 }
 
-// isComposed reports whether a schema says by others what it takes.
+// isComposed reports whether a schema consists of other schemas, by a reference or a combination.
 func isComposed(fit map[string]any) bool {
 	return slices.ContainsFunc([]string{"$ref", "anyOf", "oneOf", "allOf"}, func(keyword string) bool { return fit[keyword] != nil })
 }
 
-// typeHints are the keywords by which a type is known that a schema does not name.
+// typeHints lists the keywords from which inferType infers a type.
 var typeHints = []struct {
-	kind     string
+	typeName string
 	keywords []string
 }{
 	{"object", []string{"properties", "required", "additionalProperties", "minProperties", "maxProperties"}},
@@ -248,39 +252,41 @@ var typeHints = []struct {
 	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 }
 
-// inferType returns the type, or the types, of a schema that names none, or nil.
+// inferType returns the type of a schema without the keyword type, as the value of that keyword: a name, a list of
+// names, or nil if it is unknown.
 func inferType(fit map[string]any) any {
-	if values, ok := fit["enum"].([]any); ok {
+	if values, isList := fit["enum"].([]any); isList {
 		var all []any
 		for _, value := range values {
-			if kind := kindsOf(value).String(); !slices.Contains(all, any(kind)) {
-				all = append(all, kind)
+			if name := kindsOf(value).String(); !slices.Contains(all, any(name)) {
+				all = append(all, name)
 			}
 		}
 		return oneOrAll(all)
 	}
 	for _, hint := range typeHints {
 		if slices.ContainsFunc(hint.keywords, func(keyword string) bool { return fit[keyword] != nil }) {
-			return hint.kind
+			return hint.typeName
 		}
 	}
 	return nil
 }
 
-func allowsType(fit map[string]any, kind string) bool {
+// allowsType reports whether the keyword type of a schema is, or contains, the type called name.
+func allowsType(fit map[string]any, name string) bool {
 	list, _ := fit["type"].([]any)
-	return fit["type"] == kind || slices.Contains(list, any(kind))
+	return fit["type"] == name || slices.Contains(list, any(name))
 }
 
-// flatten makes the root an object without a composition or reference, which APIs of models
-// refuse there: it gets the properties of all branches, and requires those that each call needs.
+// flatten makes the root schema fit an object without references and combinations, which models' APIs refuse there. It
+// gets the properties of all schemas that it was composed of, and requires those that every call needs.
 func (f *fitting) flatten(fit map[string]any) error {
 	f.mergeBranches(fit, fit, true, map[string]bool{})
 	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf", "enum"} {
 		delete(fit, keyword)
 	}
-	if kind, single := fit["type"].(string); single && kind != "object" {
-		return fmt.Errorf("its schema takes arguments of type %s; they must be an object", kind)
+	if name, isSingle := fit["type"].(string); isSingle && name != "object" {
+		return fmt.Errorf("its schema takes arguments of type %s; they must be an object", name)
 	}
 	if fit["type"] != nil && !allowsType(fit, "object") {
 		return errors.New("its schema takes no object as arguments")
@@ -293,48 +299,49 @@ func (f *fitting) flatten(fit map[string]any) error {
 	return nil
 }
 
-// mergeBranches adds the properties of the schemas that from is composed of. isAlwaysApplied means that each
-// call must match from. seen contains the references already followed.
+// mergeBranches adds to the schema into the properties of the schemas that from is composed of. isAlwaysApplied means
+// that every value must match from. seen contains the references already followed.
 func (f *fitting) mergeBranches(into, from map[string]any, isAlwaysApplied bool, seen map[string]bool) {
-	if text, ok := from["$ref"].(string); ok && !seen[text] {
-		seen[text] = true
-		if to, ok := ResolveReference(f.root, text); ok {
-			f.mergeBranch(into, f.fitSchema(to), isAlwaysApplied, seen)
+	if reference, isText := from["$ref"].(string); isText && !seen[reference] {
+		seen[reference] = true
+		if target, found := ResolveReference(f.root, reference); found {
+			f.mergeBranch(into, f.fitSchema(target), isAlwaysApplied, seen)
 		}
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		branches, _ := from[keyword].([]any)
+		mustMatchEach := keyword == "allOf" || len(branches) == 1
 		for _, branch := range branches {
-			if b, ok := branch.(map[string]any); ok {
-				f.mergeBranch(into, b, isAlwaysApplied && (keyword == "allOf" || len(branches) == 1), seen)
+			if schema, isObject := branch.(map[string]any); isObject {
+				f.mergeBranch(into, schema, isAlwaysApplied && mustMatchEach, seen)
 			}
 		}
 	}
 }
 
-// mergeBranch adds a branch's properties to a schema. It adds the required names and the description too if the
-// branch always applies.
+// mergeBranch adds a branch's properties to the schema into. If every value must match the branch, it also adds its
+// required names and description.
 func (f *fitting) mergeBranch(into, branch map[string]any, isAlwaysApplied bool, seen map[string]bool) {
-	if properties, ok := branch["properties"].(map[string]any); ok {
+	if properties, isObject := branch["properties"].(map[string]any); isObject {
 		existing, _ := into["properties"].(map[string]any)
 		into["properties"] = properties
 		maps.Copy(properties, existing)
 	}
-	if required, ok := branch["required"].([]any); ok && isAlwaysApplied {
+	if required, isList := branch["required"].([]any); isList && isAlwaysApplied {
 		existing, _ := into["required"].([]any)
 		into["required"] = slices.Concat(existing, required)
 	}
 	if into["type"] == nil && branch["type"] == "object" {
 		into["type"] = "object"
 	}
-	if text, ok := branch["description"].(string); ok && into["description"] == nil && isAlwaysApplied {
+	if text, isText := branch["description"].(string); isText && isAlwaysApplied && into["description"] == nil {
 		into["description"] = text
 	}
-	delete(into, "additionalProperties") // of the root alone, it would refuse those of the branches
+	delete(into, "additionalProperties") // it would refuse the properties of other branches
 	f.mergeBranches(into, branch, isAlwaysApplied, seen)
 }
 
-// limitRequired keeps required names of existing properties, without duplicates.
+// limitRequired removes duplicates and names of missing properties from the schema's required names.
 func limitRequired(fit map[string]any) {
 	required, _ := fit["required"].([]any)
 	properties, _ := fit["properties"].(map[string]any)
@@ -354,21 +361,21 @@ func limitRequired(fit map[string]any) {
 	}
 }
 
-// dropUnusedDefinitions removes definitions that nothing leads to.
+// dropUnusedDefinitions removes definitions that no reference leads to, and references without a target.
 func dropUnusedDefinitions(root map[string]any) {
 	used, seen := map[string]bool{}, map[uintptr]bool{}
 	var follow func(any)
 	follow = func(at any) {
-		node, ok := at.(map[string]any)
-		if !ok || seen[pointerOf(node)] {
+		node, isObject := at.(map[string]any)
+		if !isObject || seen[pointerOf(node)] {
 			return
 		}
 		seen[pointerOf(node)] = true
-		if text, ok := node["$ref"].(string); ok && !used[text] {
-			to, exists := ResolveReference(root, text)
+		if reference, isText := node["$ref"].(string); isText && !used[reference] {
+			target, exists := ResolveReference(root, reference)
 			if exists {
-				used[text] = true
-				follow(to)
+				used[reference] = true
+				follow(target)
 			} else {
 				delete(node, "$ref") // its target was dropped
 			}
@@ -384,8 +391,8 @@ func dropUnusedDefinitions(root map[string]any) {
 		definitions, _ := root[keyword].(map[string]any)
 		for name := range definitions {
 			pointer := "#/" + keyword + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-			leads := func(reference string) bool { return reference == pointer || strings.HasPrefix(reference, pointer+"/") }
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(used)), leads) {
+			leadsInto := func(reference string) bool { return reference == pointer || strings.HasPrefix(reference, pointer+"/") }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(used)), leadsInto) {
 				delete(definitions, name)
 			}
 		}
@@ -395,9 +402,9 @@ func dropUnusedDefinitions(root map[string]any) {
 	}
 }
 
-// The stages by which a schema is shortened, in their order; each leaves a schema that accepts no less.
+// The following functions shorten a schema, in the order of Fit. None makes the schema refuse more values.
 
-// dropKeywords removes keywords everywhere.
+// dropKeywords returns a function that removes these keywords from a schema and all schemas in it.
 func dropKeywords(keywords ...string) func(root map[string]any) {
 	return func(root map[string]any) {
 		walkSchema(root, func(node map[string]any) {
@@ -408,7 +415,7 @@ func dropKeywords(keywords ...string) func(root map[string]any) {
 	}
 }
 
-// dropDefinitions removes the definitions; a reference to one then allows any value.
+// dropDefinitions removes the definitions. A schema with a reference then accepts any value.
 func dropDefinitions(root map[string]any) {
 	walkSchema(root, func(node map[string]any) {
 		if _, exists := node["$ref"]; exists {
@@ -419,30 +426,30 @@ func dropDefinitions(root map[string]any) {
 	})
 }
 
-// dropDeepLevels leaves of deep objects and lists only their types.
+// dropDeepLevels reduces objects and lists below the level deepestKept to their types.
 func dropDeepLevels(root map[string]any) {
 	var walk func(node map[string]any, depth int)
 	walk = func(node map[string]any, depth int) {
 		for _, sub := range subschemas(node) {
-			inner, ok := sub.schema.(map[string]any)
-			if !ok {
+			inner, isObject := sub.schema.(map[string]any)
+			if !isObject {
 				continue
 			}
-			below := depth
+			innerDepth := depth
 			if sub.at == property || sub.at == element {
-				below++
+				innerDepth++
 			}
-			if below >= deepestKept && len(subschemas(inner)) > 0 {
+			if innerDepth >= deepestKept && len(subschemas(inner)) > 0 {
 				sub.replace(typeAlone(inner))
 				continue
 			}
-			walk(inner, below)
+			walk(inner, innerDepth)
 		}
 	}
 	walk(root, 0)
 }
 
-// typeAlone returns a schema of the same type that describes nothing below.
+// typeAlone returns a schema of the same type without the schemas of its properties or elements.
 func typeAlone(node map[string]any) map[string]any {
 	switch {
 	case len(subschemas(node)) == 0:
@@ -455,10 +462,11 @@ func typeAlone(node map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// dropProperties reduces the root's properties to types, and too many to the required ones.
+// dropProperties reduces the root's properties to their types. If they are still too long together, it keeps only the
+// required ones.
 func dropProperties(root map[string]any) {
 	properties, _ := root["properties"].(map[string]any)
-	size := 0
+	size := 0 // estimated bytes
 	for name, value := range properties {
 		node, _ := value.(map[string]any)
 		properties[name] = typeAlone(node)

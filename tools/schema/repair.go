@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// repairs read arguments ever more leniently, in their order.
+// repairs are tried in this order on arguments that do not fit the schema. Each is more lenient than the one before.
 var repairs = []func(s *Schema, arguments map[string]any){
 	(*Schema).dropNulls,
 	func(s *Schema, arguments map[string]any) { s.parseTexts(arguments, false) },
 	func(s *Schema, arguments map[string]any) { s.parseTexts(arguments, true) },
 }
 
-// dropNulls removes optional arguments that are null: models that were
-// trained on strict schemas write them so.
+// dropNulls removes optional arguments that are null, as models write them that were trained on strict schemas.
 func (s *Schema) dropNulls(arguments map[string]any) {
 	for name, value := range arguments {
 		if value == nil && !slices.Contains(s.root.Required, name) {
@@ -24,21 +23,22 @@ func (s *Schema) dropNulls(arguments map[string]any) {
 	}
 }
 
-// parseTexts parses arguments written as JSON text.
+// parseTexts replaces arguments that are a text of JSON by the parsed value, if the schema expects that. For
+// allowedStrings see textParser.parsesAllowedStrings.
 func (s *Schema) parseTexts(arguments map[string]any, allowedStrings bool) {
 	parser := s.newTextParser()
 	parser.parsesAllowedStrings = allowedStrings
 	parser.parseTexts(arguments, []any{s.document})
 }
 
-// Exactly reads JSON with all digits of its numbers.
+// Exactly decodes JSON into a value, keeping all digits of its numbers (json.Number).
 func Exactly(text string, into any) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	return decoder.Decode(into)
 }
 
-// Plain returns a value with its numbers as float64, as encoding/json has them by default.
+// Plain returns a decoded JSON value with each json.Number converted to float64.
 func Plain(value any) any {
 	switch value := value.(type) {
 	case json.Number:
@@ -60,31 +60,33 @@ func Plain(value any) any {
 	return value
 }
 
-// textParser parses arguments written as JSON text if the schema expects the parsed value. Some models
-// write every value so, most do if a union or reference hides the type.
+// textParser parses values that a model wrote as a text of JSON, if the schema expects the parsed value. Some models
+// write all values as texts, most do if a union or reference hides the type.
 type textParser struct {
 	root                 any
-	parsesAllowedStrings bool // also where one alternative of several takes a string
-	steps                int  // schemas that were looked at; beyond maxChecks nothing is read any more
+	parsesAllowedStrings bool // also parse texts where the schema accepts strings, too
+	steps                int  // number of schemas visited; after maxChecks nothing is parsed
 	kinds                map[uintptr]kinds
 	appliedCache         map[uintptr][]map[string]any // the schemas that a schema applies to the same value
 }
 
+// newTextParser returns a parser for values of the schema.
 func (s *Schema) newTextParser() *textParser {
 	return &textParser{root: s.document, kinds: map[uintptr]kinds{}, appliedCache: map[uintptr][]map[string]any{}}
 }
 
-// parseTexts returns the value with such texts parsed, on all its levels. Lists and objects are changed.
+// parseTexts returns a value with texts of JSON parsed at all levels. It changes lists and objects in place. schemas
+// apply to the value.
 func (l *textParser) parseTexts(value any, schemas []any) any {
 	if l.steps++; l.steps > maxChecks {
 		return value
 	}
-	if text, ok := value.(string); ok {
-		read, ok := l.parseText(text, schemas)
-		if !ok {
+	if text, isText := value.(string); isText {
+		parsed, accepted := l.parseText(text, schemas)
+		if !accepted {
 			return value
 		}
-		value = read
+		value = parsed
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -99,9 +101,9 @@ func (l *textParser) parseTexts(value any, schemas []any) any {
 	return value
 }
 
-// parseText parses a text if a schema accepts the result. If a schema also accepts strings, the text stays, unless
-// parsesAllowedStrings is set.
-func (l *textParser) parseText(text string, schemas []any) (parsed any, ok bool) {
+// parseText parses a text of JSON. accepted is false if no schema accepts the parsed value, or if a schema accepts
+// strings and parsesAllowedStrings is false: then the text must stay.
+func (l *textParser) parseText(text string, schemas []any) (parsed any, accepted bool) {
 	if len(schemas) == 0 {
 		return nil, false
 	}
@@ -110,18 +112,19 @@ func (l *textParser) parseText(text string, schemas []any) (parsed any, ok bool)
 	}
 	kind := kindsOf(parsed)
 	for _, schema := range schemas {
-		accepted := l.acceptedKinds(schema)
+		acceptedKinds := l.acceptedKinds(schema)
 		switch {
-		case accepted&kindString == 0:
-			ok = ok || accepted&kind != 0
+		case acceptedKinds&kindString == 0:
+			accepted = accepted || acceptedKinds&kind != 0
 		case !l.parsesAllowedStrings:
 			return nil, false
 		}
 	}
-	return parsed, ok && kind != kindString
+	return parsed, accepted && kind != kindString
 }
 
-// schemasBelow returns the schemas of a property or an element, by those of the whole.
+// schemasBelow returns the schemas that apply to a property or element of a value. schemas apply to the value itself,
+// schemasIn returns those of the property or element in one schema.
 func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]any) []any) (found []any) {
 	seen := map[uintptr]bool{}
 	for _, schema := range schemas {
@@ -138,7 +141,7 @@ func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]
 	return found
 }
 
-// appliedSchemas returns a schema with all those applied to the same value.
+// appliedSchemas returns a schema and the schemas in it that apply to the same value, such as those of allOf.
 func (l *textParser) appliedSchemas(schema any) []map[string]any {
 	if found, known := l.appliedCache[pointerOf(schema)]; known {
 		return found
@@ -147,8 +150,8 @@ func (l *textParser) appliedSchemas(schema any) []map[string]any {
 	seen := map[uintptr]bool{}
 	var visit func(any)
 	visit = func(at any) {
-		node, ok := at.(map[string]any)
-		if !ok || seen[pointerOf(node)] {
+		node, isObject := at.(map[string]any)
+		if !isObject || seen[pointerOf(node)] {
 			return
 		}
 		seen[pointerOf(node)] = true
@@ -164,11 +167,12 @@ func (l *textParser) appliedSchemas(schema any) []map[string]any {
 	return found
 }
 
+// schemasOfProperty returns the schemas that a schema has for the property called name.
 func schemasOfProperty(node map[string]any, name string) (found []any) {
-	if named, ok := node["properties"].(map[string]any); ok && named[name] != nil {
+	if named, isObject := node["properties"].(map[string]any); isObject && named[name] != nil {
 		found = append(found, named[name])
 	}
-	if patterns, ok := node["patternProperties"].(map[string]any); ok {
+	if patterns, isObject := node["patternProperties"].(map[string]any); isObject {
 		for pattern, schema := range patterns {
 			if matches, err := regexp.MatchString(pattern, name); err == nil && matches {
 				found = append(found, schema)
@@ -181,14 +185,15 @@ func schemasOfProperty(node map[string]any, name string) (found []any) {
 	return found
 }
 
+// schemasOfElement returns the schemas that a schema has for the element i of a list.
 func schemasOfElement(node map[string]any, i int) []any {
 	for _, keyword := range []string{"prefixItems", "items"} {
-		if tuple, ok := node[keyword].([]any); ok && i < len(tuple) {
+		if tuple, isList := node[keyword].([]any); isList && i < len(tuple) {
 			return []any{tuple[i]}
 		}
 	}
 	for _, keyword := range []string{"items", "additionalItems"} {
-		if schema, ok := node[keyword].(map[string]any); ok {
+		if schema, isObject := node[keyword].(map[string]any); isObject {
 			return []any{schema}
 		}
 	}
@@ -209,22 +214,23 @@ const (
 	anyKind = kindNull<<1 - 1
 )
 
+// typeNames are the names of the kinds, in the order of the constants.
 var typeNames = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// kindOfType returns the values of a type, in the order of typeNames.
+// kindOfType returns the kinds of values that the JSON Schema type called name has, or 0 if there is no such type.
 func kindOfType(name any) kinds {
+	if name == "number" {
+		return kindNumber | kindInteger
+	}
 	for i, known := range typeNames {
 		if name == known {
-			if k := kinds(1) << i; k != kindNumber {
-				return k
-			}
-			return kindNumber | kindInteger
+			return kinds(1) << i
 		}
 	}
 	return 0
 }
 
-// kindsOf returns the types of a value.
+// kindsOf returns the kinds that a decoded JSON value has. Every number counts as an integer, too.
 func kindsOf(value any) kinds {
 	switch value.(type) {
 	case nil:
@@ -241,22 +247,22 @@ func kindsOf(value any) kinds {
 	return kindNumber | kindInteger
 }
 
-// acceptedKinds returns the types accepted by a schema.
+// acceptedKinds returns the kinds of values that a schema accepts.
 func (l *textParser) acceptedKinds(schema any) kinds {
-	node, ok := schema.(map[string]any)
-	if !ok {
+	node, isObject := schema.(map[string]any)
+	if !isObject {
 		if schema == false {
 			return 0
 		}
 		return anyKind
 	}
-	if known, ok := l.kinds[pointerOf(node)]; ok {
+	if known, isKnown := l.kinds[pointerOf(node)]; isKnown {
 		return known
 	}
-	l.kinds[pointerOf(node)] = anyKind // while it is looked at: a loop excludes nothing
+	l.kinds[pointerOf(node)] = anyKind // for references to the schema itself
 	accepted := anyKind
 	narrow := func(keyword string, union func(any) kinds) {
-		if list, ok := node[keyword].([]any); ok {
+		if list, isList := node[keyword].([]any); isList {
 			var all kinds
 			for _, each := range list {
 				l.steps++
@@ -269,27 +275,27 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 	narrow("enum", kindsOf)
 	narrow("anyOf", l.acceptedKinds)
 	narrow("oneOf", l.acceptedKinds)
-	if name, ok := node["type"].(string); ok {
+	if name, isText := node["type"].(string); isText {
 		accepted &= kindOfType(name)
 	}
-	if value, ok := node["const"]; ok {
+	if value, exists := node["const"]; exists {
 		accepted &= kindsOf(value)
 	}
-	if parts, ok := node["allOf"].([]any); ok {
+	if parts, isList := node["allOf"].([]any); isList {
 		for _, part := range parts {
 			accepted &= l.acceptedKinds(part)
 		}
 	}
-	if reference, ok := node["$ref"].(string); ok {
-		if to, found := ResolveReference(l.root, reference); found {
-			accepted &= l.acceptedKinds(to)
+	if reference, isText := node["$ref"].(string); isText {
+		if target, found := ResolveReference(l.root, reference); found {
+			accepted &= l.acceptedKinds(target)
 		}
 	}
 	l.kinds[pointerOf(node)] = accepted
 	return accepted
 }
 
-// String returns the names of the types, or "any value".
+// String returns the names of the types, joined by "or", or "any value".
 func (k kinds) String() string {
 	if k == anyKind {
 		return "any value"

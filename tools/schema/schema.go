@@ -1,5 +1,5 @@
-// Package schema owns what agent-ci knows of JSON Schema: it checks and repairs the arguments of calls, and makes
-// schemas of strangers fit for that and for models. The checking itself is a library's.
+// Package schema checks and repairs the arguments of calls by JSON Schemas, with the help of a library. It also converts
+// the schemas of external tools to a form that can be checked, and to one for models.
 package schema
 
 import (
@@ -17,8 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Schema checks arguments. It is compiled when it is first needed: most tools
-// of a run are never called.
+// Schema checks the arguments of a tool. It is compiled at its first use, because most tools of a run are never called.
 type Schema struct {
 	source json.RawMessage
 
@@ -29,9 +28,10 @@ type Schema struct {
 	err      error
 }
 
-// New returns a schema that is read when it is first needed.
+// New returns a schema that is compiled at its first use.
 func New(source json.RawMessage) *Schema { return &Schema{source: source} }
 
+// compile parses the schema once, and returns an error if it is invalid.
 func (s *Schema) compile() error {
 	s.once.Do(func() {
 		s.root = new(jsonschema.Schema)
@@ -46,11 +46,11 @@ func (s *Schema) compile() error {
 	return s.err
 }
 
-// tooMany refuses arguments beyond bounded checks.
+// tooMany tells the model that its arguments cannot be checked in bounded time.
 const tooMany = "the arguments are too many or nested too deep to be checked. Call it with fewer."
 
-// Check repairs arguments, whose numbers are json.Number, until they fit the schema. It returns what is still
-// wrong with them, in words for the model, or an empty string.
+// Check repairs the arguments until they fit the schema. problem tells the model what is wrong if no repair helps, or is
+// "". Numbers in arguments must be json.Number.
 func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 	if err := s.compile(); err != nil {
 		return "", fmt.Errorf("compile the tool's schema: %w", err)
@@ -71,22 +71,22 @@ func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 	}
 }
 
-// Takes says whether the schema names the argument.
+// Takes reports whether the schema has an argument called name.
 func (s *Schema) Takes(name string) bool {
 	return s.compile() == nil && s.root.Properties[name] != nil
 }
 
-// OnlyText names the argument when a string is all that the schema requires.
-func (s *Schema) OnlyText() (string, bool) {
+// OnlyText returns the name of the only required argument if that is a string. ok is false otherwise.
+func (s *Schema) OnlyText() (name string, ok bool) {
 	if s.compile() != nil || len(s.root.Required) != 1 {
 		return "", false
 	}
-	name := s.root.Required[0]
+	name = s.root.Required[0]
 	property := s.root.Properties[name]
 	return name, property != nil && property.Type == "string"
 }
 
-// describeArguments lists the arguments with their types.
+// describeArguments returns a sentence that lists the arguments with their types for the model.
 func (s *Schema) describeArguments() string {
 	names := slices.Sorted(maps.Keys(s.root.Properties))
 	if len(names) == 0 {
@@ -119,7 +119,7 @@ func describeType(parser *textParser, s *jsonschema.Schema, name string) string 
 	return cmp.Or(parser.acceptedKinds(properties[name]).String(), "no value")
 }
 
-// joinJSON are JSON values with commas between.
+// joinJSON returns values as JSON, separated by commas.
 func joinJSON(values []any) string {
 	texts := make([]string, len(values))
 	for i, value := range values {
@@ -145,7 +145,7 @@ var (
 // quotedName matches a name in the list of an unexpectedProblem.
 var quotedName = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
-// explain names the field, the expected value and the given one.
+// explain describes a validation error to the model: the field, the expected value and the given value.
 func (s *Schema) explain(err error) string {
 	problem, place := err.Error(), ""
 	for {
@@ -170,7 +170,8 @@ var compositionProblems = []struct{ problem, words string }{
 	{"not: validated against", "what the schema excludes (not)"},
 }
 
-// reword returns a problem at a schema's place in words for models.
+// reword translates a problem in the library's words to words for models. place is the path of the schema that does not
+// fit.
 func (s *Schema) reword(problem, place string) string {
 	if m := typeProblem().FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], shorten(m[1]))
@@ -178,7 +179,7 @@ func (s *Schema) reword(problem, place string) string {
 	if m := enumProblem().FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected one of %s, got %q", shorten(s.valuesAt(place, "enum", m[2])), shorten(m[1]))
 	}
-	if rest, ok := strings.CutPrefix(problem, "const: "); ok {
+	if rest, isConst := strings.CutPrefix(problem, "const: "); isConst {
 		got, _, _ := strings.Cut(rest, " does not equal ")
 		return fmt.Sprintf("expected %s, got %q", shorten(s.valuesAt(place, "const", "another value")), shorten(got))
 	}
@@ -198,7 +199,7 @@ func (s *Schema) reword(problem, place string) string {
 	return shorten(problem)
 }
 
-// valuesAt returns the values of a keyword at a schema's place, or other.
+// valuesAt returns the values of a keyword in the schema at place, as JSON. It returns other if the keyword is missing.
 func (s *Schema) valuesAt(place, keyword, other string) string {
 	at, _ := ResolveReference(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)
@@ -206,7 +207,7 @@ func (s *Schema) valuesAt(place, keyword, other string) string {
 	if !exists {
 		return other
 	}
-	if list, ok := value.([]any); ok && keyword == "enum" {
+	if list, isList := value.([]any); isList && keyword == "enum" {
 		return joinJSON(list)
 	}
 	return joinJSON([]any{value})
@@ -214,5 +215,5 @@ func (s *Schema) valuesAt(place, keyword, other string) string {
 
 func shorten(text string) string { return clip.Bytes(text, 200) }
 
-// Usable returns what is wrong with the JSON Schema of a tool's arguments.
+// Usable returns an error if source is no valid JSON Schema.
 func Usable(source json.RawMessage) error { return New(source).compile() }

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// place is the keyword kind under which a schema lies in its parent. It decides which values the schema
-// describes.
+// place says which values a subschema describes, given a value that its parent describes.
 type place int
 
 const (
@@ -18,7 +17,8 @@ const (
 	definition              // none until something refers to it
 )
 
-// schemaKeywords are the keywords that hold schemas: one, a list of them, or, if named, some by names.
+// schemaKeywords lists the keywords whose value contains schemas: one schema, a list of schemas or, if named, an object
+// with schemas by name.
 var schemaKeywords = map[string]struct {
 	at    place
 	named bool
@@ -29,42 +29,44 @@ var schemaKeywords = map[string]struct {
 	"$defs": {definition, true}, "definitions": {definition, true},
 }
 
-// subschema is a direct part of a schema.
+// subschema is a schema that is directly contained in another schema.
 type subschema struct {
 	at      place
 	keyword string
-	name    string // of a property or a definition
+	name    string // name of the property or definition, or ""
 	schema  any
-	replace func(any) // puts another in its place
+	replace func(any) // replaces the schema in its parent
 }
 
-// subschemas returns the schemas that stand directly in a schema.
+// subschemas returns the schemas that are directly contained in a schema.
 func subschemas(schema map[string]any) (found []subschema) {
 	for keyword, value := range schema {
-		holds, known := schemaKeywords[keyword]
+		contents, containsSchemas := schemaKeywords[keyword]
 		list, isList := value.([]any)
 		named, isMap := value.(map[string]any)
 		switch {
-		case !known:
+		case !containsSchemas:
 		case isList:
 			for i, sub := range list {
-				found = append(found, subschema{holds.at, keyword, "", sub, func(other any) { list[i] = other }})
+				found = append(found, subschema{contents.at, keyword, "", sub, func(other any) { list[i] = other }})
 			}
-		case holds.named && isMap:
+		case contents.named && isMap:
 			for name, sub := range named {
-				found = append(found, subschema{holds.at, keyword, name, sub, func(other any) { named[name] = other }})
+				found = append(found, subschema{contents.at, keyword, name, sub, func(other any) { named[name] = other }})
 			}
-		case !holds.named:
-			found = append(found, subschema{holds.at, keyword, "", value, func(other any) { schema[keyword] = other }})
+		case !contents.named:
+			found = append(found, subschema{contents.at, keyword, "", value, func(other any) { schema[keyword] = other }})
 		}
 	}
 	return found
 }
 
-// ResolveReference resolves a reference inside the document. It only supports pointers (RFC 6901).
-func ResolveReference(root any, reference string) (any, bool) {
-	pointer, ok := strings.CutPrefix(reference, "#")
-	if !ok || pointer != "" && pointer[0] != '/' || strings.Contains(pointer, "%") {
+// ResolveReference returns the schema that a reference leads to in the document root. It supports only JSON pointers
+// (RFC 6901), such as #/$defs/name.
+func ResolveReference(root any, reference string) (schema any, found bool) {
+	pointer, isLocal := strings.CutPrefix(reference, "#")
+	isPointer := isLocal && (pointer == "" || pointer[0] == '/')
+	if !isPointer || strings.Contains(pointer, "%") {
 		return nil, false
 	}
 	at := root
@@ -75,12 +77,12 @@ func ResolveReference(root any, reference string) (any, bool) {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch node := at.(type) {
 		case map[string]any:
-			if at, ok = node[token]; !ok {
+			if at, found = node[token]; !found {
 				return nil, false
 			}
 		case []any:
-			i := parseIndex(token, len(node))
-			if i < 0 {
+			i, valid := parseIndex(token, len(node))
+			if !valid {
 				return nil, false
 			}
 			at = node[i]
@@ -95,19 +97,16 @@ func ResolveReference(root any, reference string) (any, bool) {
 	return nil, false
 }
 
-// parseIndex reads an index below n as RFC 6901 has it, without leading zeros, or gives -1: no place
-// has two names.
-func parseIndex(token string, n int) int {
-	i, err := strconv.Atoi(token)
-	if err != nil || strconv.Itoa(i) != token || i >= n {
-		return -1
-	}
-	return i
+// parseIndex parses the index of a list with length elements. Leading zeros are not valid (RFC 6901).
+func parseIndex(token string, length int) (index int, valid bool) {
+	index, err := strconv.Atoi(token)
+	isCanonical := err == nil && strconv.Itoa(index) == token
+	return index, isCanonical && index >= 0 && index < length
 }
 
-// walkSchema visits each schema in a schema, the root first.
-func walkSchema(at any, visit func(node map[string]any)) {
-	if node, ok := at.(map[string]any); ok {
+// walkSchema calls visit for a schema and then for all schemas in it.
+func walkSchema(schema any, visit func(node map[string]any)) {
+	if node, isObject := schema.(map[string]any); isObject {
 		visit(node)
 		for _, sub := range subschemas(node) {
 			walkSchema(sub.schema, visit)
@@ -115,7 +114,7 @@ func walkSchema(at any, visit func(node map[string]any)) {
 	}
 }
 
-// pointerOf tells a map or list from all others.
+// pointerOf returns the address of a map or list, by which it can be recognized, and 0 for other values.
 func pointerOf(value any) uintptr {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -124,12 +123,13 @@ func pointerOf(value any) uintptr {
 	return 0
 }
 
-// appliedTo returns the schemas that a schema applies at a place, those that it refers to included.
+// appliedTo returns the subschemas of a schema that describe values at this place, including the target of $ref. root is
+// the document that contains the schema.
 func appliedTo(root any, node map[string]any, at place) []subschema {
 	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
-	if text, ok := node["$ref"].(string); ok && at == samePlace {
-		if to, ok := ResolveReference(root, text); ok {
-			subs = append(subs, subschema{at: samePlace, schema: to})
+	if reference, isText := node["$ref"].(string); isText && at == samePlace {
+		if target, found := ResolveReference(root, reference); found {
+			subs = append(subs, subschema{at: samePlace, schema: target})
 		}
 	}
 	return subs
