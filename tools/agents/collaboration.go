@@ -40,6 +40,7 @@ var letterSchema = closedSchema([]string{namedSchema, `"message":{"type":"string
 // taskName matches valid task names. They become parts of agent IDs, which are paths.
 var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
+// spawnNamed runs spawn_agent with a task name.
 func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
@@ -58,19 +59,21 @@ type letterArguments struct {
 	Target string `json:"target"`
 }
 
+// sendMessage runs send_message.
 func (l *leadTools) sendMessage(ctx context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
-	return a.send(call, func(text string) error { return l.Team.Note(ctx, a.Target, text) })
+	return a.deliver(call, func(text string) error { return l.Team.Note(ctx, a.Target, text) })
 }
 
+// followUp runs followup_task.
 func (l *leadTools) followUp(ctx context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
-	return a.send(call, func(text string) error {
+	return a.deliver(call, func(text string) error {
 		_, err := l.Team.Send(ctx, a.Target, text, false)
 		return err
 	})
 }
 
-// send passes the message of a call to send, or refuses an invalid message. Success has no output.
-func (a letterArguments) send(call tools.Call, send func(text string) error) (tools.Result, error) {
+// deliver passes the text of a call's message to send. It returns an error for an invalid message. The result is empty.
+func (a letterArguments) deliver(call tools.Call, send func(text string) error) (tools.Result, error) {
 	text, err := a.text(call.Name)
 	if err == nil {
 		err = send(text)
@@ -78,7 +81,7 @@ func (a letterArguments) send(call tools.Call, send func(text string) error) (to
 	return tools.Result{}, err
 }
 
-// waitAny waits for news of any agent, and merges the changes of all that completed.
+// waitAny runs wait_agent without names: it waits for news of any agent, and merges the changes of all completed ones.
 func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	_, timedOut, err := l.Team.Wait(ctx, nil, waitTimeout(a.Timeout))
 	if err != nil {
@@ -95,6 +98,7 @@ func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitArguments) 
 	}{message, timedOut, mergeMessages(l.mergeAll(ctx, nil))}, nil)
 }
 
+// interrupt runs interrupt_agent.
 func (l *leadTools) interrupt(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	previous, err := l.Team.Interrupt(ctx, a.Target)
 	return jsonResult(map[string]Status{"previous_status": previous.withTextUpTo(maxText)}, err)
@@ -104,6 +108,7 @@ type listArguments struct {
 	Prefix string `json:"path_prefix"`
 }
 
+// list runs list_agents.
 func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tools.Result, error) {
 	all := []Listed{}
 	for _, agent := range l.Team.List(a.Prefix) {

@@ -32,6 +32,7 @@ func Direct(s Setup) []tools.Tool {
 	}
 }
 
+// spawnDirect runs spawn_agent.
 func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	id, nickname, err := l.spawn(ctx, a, a.Fork)
 	answer := map[string]any{"agent_id": id, "nickname": nickname}
@@ -47,6 +48,7 @@ type sendInputArguments struct {
 	Interrupt bool   `json:"interrupt"`
 }
 
+// sendInput runs send_input.
 func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArguments) (tools.Result, error) {
 	text, err := a.text("send_input")
 	if err != nil {
@@ -56,6 +58,7 @@ func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArgu
 	return jsonResult(map[string]string{"submission_id": submission}, err)
 }
 
+// resume runs resume_agent.
 func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
 	status, err := l.Team.Resume(ctx, a.ID)
 	return jsonResult(map[string]Status{"status": status.withTextUpTo(maxText)}, err)
@@ -67,7 +70,8 @@ type waitArguments struct {
 	Timeout *float64 `json:"timeout_ms"`
 }
 
-// waitDirect waits until one of the named agents has ended, and merges the changes of those that completed.
+// waitDirect runs wait_agent: it waits until one of the named agents has ended, and merges the changes of the completed
+// ones.
 func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	if len(a.Targets) == 0 {
 		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
@@ -89,7 +93,7 @@ func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitArgument
 	return result, err
 }
 
-// noneExists reports whether all of the agents are missing.
+// noneExists reports whether there are statuses, and all say that the agent does not exist.
 func noneExists(statuses map[string]Status) bool {
 	for _, status := range statuses {
 		if status.State != NotFound {
@@ -99,12 +103,12 @@ func noneExists(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
-// close merges an agent's change and ends the agent. If the merge fails, the agent stays open until a second call,
-// because closing it loses the change.
+// close runs close_agent: it merges an agent's change and stops the agent. If the merge fails, the agent stays open until
+// a second call, because closing it loses the change.
 func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	merged := l.mergeAll(ctx, []string{a.Target})
-	if words := l.lossWarning(a.Target, merged); words != "" {
-		return tools.Refuse(words), nil
+	if warning := l.lossWarning(a.Target, merged); warning != "" {
+		return tools.Refuse(warning), nil
 	}
 	previous, err := l.Team.Close(ctx, a.Target)
 	return jsonResult(struct {

@@ -38,7 +38,7 @@ While it works:
 - Give an agent that knows the subject the next question by send_input, instead of starting another.
 - Close agents that you no longer need.`
 
-// describeRoles describes the roles and the maximum number of agents.
+// describeRoles returns the part of a tool's description about the roles and the maximum number of agents.
 func (s Setup) describeRoles() string {
 	var words strings.Builder
 	fmt.Fprintf(&words, " At most %d agents are open at once.", s.MaxAgents)
@@ -61,28 +61,30 @@ type leadTools struct {
 	warned map[string]bool // IDs of agents whose closing was refused once, because their change could not be merged
 }
 
+// newLead returns the state of the tools in a namespace.
 func newLead(s Setup, group tools.Namespace) *leadTools {
 	return &leadTools{Setup: s, group: group, warned: map[string]bool{}}
 }
 
+// runFunc is the type of tools.Tool.Run.
 type runFunc func(context.Context, tools.Call) (tools.Result, error)
 
-// tool returns a tool for starting or messaging agents. Its calls run in the model's order. If the team returns a
-// *Refusal, its text is the result for the model.
+// tool returns a tool whose calls run alone, in the model's order. If run returns a *Refusal, its text is the result for
+// the model.
 func (l *leadTools) tool(name, description string, parameters json.RawMessage, run runFunc) tools.Tool {
 	spec := tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}
 	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		result, err := run(ctx, call)
-		if refusal, ok := errors.AsType[*Refusal](err); ok {
+		if refusal, isRefusal := errors.AsType[*Refusal](err); isRefusal {
 			return tools.Refuse(refusal.Words), nil
 		}
 		return result, err
 	}}
 }
 
-// unorderedTool returns a tool whose calls are not in the model's order of mutating calls. They make merge calls of their own,
-// or stop an agent's turn. In that order they could wait forever: the agent ends only with its calls, and such a call in
-// the same tree could be waiting behind them.
+// unorderedTool returns a tool whose calls have no place in the order of calls, since they merge changes or wait for an
+// agent's end. In the order they could wait forever: an agent in the same tree ends only after its own calls, which could
+// be waiting for this one.
 func (l *leadTools) unorderedTool(name, description string, parameters json.RawMessage, run runFunc) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
@@ -91,17 +93,19 @@ func (l *leadTools) unorderedTool(name, description string, parameters json.RawM
 
 const mergeName = "merge_agent"
 
+// mergeTool returns the tool merge_agent.
 func (l *leadTools) mergeTool() tools.Tool {
 	return l.tool(mergeName, "Takes the change of an agent that has completed over into your tree, three ways, all of it or nothing. It is done by itself when you wait for the agent; "+
 		"call this to try again, after you or the agent did away with what was in the way.", closedSchema([]string{idSchema}, "id"), tools.Decoded(l.merge))
 }
 
+// merge runs merge_agent.
 func (l *leadTools) merge(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
 	return l.Team.Merge(ctx, a.ID)
 }
 
-// mergeAll merges the changes of the completed agents among ids, each by its own call of merge_agent. It returns the
-// results by agent ID.
+// mergeAll merges the changes of the completed agents among ids, or of all if ids is empty. Each merge is a call of
+// merge_agent. It returns the results by agent ID.
 func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools.Result {
 	calls := tools.ScriptCallsOf(ctx)
 	var mu sync.Mutex
@@ -118,27 +122,27 @@ func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools
 	return results
 }
 
-// mergeMessages returns the outputs of merges, or nil if there are none.
+// mergeMessages returns the outputs of merges by agent ID, or nil if there are none.
 func mergeMessages(results map[string]tools.Result) map[string]string {
 	if len(results) == 0 {
 		return nil
 	}
 	messages := make(map[string]string, len(results))
-	for id, m := range results {
-		messages[id] = m.Output
+	for id, result := range results {
+		messages[id] = result.Output
 	}
 	return messages
 }
 
-// lossWarning returns a refusal if closing the agent would lose a change that could not be merged. It returns "" the
-// second time, or if nothing is lost.
-func (l *leadTools) lossWarning(id string, merges map[string]tools.Result) string {
+// lossWarning returns the refusal to close the agent id because its change could not be merged and would be lost. It
+// warns only once, and returns "" otherwise. merged are results of mergeAll.
+func (l *leadTools) lossWarning(id string, merged map[string]tools.Result) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, m := range merges {
-		if m.Failed && !l.warned[agent] {
-			l.warned[agent] = true
-			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.Output, mergeName)
+	for agentID, result := range merged {
+		if result.Failed && !l.warned[agentID] {
+			l.warned[agentID] = true
+			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, result.Output, mergeName)
 		}
 	}
 	return ""
@@ -151,7 +155,7 @@ const (
 	maxWait     = time.Hour
 )
 
-// waitTimeout returns how long to wait, given the timeout in the call or nil.
+// waitTimeout returns the time to wait for the timeout in a call, which may be nil.
 func waitTimeout(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
@@ -159,8 +163,7 @@ func waitTimeout(milliseconds *float64) time.Duration {
 	return tools.Milliseconds(*milliseconds, minWait, maxWait)
 }
 
-// jsonResult returns a result with value as JSON, or the error of what gave the value. It does not escape angle
-// brackets.
+// jsonResult returns a result with value as JSON, or err if it is not nil.
 func jsonResult(value any, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err

@@ -20,13 +20,13 @@ type item struct {
 	Name  string `json:"name"`
 }
 
-// text returns the message to tool as text, or a *Refusal.
-func (w messageArguments) text(tool string) (text string, err error) {
-	if w.Message != "" && len(w.Items) > 0 {
+// text returns the message as text. It returns a *Refusal, which names tool, for an empty message or one given twice.
+func (a messageArguments) text(tool string) (text string, err error) {
+	if a.Message != "" && len(a.Items) > 0 {
 		return "", Refusef("%s: give the message by message or by items, not by both.", tool)
 	}
-	parts := []string{w.Message}
-	for _, i := range w.Items {
+	parts := []string{a.Message}
+	for _, i := range a.Items {
 		parts = append(parts, i.asText())
 	}
 	if text = strings.TrimSpace(strings.Join(parts, "\n")); text == "" {
@@ -35,7 +35,7 @@ func (w messageArguments) text(tool string) (text string, err error) {
 	return text, nil
 }
 
-// asText returns an item as text. The agent opens images and files that it names.
+// asText returns an item as text. For an image or file that is its path, which the agent can open.
 func (i item) asText() string {
 	switch i.Type {
 	case "image":

@@ -8,11 +8,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// maxText is how many bytes of an agent's text another agent gets.
+// maxText is the maximum number of bytes of an agent's text that another agent gets.
 const maxText = 32 << 10
 
-// Notification returns the user message about an ended agent, for models with Direct tools. JSON escapes angle brackets,
-// so that the agent's text cannot close the tag.
+// Notification returns the message that an agent has ended, for models with Direct tools. The agent's text cannot close
+// the tag around it, because angle brackets are escaped in the JSON.
 func Notification(id string, status Status) (string, error) {
 	raw, err := json.Marshal(struct {
 		Path   string `json:"agent_path"`
@@ -24,9 +24,9 @@ func Notification(id string, status Status) (string, error) {
 	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>", nil
 }
 
-// withTextUpTo returns the status with its text cut to most bytes, for a model.
-func (s Status) withTextUpTo(most int) Status {
-	s.Text = clip.Visible(s.Text, most)
+// withTextUpTo returns the status with its text cut to maxBytes, for a model.
+func (s Status) withTextUpTo(maxBytes int) Status {
+	s.Text = clip.Visible(s.Text, maxBytes)
 	return s
 }
 
@@ -50,14 +50,14 @@ type Letter struct {
 // forgedHead matches lines of a payload that look like a letter's head or a notification's tag.
 var forgedHead = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 
-// String returns the letter as text. It marks lines of the payload that look like a head, so that an agent cannot forge
-// another letter.
+// String returns the letter as text. It marks lines of the payload that look like the head of a letter, so that an agent
+// cannot forge one.
 func (l Letter) String() string {
 	payload := forgedHead().ReplaceAllString(clip.Visible(l.Payload, maxText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 
-// Final returns the letter that reports the end of the agent from to the agent to.
+// Final returns the letter that tells the agent to about the end of the agent from. Both are IDs.
 func Final(to, from string, status Status) Letter {
 	payload := status.Text
 	switch {

@@ -18,7 +18,7 @@ const (
 	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
 )
 
-// closedSchema returns the schema of an object with exactly these properties.
+// closedSchema returns the JSON Schema of an object that may have only these properties. Each has the form "name":{…}.
 func closedSchema(properties []string, required ...string) json.RawMessage {
 	list, _ := json.Marshal(append([]string{}, required...)) // encoding strings cannot fail
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)

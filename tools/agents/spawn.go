@@ -21,7 +21,8 @@ type spawnArguments struct {
 	Paths  []string `json:"paths"`
 }
 
-// spawn starts an agent, or returns a *Refusal for invalid arguments. fork means that the agent knows the conversation.
+// spawn starts an agent. It returns a *Refusal for invalid arguments. fork means that the agent gets the conversation so
+// far.
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, err := a.text("spawn_agent")
 	if err == nil {
@@ -38,14 +39,15 @@ func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id,
 	})
 }
 
-// noRole is how models name the absence of a role.
+// noRole is the name by which models ask for no role.
 const noRole = "default"
 
-// checkRole returns a *Refusal if there is no role of this name.
+// checkRole returns a *Refusal if there is no role called name. "" and noRole are valid.
 func (l *leadTools) checkRole(name string) error {
 	names := make([]string, len(l.Roles))
 	for i, role := range l.Roles {
-		if names[i] = role.Name; role.Name == name {
+		names[i] = role.Name
+		if role.Name == name {
 			return nil
 		}
 	}
@@ -58,7 +60,8 @@ func (l *leadTools) checkRole(name string) error {
 // numberOfTurns matches a number of last turns, which models may ask for. It counts as "all".
 var numberOfTurns = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forksConversation reports whether the agent is to know the conversation, or returns a *Refusal.
+// forksConversation returns whether fork_turns asks that the agent gets the conversation so far. It returns a *Refusal for
+// an invalid value.
 func (a spawnArguments) forksConversation() (fork bool, err error) {
 	switch turns := a.Turns; {
 	case turns == nil, *turns == "", *turns == "all", numberOfTurns().MatchString(*turns):

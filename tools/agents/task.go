@@ -34,7 +34,7 @@ const (
 	exploreType = "explore"
 )
 
-// describeTypes describes the kinds of agents to the model.
+// describeTypes returns the part of the tool's description about the kinds of agents.
 func (s Setup) describeTypes() string {
 	words := " subagent_type is one of:\n- " + generalType + ": for any task."
 	for _, role := range s.Roles {
@@ -49,7 +49,8 @@ type taskArguments struct {
 	ID     string `json:"task_id"`
 }
 
-// task has an agent do a task. It waits for the end, merges the change, and returns the agent's last words.
+// task runs the tool task: an agent does a task, and task waits for its end, merges its change, and returns its last
+// message.
 func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (tools.Result, error) {
 	id, err := l.startOrContinue(ctx, a.ID, a.Prompt, a.Type)
 	if err != nil {
@@ -60,8 +61,8 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 		return tools.Result{}, err
 	}
 	var merged tools.Result
-	for _, m := range l.mergeAll(ctx, []string{id}) { // at most one; its key is the ID even if id is a nickname
-		merged = m
+	for _, result := range l.mergeAll(ctx, []string{id}) { // at most one; its key is the ID even if id is a nickname
+		merged = result
 	}
 	output := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, maxText))
 	if status.State != Completed {
@@ -76,8 +77,9 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 	return tools.Result{Output: output, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
-// startOrContinue starts an agent of this kind on a task, or sends the task to the agent id. It returns the agent's ID.
-func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, kind string) (string, error) {
+// startOrContinue sends a task to the agent id, or starts an agent of this type on it if id is "". It returns the agent's
+// ID.
+func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, agentType string) (agentID string, err error) {
 	text, err := messageArguments{Message: prompt}.text("task")
 	if err != nil {
 		return "", err
@@ -86,27 +88,27 @@ func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, kind string
 		_, err = l.Team.Send(ctx, id, text, false)
 		return id, err
 	}
-	role, known := l.roleOf(kind)
+	role, known := l.roleOf(agentType)
 	if !known {
-		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(kind, 100), l.describeTypes())
+		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(agentType, 100), l.describeTypes())
 	}
 	id, _, err = l.Team.Spawn(ctx, Order{Role: role, Message: text})
 	return id, err
 }
 
-// roleOf returns the role for an agent type. The general type means no role, unless a role has that name.
-func (l *leadTools) roleOf(kind string) (role string, known bool) {
+// roleOf returns the name of the role for a subagent_type. That is "" for the general type, unless a role has this name.
+func (l *leadTools) roleOf(agentType string) (role string, known bool) {
 	hasRole := func(name string) bool {
 		return slices.ContainsFunc(l.Roles, func(r Role) bool { return r.Name == name })
 	}
 	const explorer = "explorer"
 	switch {
-	case hasRole(kind):
-		return kind, true
-	case kind == exploreType && hasRole(explorer):
+	case hasRole(agentType):
+		return agentType, true
+	case agentType == exploreType && hasRole(explorer):
 		return explorer, true
 	}
-	return "", kind == generalType
+	return "", agentType == generalType
 }
 
 // awaitEnd waits until an agent has ended, and returns its status.

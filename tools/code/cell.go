@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxWaiting bounds the results that wait for the engines of all cells, in bytes.
+	// maxWaiting is the maximum size of the results that wait for the engines of all cells, in bytes.
 	maxWaiting = 64 << 20
-	// maxSettled bounds the results in one message to an engine, in bytes, without its last result.
+	// maxSettled is the size of results, in bytes, after which no further one is added to a message to an engine.
 	maxSettled = 8 << 20
 )
 
-// scriptCell is a script with its engine, its calls and its unread output. It may outlive the call of
-// exec that started it.
+// scriptCell is a started script with its engine, its calls and its unread output. It may outlive the call of exec that
+// started it.
 type scriptCell struct {
 	id     string
 	tools  *Tools
@@ -58,10 +58,10 @@ type unreadOutput struct {
 	stored map[string]string // stored values
 }
 
-// outputCount counts the engine's output. The engine counts, too, but is not trusted.
+// outputCount counts the items that an engine reports. The engine limits them, too, but is not trusted.
 type outputCount struct{ items, bytes int }
 
-// add counts further items. It returns an error if a script may not show that much.
+// add counts further items. It returns an error if they exceed the limits of a script.
 func (o *outputCount) add(items []message.Item) error {
 	o.items += len(items)
 	for _, item := range items {
@@ -94,7 +94,7 @@ func newCellCalls(execCtx, runCtx context.Context, toolNames map[string]string) 
 	}
 }
 
-// start starts goroutines that run the script until it ends or is stopped.
+// start runs the script in the background until it ends or is stopped.
 func (c *scriptCell) start(run message.Run) {
 	var writer sync.WaitGroup
 	writer.Go(func() { c.sendResults(run) })
@@ -109,7 +109,8 @@ func (c *scriptCell) start(run message.Run) {
 	})
 }
 
-// listen handles the engine's reports up to the last one. It returns an error if that is missing.
+// listen handles the engine's reports until the script's end. It returns an error if the engine ends before, or violates a
+// limit.
 func (c *scriptCell) listen() error {
 	for {
 		var report message.Report
@@ -123,8 +124,8 @@ func (c *scriptCell) listen() error {
 	}
 }
 
-// handleReport handles a report, which is untrusted. last is true for the script's end. The error
-// describes a violated limit.
+// handleReport handles a report of the engine, which is not trusted. last is true for the script's end. It returns an
+// error if the report violates a limit.
 func (c *scriptCell) handleReport(report message.Report) (last bool, err error) {
 	if refused := c.tools.storeValues(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
@@ -156,8 +157,8 @@ func (c *scriptCell) handleReport(report message.Report) (last bool, err error) 
 	return false, nil
 }
 
-// redact removes secrets from new texts now, so that result need not take long. Outputs later repeats
-// the search for secrets that span several texts.
+// redact removes secrets from the texts of new items, so that result need not spend time on it. Outputs later searches
+// for secrets that span several texts.
 func (c *scriptCell) redact(items []message.Item) {
 	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
 		return
@@ -166,16 +167,15 @@ func (c *scriptCell) redact(items []message.Item) {
 		if item.Kind != message.Text || c.calls.ctx.Err() != nil { // the output of a cancelled script is not needed
 			continue
 		}
-		var clean strings.Builder
-		stream := secrets.Stream{Redact: c.tools.options.Outputs.Redact, Put: func(text string) { clean.WriteString(text) }}
+		var redacted strings.Builder
+		stream := secrets.Stream{Redact: c.tools.options.Outputs.Redact, Put: func(text string) { redacted.WriteString(text) }}
 		_, _ = io.Copy(&stream, struct{ io.Reader }{strings.NewReader(item.Value)}) // in pieces; it can't fail
 		stream.Flush()
-		items[i].Value = clean.String()
+		items[i].Value = redacted.String()
 	}
 }
 
-// notifyNews wakes the waiter for the cell, which then answers the model. It never blocks: one pending
-// signal is enough.
+// notifyNews wakes awaitResult, so that the model gets the output so far. It never blocks: one pending signal is enough.
 func (c *scriptCell) notifyNews() {
 	select {
 	case c.newsSignal <- struct{}{}:
@@ -183,9 +183,10 @@ func (c *scriptCell) notifyNews() {
 	}
 }
 
-// startCall starts a call of the script. The caller holds c.mu.
+// startCall starts a call that the script makes. It returns an error if the call violates a limit. The caller holds c.mu.
 func (c *scriptCell) startCall(call message.Call) error {
-	if c.calls.running[call.ID] || len(c.calls.running) >= message.MaxCalls || len(call.Input) > message.MaxInput {
+	isDuplicate := c.calls.running[call.ID]
+	if isDuplicate || len(c.calls.running) >= message.MaxCalls || len(call.Input) > message.MaxInput {
 		return errors.New("it made more or larger calls than a script may")
 	}
 	c.calls.running[call.ID] = true
@@ -209,7 +210,7 @@ func (c *scriptCell) startCall(call message.Call) error {
 	return nil
 }
 
-// queueResult queues the result of a call for the engine. If too many results wait, it queues an error
+// queueResult queues the result of a call for the engine. If the waiting results exceed maxWaiting, it queues an error
 // instead. The caller holds c.mu.
 func (c *scriptCell) queueResult(callID int, r tools.Result) {
 	delete(c.calls.running, callID)
@@ -230,17 +231,17 @@ func sizeOf(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error))
 func (c *scriptCell) sendResults(run message.Run) {
 	c.engine.sendOrder(message.Order{Run: &run})
 	for {
-		results, ok := c.takeResults()
-		if !ok {
+		results, needed := c.takeResults()
+		if !needed {
 			return
 		}
 		c.engine.sendOrder(message.Order{Settled: results})
 	}
 }
 
-// takeResults waits for results of calls and takes up to maxSettled bytes of them. ok is false once the
-// script has ended, so that no results are needed.
-func (c *scriptCell) takeResults() (results []message.Settled, ok bool) {
+// takeResults waits for results of calls and takes the first ones (see maxSettled). needed is false when the script has
+// ended and needs no results.
+func (c *scriptCell) takeResults() (results []message.Settled, needed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.results) == 0 && !c.isEnding() {
@@ -260,7 +261,7 @@ func (c *scriptCell) takeResults() (results []message.Settled, ok bool) {
 	return results, true
 }
 
-// isEnding reports whether the script needs no more results. The caller holds c.mu.
+// isEnding reports whether the script has ended or is being stopped, and needs no results. The caller holds c.mu.
 func (c *scriptCell) isEnding() bool { return c.stopped || c.end != nil }
 
 // stop kills the script and waits for its end.
@@ -274,13 +275,13 @@ func (c *scriptCell) stop() {
 	<-c.ended
 }
 
-// finish cancels pending calls and drops their results. err is the error of listen: if it is not nil,
-// finish sets c.end, which the engine has not reported.
+// finish cancels pending calls and drops their results. err is the result of listen. If it is not nil, finish sets c.end,
+// because the engine has not reported the script's end.
 func (c *scriptCell) finish(err error) {
 	c.calls.cancel()
 	if err != nil {
 		c.mu.Lock()
-		c.end = &message.End{Failed: true} // a later stop does not count
+		c.end = &message.End{Failed: true} // so that a later stop does not set stopped
 		c.resultsChanged.Signal()
 		c.mu.Unlock()
 		c.end.Error = describeLostEngine(err, c.engine.end())
@@ -297,8 +298,8 @@ func (c *scriptCell) finish(err error) {
 	c.results = nil
 }
 
-// describeLostEngine explains to the model why an engine has not reported the script's end. exit
-// describes the exit of the engine's process.
+// describeLostEngine returns a text that tells the model why an engine has not reported the script's end. err is the
+// result of listen, exit describes how the engine's process ended.
 func describeLostEngine(err error, exit string) string {
 	switch {
 	case strings.Contains(exit, "memory"):

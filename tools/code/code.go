@@ -20,7 +20,7 @@ import (
 // EngineCommand is agent-ci's argument for running as a script engine.
 const EngineCommand = "code-engine"
 
-// Options describes where scripts run and their tools.
+// Options configure the tools for scripts.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
@@ -42,7 +42,7 @@ type Nested struct {
 	Deferred bool // the tool is described only in ALL_TOOLS
 }
 
-// Tools runs the scripts of a run. Close ends them.
+// Tools runs the scripts of a run. Close stops them.
 type Tools struct {
 	options      Options
 	ctx          context.Context // of the run
@@ -55,15 +55,15 @@ type Tools struct {
 	cellCount   int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
-	cachedTools scriptTools             // last result of the method scriptTools
+	cachedTools scriptTools             // last result of currentTools
 	stored      map[string]string
 	storedBytes int // bytes of stored
 }
 
-// maxCells bounds the number of cells, including finished ones whose output is unread.
+// maxCells is the maximum number of cells, including finished ones whose output is unread.
 const maxCells = 8
 
-// New returns the tools of a run. ctx is the run's; when it ends, it cancels the calls of all scripts.
+// New returns the tools of a run. The end of ctx, the run's context, cancels the calls of all scripts.
 func New(ctx context.Context, o Options) *Tools {
 	t := &Tools{options: o, cellCount: o.Cells, stored: map[string]string{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
@@ -79,7 +79,7 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// Close ends all scripts and waits for them.
+// Close stops all scripts and waits for them.
 func (t *Tools) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -105,8 +105,8 @@ type scriptTools struct {
 	descriptions []message.Tool    // sorted by the names in scripts
 }
 
-// scriptTools returns the current tools for scripts. It caches them until Nested returns others.
-func (t *Tools) scriptTools() scriptTools {
+// currentTools returns the tools for scripts. It caches them until Nested returns others.
+func (t *Tools) currentTools() scriptTools {
 	all := t.options.Nested()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,14 +116,14 @@ func (t *Tools) scriptTools() scriptTools {
 	return t.cachedTools
 }
 
-// sameTool reports whether scripts see both tools alike.
+// sameTool reports whether two tools look the same to scripts.
 func sameTool(a, b Nested) bool {
 	return a.Deferred == b.Deferred && a.Spec.Name == b.Spec.Name && a.Spec.Description == b.Spec.Description &&
 		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
 }
 
-// newScriptTools names and describes the tools that a script may call. The description of a deferred
-// tool includes its declaration, because the model has not seen it.
+// newScriptTools returns the names and descriptions of the tools that a script may call. The description of a deferred
+// tool includes its declaration, because the model has not seen that.
 func newScriptTools(all []Nested) scriptTools {
 	scriptNames := scriptNamesOf(all)
 	o := scriptTools{all: all, names: make(map[string]string, len(all))}
@@ -151,7 +151,7 @@ func scriptNamesOf(all []Nested) map[string]string {
 	return declare.Names(names)
 }
 
-// startScript starts a script as a new cell. problem tells the model why that is impossible now.
+// startScript starts a script in a new cell. problem tells the model why that is impossible now, or is "".
 func (t *Tools) startScript(ctx context.Context, source string) (c *scriptCell, problem string, err error) {
 	if problem := t.makeRoom(); problem != "" {
 		return nil, problem, nil
@@ -169,7 +169,7 @@ func (t *Tools) startScript(ctx context.Context, source string) (c *scriptCell, 
 
 // addCell adds a cell that runs source in an engine, and starts it. It returns nil after Close.
 func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCell {
-	available := t.scriptTools()
+	available := t.currentTools()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -182,8 +182,8 @@ func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCe
 	return c
 }
 
-// makeRoom drops the oldest finished cell if there are maxCells. If all run, it returns a problem
-// for the model.
+// makeRoom drops the oldest finished cell if there are maxCells cells. problem tells the model that all are running, or is
+// "".
 func (t *Tools) makeRoom() (problem string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +197,7 @@ func (t *Tools) makeRoom() (problem string) {
 	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, joinIDs(t.cells))
 }
 
-// findCell returns the cell with an id, or nil.
+// findCell returns the cell with an ID, or nil.
 func (t *Tools) findCell(id string) *scriptCell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,7 +214,7 @@ func (t *Tools) forgetCell(c *scriptCell) {
 	t.cells = slices.DeleteFunc(t.cells, func(other *scriptCell) bool { return other == c })
 }
 
-// joinIDs returns the ids of cells, separated by commas.
+// joinIDs returns the IDs of cells, separated by commas.
 func joinIDs(cells []*scriptCell) string {
 	all := make([]string, len(cells))
 	for i, c := range cells {
@@ -223,7 +223,7 @@ func joinIDs(cells []*scriptCell) string {
 	return strings.Join(all, ", ")
 }
 
-// storeValues adds stored values within the limits. It returns the keys of the refused ones.
+// storeValues stores values of scripts. It returns the keys of the values that exceed a limit, which it does not store.
 func (t *Tools) storeValues(values map[string]string) (refused []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

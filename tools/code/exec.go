@@ -11,16 +11,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// The default times that exec and wait wait for a script, and the longest time. The defaults are those
-// of the reference implementation.
+// How long exec and wait wait for a script by default, and at most. The defaults are those of the reference
+// implementation.
 const (
 	execYield = 30 * time.Second
 	waitYield = 10 * time.Second
 	maxYield  = 10 * time.Minute
 )
 
-// exec runs a script until it ends, yields, or exceeds its time. In the last two cases the script
-// continues as a cell. The end of ctx stops the script.
+// exec runs the tool exec. It starts a script, and returns its output when the script ends, yields, or exceeds the waiting
+// time. In the last two cases the script continues as a cell. The end of ctx stops the script.
 func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
 	began := time.Now()
 	options, problem := parseOptions(call.Input)
@@ -42,7 +42,7 @@ type waitArguments struct {
 	Terminate bool            `json:"terminate"`
 }
 
-// wait waits for a cell like exec, or stops it.
+// wait runs the tool wait. It waits for a running script like exec, or stops it.
 func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
 	c := t.findCell(id)
@@ -55,7 +55,8 @@ func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.
 	return c.awaitResult(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
 }
 
-// awaitResult waits until the cell ends, has news, or yield has passed. It returns the cell's result.
+// awaitResult waits until the script ends, yields, or yield has passed, and returns its output so far. began is when the
+// call began, budget the maximum tokens of output.
 func (c *scriptCell) awaitResult(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
 	yieldTimer := time.NewTimer(yield)
 	defer yieldTimer.Stop()
@@ -72,10 +73,10 @@ func (c *scriptCell) awaitResult(ctx context.Context, began time.Time, yield tim
 	return result, nil
 }
 
-// waitTime converts a call's waiting time from milliseconds. It returns otherwise for no time.
-func waitTime(ms float64, otherwise time.Duration) time.Duration {
+// waitTime converts a call's waiting time in milliseconds, up to maxYield. It returns byDefault if ms is not positive.
+func waitTime(ms float64, byDefault time.Duration) time.Duration {
 	if ms <= 0 {
-		return otherwise
+		return byDefault
 	}
 	return tools.Milliseconds(ms, 0, maxYield)
 }
@@ -90,8 +91,7 @@ const (
 	statusRunning    status = "running"
 )
 
-// result returns the cell's state and its output since the last result. It forgets a cell that has
-// ended.
+// result returns the script's state and its output since the last result. If the script has ended, it removes the cell.
 func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 	ended := c.hasEnded()
 	c.mu.Lock()
@@ -128,7 +128,7 @@ func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 	return r
 }
 
-// redactStored returns stored values without secrets.
+// redactStored returns stored values, and their keys, without secrets.
 func (t *Tools) redactStored(stored map[string]string) map[string]any {
 	all := make(map[string]any, len(stored))
 	for key, value := range stored {
@@ -140,17 +140,18 @@ func (t *Tools) redactStored(stored map[string]string) map[string]any {
 	return all
 }
 
+// runningWords begins the output of exec and wait about a running script. The cell's ID follows.
 const runningWords = "Script running with cell ID "
 
-// Waiting returns the call that waits as long as possible for a script. output is the output of exec or
-// wait about the script. runs reports whether it says that the script still runs.
+// Waiting returns the call that waits as long as possible for a script, given the output of exec or wait. runs is false
+// if the output does not say that the script is still running.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	after, runs := strings.CutPrefix(output, runningWords)
 	id, _, _ := strings.Cut(after, "\n")
 	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": maxYield.Milliseconds()}, runs
 }
 
-// formatResult formats a result like the reference implementation, because models know that format.
+// formatResult returns a script's result in the format of the reference implementation, which models know.
 func formatResult(state status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
 		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", state, time.Since(began).Seconds()),
@@ -159,12 +160,13 @@ func formatResult(state status, began time.Time, parts []tools.Part) tools.Resul
 	}
 }
 
+// errorPart returns the part of a result with a script's error.
 func errorPart(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
 
-// maxParts is the largest number of items that stay separate. With more items, adjacent texts are joined.
+// maxParts is the maximum number of items that become separate parts. If there are more, adjacent texts are joined.
 const maxParts = 200
 
-// partsOf converts a script's items to parts of a result.
+// partsOf converts the items that a script showed to parts of a result. It adds their images to images.
 func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []tools.Part {
 	var parts []tools.Part
 	var texts []string // adjacent texts of the next part
@@ -173,12 +175,12 @@ func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []
 			parts, texts = append(parts, tools.Part{Text: strings.Join(texts, "\n")}), nil
 		}
 	}
-	join := len(items) > maxParts
+	joinTexts := len(items) > maxParts
 	for _, item := range items {
 		part := partOf(ctx, images, item)
 		switch {
 		case part.Image == nil && part.Text == "":
-		case join && part.Image == nil:
+		case joinTexts && part.Image == nil:
 			texts = append(texts, part.Text)
 		default:
 			flush()
@@ -189,7 +191,8 @@ func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []
 	return parts
 }
 
-// partOf converts an item to a part of a result. An item that cannot be shown becomes a text that says so.
+// partOf converts an item that a script showed to a part of a result. An item that cannot be shown becomes a text that
+// says so.
 func partOf(ctx context.Context, images *tools.Images, item message.Item) tools.Part {
 	switch item.Kind {
 	case message.Image:

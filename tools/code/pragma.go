@@ -11,35 +11,36 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// pragma is the beginning of a script's first line if that contains options.
+// pragma begins a first line with options.
 const pragma = "// @exec:"
 
-// scriptOptions contains the options of a script's first line.
+// scriptOptions are the options in a script's first line.
 type scriptOptions struct {
-	yield  time.Duration
-	budget int // tokens of output; 0 for the maximum
+	yield  time.Duration // how long exec waits for the script
+	budget int           // tokens of output; 0 for the maximum
 }
 
-// parseOptions parses the options in the first line of a script. problem tells the model why the script
-// cannot be run.
+// parseOptions returns the options in the first line of a script, or the defaults. problem tells the model why the script
+// cannot be run, or is "".
 func parseOptions(source string) (o scriptOptions, problem string) {
 	if strings.TrimSpace(source) == "" {
 		return o, "exec: there is no script. Write JavaScript, without JSON or a fence around it."
 	}
 	first, rest, _ := strings.Cut(source, "\n")
-	said, ok := strings.CutPrefix(strings.TrimSpace(first), pragma)
-	if !ok {
+	options, hasOptions := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !hasOptions {
 		return scriptOptions{yield: execYield}, ""
 	}
 	var a struct {
 		YieldMS   *float64 `json:"yield_time_ms"`
 		MaxTokens *float64 `json:"max_output_tokens"`
 	}
-	if err := parseStrict(said, &a); err != nil {
+	if err := parseStrict(options, &a); err != nil {
 		return o, fmt.Sprintf("exec: the first line has to be %s and a JSON object of yield_time_ms and max_output_tokens, such as %s {\"yield_time_ms\": 60000}: %v.", pragma, pragma, err)
 	}
 	for name, value := range map[string]*float64{"yield_time_ms": a.YieldMS, "max_output_tokens": a.MaxTokens} {
-		if value != nil && (*value < 1 || *value != float64(int64(*value))) {
+		isWhole := value == nil || *value == float64(int64(*value))
+		if !isWhole || value != nil && *value < 1 {
 			return o, fmt.Sprintf("exec: %s in the first line has to be a whole number above 0.", name)
 		}
 	}
@@ -56,7 +57,7 @@ func parseOptions(source string) (o scriptOptions, problem string) {
 	return o, ""
 }
 
-// parseStrict parses text that is one JSON object. Unknown keys are an error.
+// parseStrict decodes a text that is one JSON object into a struct. It returns an error for unknown keys.
 func parseStrict(text string, into any) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return fmt.Errorf("%.40q is no object", strings.TrimSpace(text))

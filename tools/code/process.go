@@ -22,10 +22,10 @@ type engine struct {
 // maxStderrBytes bounds the kept standard error of an engine, in bytes.
 const maxStderrBytes = 300
 
-// environ is the engine's whole environment. The engine needs few processors beside the run's commands.
+// environ is the engine's complete environment. It uses only 2 processors, because the run's commands need the others.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
-// startEngine starts an engine and waits until it is ready for a script.
+// startEngine starts an engine process and waits until it is ready for a script.
 func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	e := &engine{stderr: clip.Head{Limit: maxStderrBytes}}
 	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.stderr)})
@@ -41,13 +41,13 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	return e, nil
 }
 
-// sendOrder sends an order. It ignores errors, because reading the reports of a dead engine fails, too.
+// sendOrder sends an order to the engine. It ignores errors, because a dead engine is noticed when its reports are read.
 func (e *engine) sendOrder(order message.Order) { _ = message.Write(e.Input, order) }
 
-// end kills the process and waits for it. It describes how the process ended.
+// end kills the process and waits for it. It returns a description of how the process ended.
 func (e *engine) end() string { return e.endOnce() }
 
-// close does the work of end.
+// close does the work of end. Call it only once.
 func (e *engine) close() string {
 	e.Close()
 	exit := attached.Ending(e.Wait())
@@ -57,7 +57,7 @@ func (e *engine) close() string {
 	return exit
 }
 
-// Warm starts an engine in the background for the next script.
+// Warm starts a spare engine in the background for the next script, unless there is one.
 func (t *Tools) Warm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

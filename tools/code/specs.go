@@ -50,10 +50,10 @@ const (
 	maxDeclared = 96 << 10
 )
 
-// execSpec returns the spec of exec. Its description declares the tools for scripts, except deferred
-// ones.
+// execSpec returns the spec of exec. Its description declares the methods by which scripts call tools, except deferred
+// tools.
 func execSpec(all []Nested) tools.Spec {
-	names, deferred := scriptNamesOf(all), false
+	names, hasDeferred := scriptNamesOf(all), false
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Nested) int { return strings.Compare(names[a.Spec.Name], names[b.Spec.Name]) })
 	var declared strings.Builder
@@ -61,7 +61,7 @@ func execSpec(all []Nested) tools.Spec {
 		method := declare.Method(names[n.Spec.Name], n.Spec)
 		switch {
 		case n.Deferred:
-			deferred = true
+			hasDeferred = true
 			continue
 		case declared.Len()+len(method) > maxDeclared:
 			method = declare.Method(names[n.Spec.Name], tools.Spec{})
@@ -69,7 +69,7 @@ func execSpec(all []Nested) tools.Spec {
 		declared.WriteString(method)
 	}
 	description := usage
-	if deferred {
+	if hasDeferred {
 		description += fewDeferred
 	}
 	return tools.Spec{Name: "exec", Description: description + "declare const tools: {\n" + declared.String() + "};\n", Grammar: grammar}

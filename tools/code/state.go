@@ -15,8 +15,7 @@ func (t *Tools) Running() int {
 	return running
 }
 
-// State returns the number of all scripts so far, and their stored values. A resumed run continues with
-// both.
+// State returns the number of all scripts so far, and the values that they stored, for Options of a resumed run.
 func (t *Tools) State() (cells int, stored map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

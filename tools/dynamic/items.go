@@ -11,10 +11,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// maxItems is how many bytes a list of items may have, as JSON.
+// maxItems is the maximum size of a list of items as JSON, in bytes.
 const maxItems = 16 << 20
 
-// item is a part of an answer: text, or an image by a data URL.
+// item is a part of a program's output: a text, or an image as a data URL.
 type item struct {
 	Type  string  `json:"type"` // textItem, imageItem
 	Text  *string `json:"text"`
@@ -26,9 +26,9 @@ const (
 	imageItem = "input_image"
 )
 
-// itemsIn returns the items of a text that is exactly a JSON list with at least one item.
-func itemsIn(text []byte) ([]json.RawMessage, bool) {
-	var items []json.RawMessage
+// itemsIn returns the elements of a JSON list. areItems is false if text is no list, or no element has the type of an
+// item.
+func itemsIn(text []byte) (items []json.RawMessage, areItems bool) {
 	if json.Unmarshal(text, &items) != nil {
 		return nil, false
 	}
@@ -38,8 +38,8 @@ func itemsIn(text []byte) ([]json.RawMessage, bool) {
 	})
 }
 
-// itemsResult converts items for a model: the texts, then the images, each replaced by a line. It
-// mentions invalid items.
+// itemsResult converts items to a result: a line for each item, and the images after them. An invalid item gives a line
+// that says so.
 func itemsResult(ctx context.Context, items []json.RawMessage) tools.Result {
 	var lines []string
 	var images tools.Images
@@ -58,46 +58,49 @@ func itemsResult(ctx context.Context, items []json.RawMessage) tools.Result {
 	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Added, Detail: images.Detail()}
 }
 
-// addImage adds the image of a data URL and describes it.
+// addImage adds the image in a data URL, and returns a line that describes it or says why it is left out.
 func addImage(ctx context.Context, images *tools.Images, url string) string {
-	words, err := images.AddURL(ctx, url)
+	description, err := images.AddURL(ctx, url)
 	if err != nil {
 		return fmt.Sprintf("[An image is left out: %v]", err)
 	}
-	return "[Image: " + words + "]"
+	return "[Image: " + description + "]"
 }
 
-// output collects a program's output. It holds a possible list of items to its end and captures
-// anything else at once.
+// output collects a program's standard output. It holds back a text that may be a list of items until the end, and
+// captures any other text at once.
 type output struct {
 	capture *tools.Capture
-	pending []byte
-	isText  bool
+	pending []byte // output that may be a list of items
+	isText  bool   // the output is no list of items
 }
 
+// Write adds p to the output.
 func (t *output) Write(p []byte) (int, error) {
 	if t.isText {
 		return t.capture.Write(p)
 	}
 	t.pending = append(t.pending, p...)
-	begin := bytes.TrimLeft(t.pending, " \t\r\n")
-	if len(begin) > 0 && begin[0] != '[' || len(t.pending) > maxItems {
+	trimmed := bytes.TrimLeft(t.pending, " \t\r\n")
+	isList := len(trimmed) == 0 || trimmed[0] == '['
+	if !isList || len(t.pending) > maxItems {
 		t.release()
 	}
 	return len(p), nil
 }
 
-// release treats held output as text.
+// release captures the output held back as text.
 func (t *output) release() {
 	_, _ = t.capture.Write(t.pending) // it can't fail
 	t.pending, t.isText = nil, true
 }
 
-// items returns the printed items, if any.
-func (t *output) items() ([]json.RawMessage, bool) {
-	items, ok := itemsIn(t.pending)
-	if !ok {
+// items returns the items that the program printed. If it printed something else, areItems is false, and the output is
+// captured as text.
+func (t *output) items() (items []json.RawMessage, areItems bool) {
+	items, areItems = itemsIn(t.pending)
+	if !areItems {
 		t.release()
 	}
-	return items, ok
+	return items, areItems
 }

@@ -14,20 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Program is a program with its folder.
+// Program is the program of a tool, and where it runs.
 type Program struct {
 	Sandbox *sandbox.Sandbox // nil for a tool that is only described
 	Argv    []string
 	Dir     string
-	Env     []string // all of the environment
+	Env     []string // the complete environment
 }
 
-// maxStderrTail is how many bytes of the end of standard error are kept for the record.
+// maxStderrTail is the size of the part of standard error, at its end, that is kept for the record, in bytes.
 const maxStderrTail = 2 << 10
 
-// NewTool returns a tool that starts a program for each call, with the arguments as JSON on standard
-// input. Its output is the result: text or a JSON list of items. Calls mutate, because the effects
-// are unknown.
+// NewTool returns a tool that starts a program for each call, with the arguments as JSON on standard input. The program's
+// output is the result: a text, or a JSON list of items. All calls count as mutating, because their effects are unknown.
 func NewTool(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		r := programCall{name: spec.Name, stdout: output{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), stderrTail: clip.Tail{Limit: maxStderrTail}}
@@ -35,7 +34,7 @@ func NewTool(spec tools.Spec, program Program, timeout time.Duration, outputs *t
 	}}
 }
 
-// programCall is a program that answers a call.
+// programCall is one call of the tool, with the output of its program.
 type programCall struct {
 	name       string
 	stdout     output
@@ -43,7 +42,8 @@ type programCall struct {
 	stderrTail clip.Tail // of stderr
 }
 
-// run starts the program, waits for its end or the timeout, and returns its result or why it failed.
+// run starts the program and waits for its end or the timeout. A program that fails gives a failed result. The error is
+// for a program that could not be run.
 func (r *programCall) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -70,11 +70,11 @@ func (r *programCall) run(ctx context.Context, program Program, timeout time.Dur
 	return r.succeededResult(limited), nil
 }
 
-// succeededResult returns a successful program's result.
+// succeededResult returns the result of a program that exited with status 0.
 func (r *programCall) succeededResult(ctx context.Context) tools.Result {
 	_ = r.stderr.Take().Close()
 	result := tools.Result{}
-	if items, ok := r.stdout.items(); ok {
+	if items, areItems := r.stdout.items(); areItems {
 		result = itemsResult(ctx, items)
 	} else if result.Printed = r.stdout.capture.Take(); result.Printed.Bytes() == 0 {
 		result = tools.Result{Output: r.name + " printed nothing."}
@@ -89,7 +89,8 @@ func (r *programCall) succeededResult(ctx context.Context) tools.Result {
 	return result
 }
 
-// failedResult returns a failed program's standard error, or without any its other output.
+// failedResult returns the result of a failed program: outcome, and its standard error, or its standard output if it wrote
+// no errors.
 func (r *programCall) failedResult(outcome string) tools.Result {
 	if !r.stdout.isText {
 		r.stdout.release()

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// GetName is the tool that returns lessons.
+// GetName is the name of the tool that returns lessons.
 const GetName = "get_memory"
 
 var getSpec = tools.Spec{
@@ -22,7 +22,7 @@ var getSpec = tools.Spec{
 		`},"required":[],"additionalProperties":false}`),
 }
 
-// Get returns the tool that returns lessons.
+// Get returns the tool get_memory. It returns one lesson by its ID, or those chosen for the task.
 func (m Memory) Get() tools.Tool {
 	type arguments struct {
 		ID string `json:"memory_id"`

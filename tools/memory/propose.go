@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// ProposeName is the tool that proposes a lesson.
+// ProposeName is the name of the tool that proposes a lesson.
 const ProposeName = "propose_lesson"
 
 // Proposal is a model's proposed lesson.
@@ -27,10 +27,10 @@ var proposeSpec = tools.Spec{
 		`},"required":["claim","evidence"],"additionalProperties":false}`),
 }
 
-// Take accepts a proposal, or refuses it with words for the model.
+// Take stores a proposed lesson, or returns a refusal for the model.
 type Take func(ctx context.Context, p Proposal) (taken Lesson, refusal string, err error)
 
-// Propose returns the tool. Nil take means that nobody wants proposals.
+// Propose returns the tool propose_lesson. A nil take means that proposals are not accepted.
 func Propose(take Take) tools.Tool {
 	return tools.Tool{Spec: proposeSpec, Mutates: take != nil, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, p Proposal) (tools.Result, error) {
 		if take == nil {

@@ -36,35 +36,35 @@ var spec = tools.Spec{
 		`},"required":["plan"],"additionalProperties":false}`),
 }
 
-// New returns the tool. take receives each valid plan. If it returns an error, the call fails.
-func New(take func(Plan) error) tools.Tool {
+// New returns the tool update_plan. setPlan receives each valid plan. If it returns an error, the call fails.
+func New(setPlan func(Plan) error) tools.Tool {
 	return tools.Tool{Spec: spec, Mutates: true, Run: tools.Decoded(func(_ context.Context, _ tools.Call, p Plan) (tools.Result, error) {
 		if problem := p.problem(); problem != "" {
 			return tools.Refuse("update_plan: " + problem), nil
 		}
-		if err := take(p); err != nil {
+		if err := setPlan(p); err != nil {
 			return tools.Result{}, fmt.Errorf("take the plan: %w", err)
 		}
 		return tools.Result{Output: "Plan updated"}, nil
 	})}
 }
 
-// problem returns which rule beyond the schema the plan breaks, or "".
+// problem tells the model what is wrong with a plan that fits the schema, or returns "".
 func (p Plan) problem() string {
 	if len(p.Steps) == 0 {
 		return "the plan has no steps; give all of them, with their statuses"
 	}
-	var open []string
+	var inProgress []string
 	for i, step := range p.Steps {
 		if strings.TrimSpace(step.Step) == "" {
 			return fmt.Sprintf("plan[%d].step is empty; say in a few words what is done in it", i)
 		}
 		if step.Status == "in_progress" {
-			open = append(open, fmt.Sprintf("%q", step.Step))
+			inProgress = append(inProgress, fmt.Sprintf("%q", step.Step))
 		}
 	}
-	if len(open) > 1 {
-		return "at most one step can be in_progress, but these are: " + strings.Join(open, ", ")
+	if len(inProgress) > 1 {
+		return "at most one step can be in_progress, but these are: " + strings.Join(inProgress, ", ")
 	}
 	return ""
 }

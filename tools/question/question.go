@@ -38,7 +38,7 @@ var spec = tools.Spec{
 		`},"required":["label","description"],"additionalProperties":false}}` +
 		`},"required":["id","header","question","options"],"additionalProperties":false}}` +
 		`},"required":["questions"],"additionalProperties":false}`),
-	// This is less strict: whatever a question lacks, the answer is the same.
+	// This is less strict, because the result does not depend on the questions.
 	Accepts: json.RawMessage(`{"type":"object","properties":{` +
 		`"questions":{"type":"array","items":{"type":"object","properties":{` +
 		`"id":{"type":"string"},"header":{"type":"string"},"question":{"type":"string"},` +
@@ -55,8 +55,8 @@ const (
 		"and say in your last message what is open."
 )
 
-// New returns the tool. pass forwards questions to people who answer after the run; its error fails
-// the call. Nil means that nobody answers, and the model must decide itself.
+// New returns the tool request_user_input. pass sends the questions to people, who answer after the run. If it returns an
+// error, the call fails. Nil means that nobody answers, and the model must decide itself.
 func New(pass func(context.Context, []Question) error) tools.Tool {
 	type arguments struct {
 		Questions []Question `json:"questions"`

@@ -35,30 +35,32 @@ type cell struct {
 	callID  string
 }
 
+// pragma begins a first line with options.
 const pragma = "// codex-js-repl:"
 
-// parseCell returns a call's code with its first line's options, or a refusal for the model.
+// parseCell returns the code in a call and the options in its first line. refusal tells the model why the text cannot be
+// run, or is "".
 func parseCell(text string) (c cell, refusal string) {
 	if why := problemWith(text); why != "" {
 		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", why)
 	}
 	c = cell{code: text, timeout: defaultTimeout}
 	first, _, _ := strings.Cut(text, "\n")
-	options, ok := strings.CutPrefix(strings.TrimSpace(first), pragma)
-	if !ok {
+	options, hasOptions := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !hasOptions {
 		return c, ""
 	}
 	for _, option := range strings.Fields(options) {
 		name, value, _ := strings.Cut(option, "=")
-		take, known := pragmas[name]
-		if !known || !take(&c, value) {
+		setOption, known := pragmas[name]
+		if !known || !setOption(&c, value) {
 			return c, fmt.Sprintf("The first line asks for %q; it can have timeout_ms=N, in milliseconds, and reset=true: %s timeout_ms=15000 reset=true", option, pragma)
 		}
 	}
 	return c, ""
 }
 
-// pragmas parse the options of the first line.
+// pragmas maps the options of the first line to functions that set them. They return false for an invalid value.
 var pragmas = map[string]func(c *cell, value string) bool{
 	"timeout_ms": func(c *cell, value string) bool {
 		ms, err := strconv.ParseInt(value, 10, 32)
@@ -72,7 +74,7 @@ var pragmas = map[string]func(c *cell, value string) bool{
 	},
 }
 
-// problemWith describes anything around or instead of code, or returns "".
+// problemWith describes what a text is instead of plain code, such as JSON, or returns "".
 func problemWith(text string) string {
 	text = strings.TrimSpace(text)
 	switch {
@@ -88,7 +90,7 @@ func problemWith(text string) string {
 	return ""
 }
 
-// isStringLiteral says whether a text is a string of JavaScript and nothing else.
+// isStringLiteral reports whether a text is a single JavaScript string in quotes.
 func isStringLiteral(text string) bool {
 	quote := text[0]
 	if quote != '"' && quote != '\'' || len(text) < 2 {

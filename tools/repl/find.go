@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	minNode  = 18 // the oldest version that has all that the kernel uses
+	minNode  = 18 // the oldest major version with all features that the kernel uses
 	findTime = 10 * time.Second
 )
 
-// Find starts node to learn whether a kernel can run. The error says why not.
+// Find runs node --version to check whether a kernel can run. The error says why it cannot.
 func Find(ctx context.Context, o Options) error {
 	if o.ruleRefusal() != "" {
 		return errors.New("the rules on commands refuse node")

@@ -28,7 +28,7 @@ type order struct {
 
 var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 
-// receive handles the kernel's frames until an invalid one.
+// receive passes the kernel's messages to k.frames until the kernel ends or sends an invalid one.
 func (k *kernel) receive(from io.Reader) error {
 	defer close(k.frames)
 	for lines := message.NewReader(from); ; {

@@ -15,21 +15,21 @@ import (
 var source string
 
 const (
-	// maxHeap bounds the code's heap, maxData the data of the kernel and each child, in MiB.
+	// maxHeap limits the heap of the code, and maxData the memory of the kernel and each child process, in MiB.
 	maxHeap = 512
 	maxData = 4096
 )
 
-// argv returns the kernel's arguments. They include the script, so no command can change it.
-func argv() []string {
+// kernelArgv returns the kernel's command line. It contains the kernel's script, so that no command can change it.
+func kernelArgv() []string {
 	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", maxHeap), "-e", source}
 }
 
-// launcher gives the kernel separate pipes, so code and children do not mistake them for standard
-// streams, and bounds its memory if possible.
+// launcher is the beginning of the command line that starts the kernel. It moves the pipes for messages away from the
+// standard streams, so that code and child processes do not use them, and limits the memory if possible.
 var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, maxData<<10), "sh"}
 
-// whyNoKernel tells the model why no kernel can be started, or returns "".
+// whyNoKernel returns a text that tells the model why no kernel may be started, or "".
 func (o Options) whyNoKernel() string {
 	switch words := o.ruleRefusal(); {
 	case words != "":
@@ -40,12 +40,12 @@ func (o Options) whyNoKernel() string {
 	return ""
 }
 
-// ruleRefusal returns the refusal of a kernel by the command rules, or "".
+// ruleRefusal returns the refusal if the command rules forbid a kernel, or "".
 func (o Options) ruleRefusal() string {
 	if o.Judge == nil {
 		return ""
 	}
-	d := o.Judge(policy.Request{Argv: argv(), Dir: o.Dir})
+	d := o.Judge(policy.Request{Argv: kernelArgv(), Dir: o.Dir})
 	if d.Action != policy.Refuse {
 		return ""
 	}
@@ -61,15 +61,15 @@ type kernel struct {
 	released    chan struct{} // closed when the kernel is no longer used
 	release     func()
 	sentInvalid bool           // it sent an invalid frame; set before frames is closed
-	writer      sync.WaitGroup // transmit
+	writer      sync.WaitGroup // waits for transmit
 }
 
-// start starts a kernel.
+// start starts a kernel process.
 func start(o Options) (k *kernel, err error) {
 	k = &kernel{frames: make(chan frame), lines: make(chan []byte), released: make(chan struct{})}
 	k.release = sync.OnceFunc(func() { close(k.released) })
 	command := sandbox.Command{
-		Argv: append(launcher[:len(launcher):len(launcher)], argv()...), Dir: o.Dir, Env: append(o.Env[:len(o.Env):len(o.Env)], "NO_COLOR=1", "PWD="+o.Dir),
+		Argv: append(launcher[:len(launcher):len(launcher)], kernelArgv()...), Dir: o.Dir, Env: append(o.Env[:len(o.Env):len(o.Env)], "NO_COLOR=1", "PWD="+o.Dir),
 	}
 	k.Program, err = attached.Start(o.Sandbox.Start, command, attached.Streams{Output: k.receive, Errors: k.prints.copy})
 	if err != nil {
@@ -79,7 +79,7 @@ func start(o Options) (k *kernel, err error) {
 	return k, nil
 }
 
-// transmit writes lines to the kernel.
+// transmit writes the lines in k.lines to the kernel until it ends or is released.
 func (k *kernel) transmit() {
 	for {
 		select {
@@ -95,7 +95,7 @@ func (k *kernel) transmit() {
 	}
 }
 
-// send queues a line. It is dropped if ctx or the kernel ends first.
+// send passes a line to transmit. It drops the line if ctx or the kernel ends first.
 func (k *kernel) send(ctx context.Context, line []byte) {
 	select {
 	case k.lines <- line:
@@ -105,13 +105,13 @@ func (k *kernel) send(ctx context.Context, line []byte) {
 	}
 }
 
-// stop ends the kernel and waits for its end.
+// stop kills the kernel and waits for its end.
 func (k *kernel) stop() {
 	k.Kill()
 	_ = k.describeEnd()
 }
 
-// describeEnd describes the kernel's end for a sentence. It waits for the end.
+// describeEnd waits for the kernel's end and describes it, as the end of a sentence.
 func (k *kernel) describeEnd() string {
 	k.release()
 	k.writer.Wait()

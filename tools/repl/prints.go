@@ -17,10 +17,10 @@ type printRouter struct {
 	markSeen     chan struct{}
 	possibleMark []byte // output that may be the beginning of the mark
 	betweenCalls []byte // output between two calls
-	lostSome     bool   // part of late was dropped
+	lostSome     bool   // part of betweenCalls was dropped
 }
 
-// begin directs output to a call until mark arrives, and then closes the channel.
+// begin directs output to the writer of a call until mark arrives in it, and then closes the returned channel.
 func (p *printRouter) begin(to io.Writer, mark string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *printRouter) begin(to io.Writer, mark string) <-chan struct{} {
 	return p.markSeen
 }
 
-// end stops directing output to the call.
+// end stops directing output to the call, even if its mark has not arrived.
 func (p *printRouter) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,6 +49,7 @@ func (p *printRouter) addRemark(words string) {
 	p.write([]byte(words))
 }
 
+// copy routes all output of the kernel until its end.
 func (p *printRouter) copy(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -60,8 +61,8 @@ func (p *printRouter) copy(from io.Reader) error {
 	}
 }
 
-// route passes text on to the call until the mark, and keeps what follows for the next call. Text that may begin the
-// mark is held back.
+// route writes text to the call up to the mark, and keeps the text after it for the next call. It holds back text that
+// may be the beginning of the mark.
 func (p *printRouter) route(text []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +84,7 @@ func (p *printRouter) route(text []byte) {
 	p.possibleMark = bytes.Clone(text[written:])
 }
 
-// write gives text to the call, or keeps it for the next one.
+// write writes text to the call, or keeps it for the next call.
 func (p *printRouter) write(text []byte) {
 	if p.to != nil {
 		_, _ = p.to.Write(text)

@@ -17,33 +17,33 @@ const (
 	ResetName = "js_repl_reset"
 )
 
-// Options describes the kernel's place and services.
+// Options configure a Repl.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
 	Offer   tools.Form // form of the tool that the model is offered: Function, or Freeform for any other value
 	Dir     string     // the working directory, absolute
-	Env     []string   // all of the environment
+	Env     []string   // the complete environment
 	// Judge decides whether a kernel may start, as for a command. Nil allows it.
 	Judge func(policy.Request) policy.Decision
 	// Missing is why Find found no usable node, or "".
 	Missing string
-	// Used reports that an earlier kernel, which is lost, has run code.
+	// Used means that an earlier kernel, which is lost, has run code.
 	Used bool
 }
 
-// Repl has at most one kernel, started by the first call. Close ends it.
+// Repl runs a model's JavaScript. The first call starts the kernel, a Node process. Close stops it.
 type Repl struct {
 	options          Options
-	interruptedCalls sync.WaitGroup // interrupted calls of the code for which later calls still wait
+	interruptedCalls sync.WaitGroup // interrupted calls by the code that still block later calls
 
 	mu     sync.Mutex
 	kernel *kernel // nil if none runs
-	lost   bool    // definitions of earlier calls are gone, and the model does not know yet
-	cells  int     // number of cells that were run
+	lost   bool    // definitions of earlier calls are lost, and the model does not know yet
+	cells  int     // number of cells run so far
 }
 
-// New makes a Repl. Nothing is started.
+// New returns a Repl. It starts nothing.
 func New(o Options) *Repl { return &Repl{options: o, lost: o.Used} }
 
 const (
@@ -59,7 +59,7 @@ const (
 		"A call may take 30 seconds, unless its first line says otherwise: `// codex-js-repl: timeout_ms=60000`."
 )
 
-// spec describes a freeform tool, or a function with the code as its argument.
+// spec returns the definition of js_repl: a function with the code as its argument, or a freeform tool.
 func spec(offer tools.Form) tools.Spec {
 	if offer != tools.Function {
 		return tools.Spec{Name: Name, Description: specBegin + specFreeform + specEnd, Grammar: grammar}
@@ -76,7 +76,7 @@ var resetSpec = tools.Spec{
 	Parameters:  json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 }
 
-// Tools are js_repl and js_repl_reset. Neither can be called from code of the other.
+// Tools returns js_repl and js_repl_reset. Code in the kernel cannot call them.
 func (r *Repl) Tools() []tools.Tool {
 	return []tools.Tool{
 		{Spec: spec(r.options.Offer), Scripts: true, Run: r.call},
@@ -84,7 +84,7 @@ func (r *Repl) Tools() []tools.Tool {
 	}
 }
 
-// reset ends the kernel.
+// reset runs js_repl_reset: it stops the kernel.
 func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Result{Output: "The kernel was ended. The next call of js_repl starts a new one, without bindings."}, nil
 }
 
-// call runs the code of a call in the kernel, one call after the other.
+// call runs js_repl: it runs the code in the kernel. Calls run one after the other.
 func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) {
 	code, err := call.Text()
 	if err != nil {
@@ -122,11 +122,11 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	return result, err
 }
 
-// ensureKernel starts a kernel if needed. before is a remark for the model, problem the reason of a
-// failure.
-func (r *Repl) ensureKernel() (before, problem string) {
+// ensureKernel starts a kernel if none runs. remark tells the model what has changed since its last call, problem why no
+// kernel can run. Both may be "".
+func (r *Repl) ensureKernel() (remark, problem string) {
 	if r.kernel != nil && r.kernel.Exited() {
-		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.describeEnd())
+		remark = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.describeEnd())
 		r.stop(true)
 	}
 	if r.kernel == nil {
@@ -140,13 +140,14 @@ func (r *Repl) ensureKernel() (before, problem string) {
 		r.kernel = k
 	}
 	if r.lost {
-		before += "A new kernel was started: what earlier calls defined is gone.\n"
+		remark += "A new kernel was started: what earlier calls defined is gone.\n"
 		r.lost = false
 	}
-	return before, ""
+	return remark, ""
 }
 
-// stop ends the kernel, if any, and waits. If lost, the model is told of its lost definitions later.
+// stop stops the kernel, if there is one, and waits for its end. lost means that the next call must tell the model that
+// earlier definitions are lost.
 func (r *Repl) stop(lost bool) {
 	if r.kernel != nil {
 		r.kernel.stop()
@@ -164,7 +165,7 @@ func (r *Repl) Used() bool {
 	return r.options.Used || r.cells > 0
 }
 
-// Close ends the kernel. No call may be in progress, not even by a script.
+// Close stops the kernel. No call may be in progress, not even one by a script.
 func (r *Repl) Close() {
 	r.interruptedCalls.Wait()
 	r.mu.Lock()

@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	// maxOpen is the maximum number of calls of a cell that run or wait for others. Further calls wait in the kernel.
+	// maxOpen is the maximum number of open calls by a cell. Further calls wait in the kernel.
 	maxOpen = 64
 	// markWait bounds the wait for a cell's output after its end.
 	markWait = 10 * time.Second
-	// endWait bounds the wait for a kernel's exit after it closed its pipe. A busy machine may take
-	// long.
+	// endWait bounds the wait for a kernel's exit after it closed its pipe.
 	endWait = 2 * time.Second
 )
 
@@ -28,16 +27,16 @@ const (
 type runningCell struct {
 	cell
 	*kernel
-	ctx    context.Context // of the cell
+	ctx    context.Context // ends with the cell
 	calls  *tools.ScriptCalls
 	slots  chan struct{} // limits the open calls to maxOpen
 	images tools.Images
 
 	mu    sync.Mutex
-	notes string // of calls
+	notes string // notes for the model from the results of calls
 }
 
-// run runs a cell. unusable reports that the kernel is unusable afterwards.
+// run runs a cell. unusable means that the kernel cannot run another one.
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, unusable bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -54,7 +53,7 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	r.calls.Answered()
 	stopMessage := ""
 	if !done {
-		stopMessage = r.describeStop(timedOut)
+		stopMessage = r.endKernel(timedOut)
 	}
 	k.prints.end()
 	r.mu.Lock()
@@ -75,7 +74,8 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	return result, !done, nil
 }
 
-// serveFrames answers the code's requests until its end. done reports a regular end.
+// serveFrames handles the messages of the running code until it ends. failed means that the code threw. done is false if
+// the code did not finish: the kernel ended, or the cell's context.
 func (r *runningCell) serveFrames() (failed, done bool) {
 	for {
 		select {
@@ -97,7 +97,8 @@ func (r *runningCell) serveFrames() (failed, done bool) {
 	}
 }
 
-// awaitMark waits for the rest of the output, which may arrive after the last frame, on another pipe.
+// awaitMark waits until marked is closed, up to markWait. The output may arrive after the last message, because it comes
+// through another pipe.
 func (r *runningCell) awaitMark(marked <-chan struct{}) {
 	timer := time.NewTimer(markWait)
 	defer timer.Stop()
@@ -108,22 +109,22 @@ func (r *runningCell) awaitMark(marked <-chan struct{}) {
 	}
 }
 
-// describeStop kills the kernel of an unfinished cell and tells the model.
-func (r *runningCell) describeStop(timedOut bool) string {
+// endKernel stops the kernel of an unfinished cell, and returns a text that tells the model why.
+func (r *runningCell) endKernel(timedOut bool) string {
 	const gone = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
 	if timedOut {
 		r.stop()
 		return fmt.Sprintf("js_repl took longer than %s, and its kernel was ended. If it needs longer, say so in the first line: %s timeout_ms=60000.%s", r.timeout, pragma, gone)
 	}
-	if r.sentInvalid || !r.endsNow() {
+	if r.sentInvalid || !r.exitsSoon() {
 		r.stop()
 		return "js_repl failed: the code used the kernel's own pipe, and the kernel was ended." + gone
 	}
 	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.describeEnd(), gone)
 }
 
-// endsNow reports whether the silent kernel exits by itself.
-func (r *runningCell) endsNow() bool {
+// exitsSoon reports whether the kernel exits by itself within endWait.
+func (r *runningCell) exitsSoon() bool {
 	select {
 	case <-r.Done():
 		return true
@@ -132,7 +133,7 @@ func (r *runningCell) endsNow() bool {
 	}
 }
 
-// startCall makes a call of another tool.
+// startCall makes the call of another tool that the code requests. Its result is sent to the kernel later.
 func (r *runningCell) startCall(f frame) {
 	select {
 	case r.slots <- struct{}{}:
@@ -154,24 +155,24 @@ func (r *runningCell) startCall(f frame) {
 	})
 }
 
-// showImage shows the model an image.
+// showImage adds the image in a message to the result for the model.
 func (r *runningCell) showImage(f frame) {
-	words, err := "", error(nil)
+	description := ""
 	data, err := base64.StdEncoding.DecodeString(f.Input)
 	if err == nil {
-		words, err = r.images.Add(r.ctx, data)
+		description, err = r.images.Add(r.ctx, data)
 	}
 	if err != nil {
 		r.sendOrder(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
 		return
 	}
-	r.prints.addRemark("[Image: " + words + "]\n")
-	r.sendOrder(script.Settle(f.Call, tools.Result{Output: words}))
+	r.prints.addRemark("[Image: " + description + "]\n")
+	r.sendOrder(script.Settle(f.Call, tools.Result{Output: description}))
 }
 
-// sendOrder sends a line to the kernel.
-func (r *runningCell) sendOrder(line any) {
+// sendOrder sends a message to the kernel as a line of JSON.
+func (r *runningCell) sendOrder(order any) {
 	var text bytes.Buffer
-	_ = message.Write(&text, line) // it is text, and JSON
+	_ = message.Write(&text, order) // encoding it cannot fail
 	r.send(r.ctx, text.Bytes())
 }

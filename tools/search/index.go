@@ -19,7 +19,7 @@ const (
 type Index struct {
 	names       []string
 	postings    map[string][]posting // by word, in the order of the tools
-	lengthTerms []float64            // for each tool, what its length adds to the denominator of BM25
+	lengthTerms []float64            // for each tool, the part of BM25's denominator that depends on its length
 }
 
 // posting is the frequency of a word in a tool's text.
@@ -28,7 +28,7 @@ type posting struct {
 	times float64
 }
 
-// NewIndex makes an index of tools.
+// NewIndex returns an index of the words in tools' names, descriptions and parameters.
 func NewIndex(specs []tools.Spec) *Index {
 	x := &Index{postings: map[string][]posting{}, lengthTerms: make([]float64, len(specs))}
 	total := 0.0
@@ -53,7 +53,8 @@ func NewIndex(specs []tools.Spec) *Index {
 	return x
 }
 
-// Find returns up to limit tools with any of the words, best first, and equal ones in given order.
+// Find returns the names of up to limit tools that contain a word of the query, best first. Tools with equal scores keep
+// their order.
 func (x *Index) Find(query string, limit int) []string {
 	scores := x.scores(query)
 	var found []int
@@ -70,7 +71,7 @@ func (x *Index) Find(query string, limit int) []string {
 	return names
 }
 
-// scores returns how well each tool fits.
+// scores returns the BM25 score of each tool for a query.
 func (x *Index) scores(query string) []float64 {
 	scores := make([]float64, len(x.names))
 	words := splitWords(query)

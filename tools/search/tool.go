@@ -20,7 +20,7 @@ const (
 	FunctionName = "search_tool_bm25"
 )
 
-// MaxOffered is the maximum number of external tools described in each request. If there are more, the model has to search
+// MaxOffered is the maximum number of external tools that requests describe. If there are more, the model has to search
 // for them.
 const MaxOffered = 30
 
@@ -30,14 +30,15 @@ const (
 	maxFound     = 30
 )
 
-// Candidate is a tool from outside.
+// Candidate is an external tool that may be deferred.
 type Candidate struct {
 	Spec  tools.Spec
 	From  string // who offers it, such as "this job"
 	Defer bool   // the model has to search for it, however few tools there are
 }
 
-// Deferred returns the candidates that a model must search for.
+// Deferred returns the candidates that the model has to search for: all if there are more than MaxOffered, or else those
+// with Defer.
 func Deferred(all []Candidate) []Candidate {
 	if len(all) > MaxOffered {
 		return all
@@ -45,11 +46,11 @@ func Deferred(all []Candidate) []Candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !c.Defer })
 }
 
-// Names reports whether a name is a search tool's.
+// Names reports whether a name is that of a search tool.
 func Names(name string) bool { return name == BuiltinName || name == FunctionName }
 
-// Tools returns the two search tools, of which a model sees one. The first search builds the index: most
-// models never search.
+// Tools returns the two forms of the search tool for the deferred tools. A model sees one of them. The first search builds
+// the index, because most models never search.
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
 	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
@@ -68,6 +69,7 @@ var parameters = json.RawMessage(`{"type":"object","properties":{` +
 	`"limit":{"type":"number","description":"How many tools, at most 30. Default 8."}` +
 	`},"required":["query"],"additionalProperties":false}`)
 
+// specsOf returns the specs of the candidates.
 func specsOf(all []Candidate) []tools.Spec {
 	specs := make([]tools.Spec, len(all))
 	for i, c := range all {
@@ -81,7 +83,7 @@ type arguments struct {
 	Limit *float64
 }
 
-// search returns the result of a search.
+// search runs a call of the search tool.
 func search(index *Index, specs []tools.Spec, a arguments) tools.Result {
 	limit := defaultFound
 	switch {
@@ -96,7 +98,7 @@ func search(index *Index, specs []tools.Spec, a arguments) tools.Result {
 	return tools.Result{Found: found, Output: describeFound(found, specs), Detail: map[string]any{"found": found}}
 }
 
-// describeFound describes the results.
+// describeFound lists the found tools for the model.
 func describeFound(found []string, specs []tools.Spec) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No tool has any of these words. There are %d; try other words for what it is to do.", len(specs))
@@ -113,10 +115,11 @@ func describeFound(found []string, specs []tools.Spec) string {
 // maxAbout is the maximum length of a description in results, in bytes. The tool's definition contains everything.
 const maxAbout = 200
 
-// maxNamed is how many of those who offer tools are named in a description.
+// maxNamed is the maximum number of sources of tools named in the description.
 const maxNamed = 8
 
-// description describes the searchable tools briefly, because every request contains it.
+// description returns the search tool's description: how many tools each source has. It is short, because every request
+// contains it.
 func description(deferred []Candidate) string {
 	counts := map[string]int{}
 	for _, c := range deferred {

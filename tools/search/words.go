@@ -10,28 +10,27 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// wordsOf returns the words of a tool: its name, description, and parameter names, including nested
-// ones.
+// wordsOf returns the words in a tool's name, its description and the names of its parameters, including nested ones.
 func wordsOf(spec tools.Spec) []string {
 	words := splitWords(spec.Name)
 	words = append(words, splitWords(spec.Description)...)
 	var schema any
 	if json.Unmarshal(spec.Parameters, &schema) == nil {
-		words = parameterWords(words, schema, deepest)
+		words = parameterWords(words, schema, maxDepth)
 	}
 	return words
 }
 
-// deepest is how far objects in parameters are looked into.
-const deepest = 8
+// maxDepth is the maximum depth to which parameterWords looks into schemas.
+const maxDepth = 8
 
-// parameterWords adds the words of the names of the properties of a schema.
+// parameterWords appends the words in the names of a schema's properties, down to depth levels.
 func parameterWords(words []string, schema any, depth int) []string {
-	object, ok := schema.(map[string]any)
-	if !ok || depth == 0 {
+	object, isObject := schema.(map[string]any)
+	if !isObject || depth == 0 {
 		return words
 	}
-	if properties, ok := object["properties"].(map[string]any); ok {
+	if properties, isObject := object["properties"].(map[string]any); isObject {
 		for name, property := range properties {
 			words = append(words, splitWords(name)...)
 			words = parameterWords(words, property, depth-1)
@@ -40,10 +39,10 @@ func parameterWords(words []string, schema any, depth int) []string {
 	return parameterWords(words, object["items"], depth-1)
 }
 
-// splitWords returns a text's words in lower case and singular. Words end at anything but letters and
-// digits, such as _ - and ., and where the case changes: listOpenIssues, HTTPServer.
+// splitWords returns a text's words in lower case and singular. Words end at characters such as _ - and ., and where the
+// case changes, as in listOpenIssues and HTTPServer.
 func splitWords(text string) []string {
-	const usualLength = 6 // of a word with what ends it
+	const usualLength = 6 // of a word and the character after it
 	words := slices.Grow([]string(nil), len(text)/usualLength)
 	begin, before := 0, ' '
 	addWordUntil := func(at int) {
@@ -53,13 +52,14 @@ func splitWords(text string) []string {
 		begin = at
 	}
 	for i, r := range text {
-		next := i + utf8.RuneLen(r)
+		_, size := utf8.DecodeRuneInString(text[i:]) // 1 for a byte that is no UTF-8
+		next := i + size
+		changesCase := unicode.IsUpper(r) && (!unicode.IsUpper(before) || startsWithLower(text[next:]))
 		switch {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
 			addWordUntil(i)
-			_, size := utf8.DecodeRuneInString(text[i:]) // 1 of a byte that is no text
-			begin = i + size
-		case i > begin && unicode.IsUpper(r) && (!unicode.IsUpper(before) || startsWithLower(text[next:])):
+			begin = next
+		case i > begin && changesCase:
 			addWordUntil(i)
 		}
 		before = r
@@ -73,11 +73,14 @@ func startsWithLower(rest string) bool {
 	return unicode.IsLower(r)
 }
 
-// singular removes an English plural ending, because a search for an issue means a list of issues.
+// singular returns a word without an English plural ending, so that a search for issue finds a list of issues.
 func singular(word string) string {
 	const shortest = 4
+	if len(word) < shortest || !strings.HasSuffix(word, "s") {
+		return word
+	}
 	switch {
-	case len(word) < shortest || !strings.HasSuffix(word, "s"), strings.ContainsRune("sui", rune(word[len(word)-2])):
+	case strings.ContainsRune("sui", rune(word[len(word)-2])): // as in class, status and basis
 		return word
 	case strings.HasSuffix(word, "ies") && len(word) > shortest:
 		return strings.TrimSuffix(word, "ies") + "y"

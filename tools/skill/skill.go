@@ -1,4 +1,4 @@
-// Package skill owns load_skill, which loads a skill's instructions. A receiver knows the skills.
+// Package skill holds the tool load_skill, with which a model loads the instructions of a skill.
 package skill
 
 import (
@@ -11,7 +11,7 @@ import (
 // Name is the tool's name.
 const Name = "load_skill"
 
-// New returns the tool for the named skills. load returns one of them.
+// New returns the tool for the skills called names. load returns the result for a call that loads one of them.
 func New(names []string, load func(call tools.Call, name string) tools.Result) tools.Tool {
 	enum := ""
 	if len(names) > 0 {

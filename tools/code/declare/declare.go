@@ -1,6 +1,6 @@
-// Package declare describes tools for scripts as TypeScript methods, from the JSON Schemas of input
-// and result. Names, descriptions and schemas may be hostile: their text cannot end a comment or a type,
-// and its length is bounded. Equal tools have byte-identical declarations.
+// Package declare declares tools as TypeScript methods for scripts, from the JSON Schemas of input and result.
+// Names, descriptions and schemas may be hostile: their text cannot end a comment or a type, and its length is
+// limited. Equal tools have byte-identical declarations.
 package declare
 
 import (
@@ -22,7 +22,7 @@ const (
 	maxValues  = 40     // values of an enum
 )
 
-// Method returns the declaration of a tool as a method. name is from Names.
+// Method returns the TypeScript declaration of a tool as a method. name is a result of Names.
 func Method(name string, spec tools.Spec) string {
 	input := "input: string"
 	if spec.Grammar == "" {
@@ -44,15 +44,15 @@ func Method(name string, spec tools.Spec) string {
 
 const anyObject = "Record<string, unknown>"
 
-// Type returns the TypeScript type of a schema. It returns otherwise for an invalid schema, or a type
-// that is too long.
+// Type returns the TypeScript type of a JSON Schema. It returns otherwise if the schema is invalid or the type is too
+// long. Lines after the first are indented by indent levels.
 func Type(raw json.RawMessage, otherwise string, indent int) string {
 	var root any
 	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {
 		return otherwise
 	}
-	for _, remarks := range []bool{true, false} {
-		w := typeWriter{root: root, withComments: remarks}
+	for _, withComments := range []bool{true, false} {
+		w := typeWriter{root: root, withComments: withComments}
 		if text := w.typeOf(root, indent, 0); len(text) <= maxWritten && w.types <= maxTypes {
 			return text
 		}
@@ -60,13 +60,13 @@ func Type(raw json.RawMessage, otherwise string, indent int) string {
 	return otherwise
 }
 
-// requiresInput reports whether a script must pass the input.
+// requiresInput reports whether a method with this input schema must be called with an argument.
 func requiresInput(raw json.RawMessage) bool {
 	var schema struct{ Required []string }
 	return raw == nil || json.Unmarshal(raw, &schema) != nil || len(schema.Required) > 0
 }
 
-// comment formats text as a comment. It changes text that would end the comment.
+// comment returns text as a TypeScript comment, or "". It changes text that would end the comment.
 func comment(text string, indent int) string {
 	if text = withoutTerminators(text); text == "" {
 		return ""

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// maxName bounds the name of a tool in a script, in bytes.
+// maxName is the maximum length of a tool's name in a script, in bytes.
 const maxName = 128
 
-// identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
-// _ and $ becomes _.
+// identifier converts a name to a JavaScript identifier: all characters but ASCII letters, digits, _ and $ become _.
 func identifier(name string) string {
 	name = strings.Map(func(r rune) rune {
 		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -28,9 +27,9 @@ func identifier(name string) string {
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
-// Names maps the names of tools to their names in scripts, whatever the order of tools. A valid
-// identifier stays unchanged. If several names become equal, all but the alphabetically first get a
-// number.
+// Names maps the names of tools to their names in scripts, which are distinct identifiers. A valid identifier stays
+// unchanged. If several names become equal, all but the alphabetically first get a number. The order of tools does not
+// matter.
 func Names(tools []string) map[string]string {
 	names, taken := map[string]string{}, map[string]bool{}
 	for _, name := range tools {
@@ -45,12 +44,12 @@ func Names(tools []string) map[string]string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		plain := identifier(name)
-		given := plain
-		for n := 2; taken[given]; n++ {
-			given = fmt.Sprintf("%s_%d", plain, n)
+		base := identifier(name)
+		scriptName := base
+		for n := 2; taken[scriptName]; n++ {
+			scriptName = fmt.Sprintf("%s_%d", base, n)
 		}
-		names[name], taken[given] = given, true
+		names[name], taken[scriptName] = scriptName, true
 	}
 	return names
 }

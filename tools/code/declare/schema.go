@@ -15,35 +15,36 @@ import (
 type typeWriter struct {
 	root         any      // the whole schema, for references
 	withComments bool     // write the descriptions of properties
-	types        int      // number of types written so far
+	types        int      // number of types returned so far
 	following    []string // references being followed, to detect cycles
 }
 
+// unknown is the TypeScript type of any value.
 const unknown = "unknown"
 
-// typeOf returns the type of the schema at. Its lines after the first are indented by indent levels. depth is
-// the number of enclosing schemas.
-func (w *typeWriter) typeOf(at any, indent, depth int) string {
+// typeOf returns the TypeScript type of a schema. Lines after the first are indented by indent levels. depth is the
+// number of enclosing schemas.
+func (w *typeWriter) typeOf(schema any, indent, depth int) string {
 	w.types++
-	node, ok := at.(map[string]any)
-	if !ok || depth > deepest || w.types > maxTypes {
+	node, isObject := schema.(map[string]any)
+	if !isObject || depth > deepest || w.types > maxTypes {
 		return unknown
 	}
-	if reference, ok := node["$ref"].(string); ok {
+	if reference, isText := node["$ref"].(string); isText {
 		return w.referredType(reference, indent, depth)
 	}
-	if value, ok := node["const"]; ok {
+	if value, exists := node["const"]; exists {
 		return literals([]any{value})
 	}
-	if values, ok := node["enum"].([]any); ok && len(values) > 0 {
+	if values, _ := node["enum"].([]any); len(values) > 0 {
 		return literals(values)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if options, ok := node[keyword].([]any); ok && len(options) > 0 {
+		if options, _ := node[keyword].([]any); len(options) > 0 {
 			return w.joinTypes(options, " | ", indent, depth)
 		}
 	}
-	if parts, ok := node["allOf"].([]any); ok && len(parts) > 0 {
+	if parts, _ := node["allOf"].([]any); len(parts) > 0 {
 		return w.intersection(node, parts, indent, depth)
 	}
 	switch kind := node["type"].(type) {
@@ -61,7 +62,8 @@ func (w *typeWriter) typeOf(at any, indent, depth int) string {
 	return unknown
 }
 
-// intersection returns the type of a value that must match all of several schemas (allOf).
+// intersection returns the type of values that match the properties of a schema and all schemas in its allOf, which are
+// parts.
 func (w *typeWriter) intersection(node map[string]any, parts []any, indent, depth int) string {
 	if node["properties"] != nil {
 		rest := maps.Clone(node)
@@ -71,7 +73,7 @@ func (w *typeWriter) intersection(node map[string]any, parts []any, indent, dept
 	return w.joinTypes(parts, " & ", indent, depth)
 }
 
-// referredType returns the type of a referenced schema. It is unknown for a cycle or a missing schema.
+// referredType returns the type of a referenced schema. It returns unknown for a cycle or a missing schema.
 func (w *typeWriter) referredType(reference string, indent, depth int) string {
 	if slices.Contains(w.following, reference) {
 		return unknown
@@ -85,7 +87,7 @@ func (w *typeWriter) referredType(reference string, indent, depth int) string {
 	return w.typeOf(at, indent, depth+1)
 }
 
-// joinTypes returns the types of several schemas, each once, joined by sign.
+// joinTypes returns the types of several schemas without duplicates, joined by sign: " | " or " & ".
 func (w *typeWriter) joinTypes(schemas []any, sign string, indent, depth int) string {
 	var all []string
 	for _, schema := range schemas {
@@ -106,7 +108,7 @@ func (w *typeWriter) joinTypes(schemas []any, sign string, indent, depth int) st
 	return strings.Join(all, sign)
 }
 
-// unionOfKinds returns the union of several JSON types.
+// unionOfKinds returns the union of several JSON types of a schema.
 func (w *typeWriter) unionOfKinds(kinds []any, node map[string]any, indent, depth int) string {
 	var all []string
 	for _, kind := range kinds {
@@ -121,7 +123,7 @@ func (w *typeWriter) unionOfKinds(kinds []any, node map[string]any, indent, dept
 	return strings.Join(all, " | ")
 }
 
-// typeOfKind returns the type for one JSON type.
+// typeOfKind returns the TypeScript type of a schema with the JSON type called name.
 func (w *typeWriter) typeOfKind(name string, node map[string]any, indent, depth int) string {
 	switch name {
 	case "string", "number", "boolean", "null":
@@ -136,6 +138,7 @@ func (w *typeWriter) typeOfKind(name string, node map[string]any, indent, depth 
 	return unknown
 }
 
+// nullable returns a schema's type, with null added if the schema says so.
 func nullable(node map[string]any, text string) string {
 	if node["nullable"] == true && text != unknown {
 		return text + " | null"
@@ -145,9 +148,9 @@ func nullable(node map[string]any, text string) string {
 
 // arrayType returns the type of a list, or of a tuple if the schema has prefixItems.
 func (w *typeWriter) arrayType(node map[string]any, indent, depth int) string {
-	if first, ok := node["prefixItems"].([]any); ok && len(first) > 0 {
-		all := make([]string, len(first))
-		for i, item := range first {
+	if tuple, _ := node["prefixItems"].([]any); len(tuple) > 0 {
+		all := make([]string, len(tuple))
+		for i, item := range tuple {
 			all[i] = w.typeOf(item, indent, depth+1)
 		}
 		if node["items"] != false {
@@ -165,7 +168,8 @@ func (w *typeWriter) arrayType(node map[string]any, indent, depth int) string {
 	return items + "[]"
 }
 
-// objectType returns the type of an object: its properties sorted by name, then other properties if they are allowed.
+// objectType returns the type of an object: its properties sorted by name, followed by an index signature if other
+// properties are allowed.
 func (w *typeWriter) objectType(node map[string]any, indent, depth int) string {
 	properties, _ := node["properties"].(map[string]any)
 	additional, allowsMore := w.additionalType(node, len(properties) > 0, indent, depth)
@@ -194,16 +198,16 @@ func (w *typeWriter) objectType(node map[string]any, indent, depth int) string {
 	return text.String()
 }
 
-// additionalType returns the type of additional properties. allowed reports whether they are allowed; named means
-// that the schema lists properties, so that none are by default.
-func (w *typeWriter) additionalType(node map[string]any, named bool, indent, depth int) (text string, allowed bool) {
+// additionalType returns the type of an object's additional properties, and whether they are allowed. By default they
+// are allowed only if the schema lists no properties.
+func (w *typeWriter) additionalType(node map[string]any, hasProperties bool, indent, depth int) (text string, allowed bool) {
 	switch rest := node["additionalProperties"].(type) {
 	case map[string]any:
 		return w.typeOf(rest, indent, depth+1), true
 	case bool:
 		return unknown, rest
 	}
-	return unknown, !named
+	return unknown, !hasProperties
 }
 
 // propertyComment returns a property's description as a comment of one line, or "".
@@ -216,21 +220,21 @@ func (w *typeWriter) propertyComment(schema any, indent int) string {
 	return comment(strings.Join(strings.Fields(clip.Visible(text, maxRemark)), " "), indent)
 }
 
-// literals returns a union of values. If they are too many or too long, it returns the union of their
-// types.
+// literals returns the union of values as TypeScript literals. If there are too many, or one is too long or no scalar, it
+// returns the union of their types.
 func literals(values []any) string {
-	var all, kinds []string
-	short := len(values) <= maxValues
+	var all, types []string
+	useLiterals := len(values) <= maxValues
 	for _, value := range values {
-		text, kind := literal(value)
-		short = short && kind != unknown && len(text) <= maxLiteral
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		text, typeName := literal(value)
+		useLiterals = useLiterals && typeName != unknown && len(text) <= maxLiteral
+		if !slices.Contains(types, typeName) {
+			types = append(types, typeName)
 		}
 		all = append(all, text)
 	}
-	if !short {
-		all = kinds
+	if !useLiterals {
+		all = types
 	}
 	if slices.Contains(all, unknown) {
 		return unknown
@@ -238,8 +242,8 @@ func literals(values []any) string {
 	return strings.Join(all, " | ")
 }
 
-// literal returns a value as a TypeScript literal, and its type. The type is unknown for lists and objects.
-func literal(value any) (text, kind string) {
+// literal returns a value as a TypeScript literal, and its type. For lists and objects, the type is unknown.
+func literal(value any) (text, typeName string) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return "", unknown
@@ -257,10 +261,10 @@ func literal(value any) (text, kind string) {
 	return "", unknown
 }
 
-// escapeBackticks returns a text as a one-line literal that cannot end a code block.
+// escapeBackticks returns a JSON string with its backticks escaped, so that it cannot end a code block.
 func escapeBackticks(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\u0060") }
 
-// propertyKey returns a property's name in a type.
+// propertyKey returns a property's name as the key in a type, quoted if needed.
 func propertyKey(name string) string {
 	if name != "" && identifier(name) == name {
 		return name

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most bounds the process's memory, in bytes: the script's, and as much for communication.
-const most = 2 * memory
+// maxProcessMemory is the maximum memory of the process, in bytes: that of the script, and as much for messages.
+const maxProcessMemory = 2 * memory
 
-// confine limits the process in case the script breaks the engine.
+// confine limits the memory of the process, in case a script breaks the interpreter's own limit.
 func confine() error {
 	debug.SetMemoryLimit(memory / 4)
-	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most})
+	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxProcessMemory, Max: maxProcessMemory})
 }

@@ -4,8 +4,8 @@ package engine
 
 import "runtime/debug"
 
-// confine only sets Go's memory limit. It is for systems other than Linux, and for the race detector,
-// which needs more memory than a hard limit would permit.
+// confine sets Go's memory limit. It sets no hard limit, because the system has none, or because the race detector
+// would exceed it.
 func confine() error {
 	debug.SetMemoryLimit(memory / 4)
 	return nil

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxBusy bounds the time that a script computes without waiting. maxComputed bounds its total
+	// maxBusy is the longest time that a script may compute without waiting. maxComputed limits its total
 	// computing time.
 	maxBusy     = 30 * time.Second
 	maxComputed = 5 * time.Minute
@@ -29,7 +29,7 @@ func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 	return Within(maxBusy, input, output, problems)
 }
 
-// Within is Main with busy in place of maxBusy.
+// Within is Main with another limit than maxBusy.
 func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
@@ -58,7 +58,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 	return 0
 }
 
-// listen forwards results of calls. It exits the process when the host closes the input.
+// listen passes the results of calls to settled. It exits the process when the host closes the input.
 func listen(orders *message.Reader, settled chan<- []message.Settled) {
 	for {
 		var order message.Order
@@ -69,7 +69,7 @@ func listen(orders *message.Reader, settled chan<- []message.Settled) {
 	}
 }
 
-// serve resumes the script whenever calls or timers end, until the script has ended.
+// serve resumes the script when results of calls arrive or timers are due, until the script has ended.
 func (s *script) serve(settled <-chan []message.Settled) {
 	for !s.ended {
 		var due <-chan time.Time
@@ -91,7 +91,7 @@ func (s *script) serve(settled <-chan []message.Settled) {
 	}
 }
 
-// stuckError returns the error of a script that has not ended but waits for no call or timer.
+// stuckError returns the error text for a script that has not ended, but waits for no call or timer.
 func (s *script) stuckError() string {
 	// If the script ran out of memory, some is free again by now. But a large allocation still fails.
 	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
@@ -100,7 +100,7 @@ func (s *script) stuckError() string {
 	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
 }
 
-// takeAvailable returns the results already available.
+// takeAvailable returns the results that can be received without waiting.
 func takeAvailable(settled <-chan []message.Settled) (all []message.Settled) {
 	for {
 		select {
@@ -112,35 +112,37 @@ func takeAvailable(settled <-chan []message.Settled) (all []message.Settled) {
 	}
 }
 
-// outbox collects changes of the next report and writes several at once.
+// outbox collects changes for the next report to the host, and writes several at once.
 type outbox struct {
 	mu    sync.Mutex
 	to    io.Writer
 	next  message.Report
-	bytes int
-	ended bool
+	bytes int  // size of the changes in next
+	ended bool // the last report was written
 }
 
 // maxGathered is the size, in bytes, at which a report is written at once.
 const maxGathered = 1 << 20
 
-// add changes the next report. bytes is the size of the change.
+// add adds a change to the next report. bytes is the size of the change. At maxGathered, it writes the report.
 func (o *outbox) add(bytes int, change func(*message.Report)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change(&o.next)
-	if o.bytes += bytes; o.bytes >= maxGathered {
+	o.bytes += bytes
+	if o.bytes >= maxGathered {
 		o.write()
 	}
 }
 
+// flush writes the next report, unless it is empty.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.write()
 }
 
-// end writes the last report. Later ones are dropped.
+// end writes the last report, with the end of the script. Later reports are dropped.
 func (o *outbox) end(end message.End) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,6 +151,7 @@ func (o *outbox) end(end message.End) {
 	o.ended = true
 }
 
+// write is flush for a caller that holds the lock.
 func (o *outbox) write() {
 	if o.ended || o.next.Empty() {
 		return
@@ -162,9 +165,9 @@ func (o *outbox) write() {
 // scriptEnd is the panic value of a host function that ends the script. The script cannot catch it.
 type scriptEnd struct{ message.End }
 
-// computeUntilWaiting calls do and lets the script compute until it waits for calls or timers. It reports what the
-// script did, and ends a script that computes too long.
-func (s *script) computeUntilWaiting(do func() error) {
+// computeUntilWaiting calls run and lets the script compute until it waits for calls or timers. It writes reports while
+// the script computes, and ends a script that computes too long.
+func (s *script) computeUntilWaiting(run func() error) {
 	allowed := min(s.busyLimit, maxComputed-s.computed)
 	began := time.Now()
 	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busyLimit.Seconds())}
@@ -177,7 +180,7 @@ func (s *script) computeUntilWaiting(do func() error) {
 	})
 	defer exitTimer.Stop()
 	stopReporting := s.reportPeriodically()
-	end := s.compute(do, began.Add(allowed))
+	end := s.compute(run, began.Add(allowed))
 	stopReporting()
 	s.computed += time.Since(began)
 	switch {
@@ -190,16 +193,16 @@ func (s *script) computeUntilWaiting(do func() error) {
 	}
 }
 
-// reportPeriodically writes reports at intervals of reportInterval until stop is called.
+// reportPeriodically writes a report every reportInterval until stop is called.
 func (s *script) reportPeriodically() (stop func()) {
 	stopped := make(chan struct{})
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
-		often := time.NewTicker(reportInterval)
-		defer often.Stop()
+		ticker := time.NewTicker(reportInterval)
+		defer ticker.Stop()
 		for {
 			select {
-			case <-often.C:
+			case <-ticker.C:
 				s.outbox.flush()
 			case <-stopped:
 				return
@@ -212,8 +215,9 @@ func (s *script) reportPeriodically() (stop func()) {
 	}
 }
 
-// compute runs do and all pending jobs of the interpreter. end is nil unless the script ended.
-func (s *script) compute(do func() error, until time.Time) (end *message.End) {
+// compute calls run and executes the interpreter's pending jobs, up to the time until. end is nil unless the script
+// ended.
+func (s *script) compute(run func() error, until time.Time) (end *message.End) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
@@ -223,7 +227,7 @@ func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 			panic(value)
 		}
 	}()
-	if err := s.runUntil(until, do); err != nil {
+	if err := s.runUntil(until, run); err != nil {
 		return endOf(err, until)
 	}
 	for time.Now().Before(until) {
@@ -239,15 +243,16 @@ func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 	return nil
 }
 
-// runUntil runs do. The interpreter interrupts JavaScript at until.
-func (s *script) runUntil(until time.Time, do func() error) error {
+// runUntil calls run. The interpreter interrupts JavaScript at the time until.
+func (s *script) runUntil(until time.Time, run func() error) error {
 	if err := s.vm.SetEvalTimeout(max(time.Until(until), time.Millisecond)); err != nil {
 		return err
 	}
-	return do()
+	return run()
 }
 
-// endOf returns the end for an error that the script did not receive, or nil for an interruption.
+// endOf returns the end of the script because of an error that it did not catch. It returns nil without an error, and for
+// an interruption at the time until.
 func endOf(err error, until time.Time) *message.End {
 	if err == nil || !time.Now().Before(until) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// maxFrames bounds the reported frames of a stack.
+// maxFrames is the maximum number of reported frames of a stack.
 const maxFrames = 10
 
 // errorPatterns contains expressions for places in stacks, and for names in scripts.
@@ -31,8 +31,8 @@ const (
 	noMemory   = "RangeError: out of memory"
 )
 
-// describeError formats a script's error with its stack, in a form that models know. A syntax error gets
-// only its line and column. An error without a text of the interpreter gets only its place.
+// describeError returns a script's error with its stack, in a form that models know. A syntax error gets only its line
+// and column. words is the error's text, source the script.
 func describeError(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
 	if place := regexps().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
@@ -56,7 +56,7 @@ func describeError(words, stack, source string) string {
 	return words
 }
 
-// formatPlace formats a place with the name of its function, unless that is anonymous.
+// formatPlace returns a place in a stack with the name of its function, unless that is anonymous.
 func formatPlace(function, place string) string {
 	if function == "<anonymous>" {
 		return place
@@ -64,7 +64,8 @@ func formatPlace(function, place string) string {
 	return function + " (" + place + ")"
 }
 
-// nameCallee rewords "not a function" to name the called value, since the interpreter does not.
+// nameCallee returns the error "not a function" with the name of the called value, which the interpreter does not give.
+// If it cannot find the name, it returns words.
 func nameCallee(words, stack, source string) string {
 	place := regexps().place.FindStringSubmatch(stack)
 	if place == nil {

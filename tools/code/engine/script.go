@@ -19,7 +19,7 @@ import (
 //go:embed prelude.js
 var prelude string
 
-// memory bounds the memory of a script, in bytes.
+// memory is the maximum memory of a script, in bytes.
 const memory = 256 << 20
 
 // main is the script's name in stacks.
@@ -44,7 +44,7 @@ type script struct {
 	ended        bool
 }
 
-// newScript prepares an interpreter before the script is known.
+// newScript returns a script with a prepared interpreter. begin sets the source.
 func newScript(o *outbox) (*script, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
@@ -75,7 +75,7 @@ func newScript(o *outbox) (*script, error) {
 	return s, err
 }
 
-// resolveModule permits one import: the prelude imports the script itself.
+// resolveModule permits a single import, by which the prelude imports the script itself.
 func (s *script) resolveModule(_ *quickjs.VM, _, name string) (string, error) {
 	if s.imported || name != main {
 		return "", errors.New("nothing can be imported in a script; what there is to call is in tools")
@@ -84,9 +84,10 @@ func (s *script) resolveModule(_ *quickjs.VM, _, name string) (string, error) {
 	return name, nil
 }
 
+// loadModule returns the source of the only module, the script.
 func (s *script) loadModule(*quickjs.VM, string) (string, error) { return s.source, nil }
 
-// functions returns the prelude's host functions.
+// functions returns the Go functions that the prelude can call, by name.
 func (s *script) functions() map[string]quickjs.HostFunc {
 	return map[string]quickjs.HostFunc{
 		"call": s.reportCall, "item": s.showItem, "stored": s.loadStored, "keep": s.storeValue, "timer": s.setTimer, "untimer": s.clearTimer,
@@ -102,20 +103,15 @@ func (s *script) functions() map[string]quickjs.HostFunc {
 	}
 }
 
-// argumentAs returns argument i of a host function, or the zero value if it has another type.
-func argumentAs[T any](arguments []any, i int) T {
-	var none T
-	if i >= len(arguments) {
-		return none
-	}
-	value, ok := arguments[i].(T)
-	if !ok {
-		return none
+// argumentAs returns argument i of a host function. If it is missing or has another type, it returns the zero value.
+func argumentAs[T any](arguments []any, i int) (value T) {
+	if i < len(arguments) {
+		value, _ = arguments[i].(T)
 	}
 	return value
 }
 
-// numberArgument returns argument i of a host function as a number, or 0 if it has another type.
+// numberArgument returns argument i of a host function, or 0 if it is no number.
 func numberArgument(arguments []any, i int) float64 {
 	if i < len(arguments) {
 		switch n := arguments[i].(type) {
@@ -128,23 +124,25 @@ func numberArgument(arguments []any, i int) float64 {
 	return 0
 }
 
-// reportCall reports a call of a tool. The result arrives later, by settle.
+// reportCall reports a tool call by the script to the host. The result arrives later, in serve.
 func (s *script) reportCall(arguments []any) (any, error) {
 	c := message.Call{
 		ID: int(numberArgument(arguments, 0)), Tool: argumentAs[string](arguments, 1), Input: argumentAs[string](arguments, 2), Text: argumentAs[bool](arguments, 3),
 	}
-	if s.pendingCalls++; s.pendingCalls > message.MaxCalls || len(c.Input) > message.MaxInput {
+	s.pendingCalls++
+	if s.pendingCalls > message.MaxCalls || len(c.Input) > message.MaxInput {
 		panic(scriptEnd{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
 	}
 	s.outbox.add(len(c.Input), func(r *message.Report) { r.Calls = append(r.Calls, c) })
 	return nil, nil
 }
 
-// showItem reports an item that the script shows, and ends a script that shows too much.
+// showItem reports a text or image that the script shows. It ends a script that shows too much.
 func (s *script) showItem(arguments []any) (any, error) {
 	i := message.Item{Kind: message.Kind(argumentAs[string](arguments, 0)), Value: argumentAs[string](arguments, 1)}
 	s.shownItems++
-	if s.shownBytes += len(i.Value); s.shownItems > message.MaxItems || s.shownBytes > message.MaxShown {
+	s.shownBytes += len(i.Value)
+	if s.shownItems > message.MaxItems || s.shownBytes > message.MaxShown {
 		panic(tooMuchOutput())
 	}
 	s.outbox.add(len(i.Value), func(r *message.Report) { r.Items = append(r.Items, i) })
@@ -157,6 +155,7 @@ func tooMuchOutput() scriptEnd {
 		message.MaxItems, message.MaxShown>>20)}}
 }
 
+// loadStored returns the JSON stored under a key, or nil.
 func (s *script) loadStored(arguments []any) (any, error) {
 	value, exists := s.stored[argumentAs[string](arguments, 0)]
 	if !exists {
@@ -165,7 +164,8 @@ func (s *script) loadStored(arguments []any) (any, error) {
 	return value, nil
 }
 
-// storeValue stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
+// storeValue stores a JSON value under a key and reports it to the host. If a limit is exceeded, it returns the reason to
+// the prelude as a string.
 func (s *script) storeValue(arguments []any) (any, error) {
 	key, value := argumentAs[string](arguments, 0), argumentAs[string](arguments, 1)
 	newBytes := message.StoredBytes(s.stored, s.storedBytes, key, value)
@@ -188,6 +188,7 @@ func (s *script) storeValue(arguments []any) (any, error) {
 // maxDelay is the longest delay of a timer in milliseconds: 24 days, as in other engines.
 const maxDelay = 1<<31 - 1
 
+// setTimer sets a timer. Its arguments are an ID and a delay in milliseconds.
 func (s *script) setTimer(arguments []any) (any, error) {
 	delay := time.Duration(min(max(numberArgument(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
 	s.timers.set(int(numberArgument(arguments, 0)), time.Now().Add(delay))
@@ -197,12 +198,13 @@ func (s *script) setTimer(arguments []any) (any, error) {
 	return nil, nil
 }
 
+// clearTimer removes the timer with an ID.
 func (s *script) clearTimer(arguments []any) (any, error) {
 	s.timers.clear(int(numberArgument(arguments, 0)))
 	return nil, nil
 }
 
-// begin starts the script.
+// begin starts the script in run.
 func (s *script) begin(run message.Run) {
 	s.source = run.Source
 	for key, value := range run.Stored {
@@ -216,8 +218,8 @@ func (s *script) begin(run message.Run) {
 	s.resume("start", map[string]any{"names": names, "missing": unknownMethods(run.Source, names), "all": append([]message.Tool{}, run.Tools...)}) // a list, even if it is empty
 }
 
-// unknownMethods returns the methods of tools that a script calls and that names does not contain. It omits a
-// name that the script also mentions otherwise, for example to test whether the tool exists.
+// unknownMethods returns the methods of tools that a script calls but that do not exist. It leaves out a name that the
+// script also mentions otherwise, for example to test whether the tool exists. names are the existing methods.
 func unknownMethods(source string, names []string) []string {
 	all := []string{}
 	calls := map[string]int{}
@@ -236,7 +238,8 @@ func unknownMethods(source string, names []string) []string {
 	return all
 }
 
-// resume calls the prelude to start or resume the script. data is passed to it as JSON.
+// resume calls the prelude's function with an event, such as "start", and data as JSON. It runs the script until it
+// waits or ends.
 func (s *script) resume(event string, data any) {
 	var text strings.Builder
 	if err := message.Write(&text, data); err != nil {
@@ -249,6 +252,7 @@ func (s *script) resume(event string, data any) {
 	})
 }
 
+// end reports the end of the script.
 func (s *script) end(end message.End) {
 	s.ended = true
 	s.outbox.end(end)
