@@ -14,11 +14,11 @@ import (
 // notStartedCode is the exit code of a command that was refused or could not start, as in a shell.
 const notStartedCode = 126
 
-// maxCharacters bounds max_output_length, to avoid overflow. No call gets as much.
+// maxCharacters limits max_output_length to avoid an overflow. It is far more than any output has.
 const maxCharacters = 1 << 40
 
-// shellAction returns the commands of a shell_call of the Responses API (FunctionShellAction). Each runs in its own
-// shell. Numbers in the call may be null.
+// shellAction parses a shell_call of the Responses API and returns its commands. Each runs in its own shell. Numbers in the
+// call may be null.
 func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Commands        []string `json:"commands"`
@@ -41,7 +41,7 @@ func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	return all, nil
 }
 
-// localShellAction returns the single command of a local_shell_call of the Responses API (LocalShellExecAction).
+// localShellAction parses a local_shell_call of the Responses API and returns its single command.
 func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Type             string            `json:"type"`
@@ -73,7 +73,7 @@ func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	return []commandRequest{request}, nil
 }
 
-// runActions runs all commands of an action in sequence, even if earlier ones fail.
+// runActions runs the commands of a shell_call or local_shell_call one after the other, even if earlier ones fail.
 func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Result, error) {
 	result := tools.Result{Budget: all[0].budget}
 	var details []map[string]any

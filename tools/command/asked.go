@@ -14,16 +14,16 @@ type RequestedCommand struct {
 	Argv   []string
 }
 
-// CommandsOf returns the commands that a call of a command tool would run. The error says why a call cannot be read.
+// CommandsOf returns the commands that a call of a command tool would run. It returns an error for an invalid call.
 func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	t := &Tools{options: Options{limit: defaultLimit}, shell: "sh"}
-	read, known := map[string]func(tools.Call) ([]commandRequest, error){
+	parse, known := map[string]func(tools.Call) ([]commandRequest, error){
 		execSpec.Name: t.execRequests, shellCommandSpec.Name: t.shellLineRequests, shellFunction.Name: t.shellRequests, bashSpec.Name: t.shellLineRequests,
 	}[tool]
 	if !known {
 		return nil, fmt.Errorf("%s runs no commands", tool)
 	}
-	requests, err := read(call)
+	requests, err := parse(call)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	return all, nil
 }
 
-// ScriptOf returns the script of a command that only runs a script in a known shell, such as bash -c.
-func ScriptOf(argv []string) (string, bool) {
-	script, ok := shellScript(argv)
-	return script, ok && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"}, argv[0])
+// ScriptOf returns SCRIPT of a command such as bash -c SCRIPT in a known shell. isScript is false for other commands.
+func ScriptOf(argv []string) (script string, isScript bool) {
+	script, hasForm := shellScript(argv)
+	return script, hasForm && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"}, argv[0])
 }

@@ -21,17 +21,17 @@ var bashSpec = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// Bash returns the command tool for models that know OpenCode.
+// Bash returns bash, the command tool for models that know OpenCode.
 func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.shellLineRequests, t.runBash) }
 
-// runBash runs the single command of a call, and returns its output. If the exit code is not 0, it precedes the output
-// in a bash_metadata tag, with remarks on the failure.
+// runBash runs the single command of a call of bash, and returns its output. If the exit code is not 0, it is in a
+// bash_metadata tag before the output, with an explanation of the failure if there is one.
 func (t *Tools) runBash(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string {
 		switch {
 		case ran.ExitCode != 0:
-			words := fmt.Sprintf("exit code %d\n%s", ran.ExitCode, strings.TrimSuffix(ran.Output, "\n"))
-			return "<bash_metadata>\n" + strings.TrimSuffix(words, "\n") + "\n</bash_metadata>\n"
+			metadata := fmt.Sprintf("exit code %d\n%s", ran.ExitCode, strings.TrimSuffix(ran.Output, "\n"))
+			return "<bash_metadata>\n" + strings.TrimSuffix(metadata, "\n") + "\n</bash_metadata>\n"
 		case ran.Output == "" && (ran.Printed == nil || ran.Printed.Bytes() == 0):
 			return "(no output)"
 		}

@@ -37,7 +37,7 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
-// execRequests returns the single command of an exec_command call.
+// execRequests parses a call of exec_command and returns its single command.
 func (t *Tools) execRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Cmd       string  `json:"cmd"`
@@ -62,8 +62,8 @@ func (t *Tools) execRequests(call tools.Call) ([]commandRequest, error) {
 	return []commandRequest{request}, nil
 }
 
-// execCommand runs a command and waits for it up to the yield time. A command that still runs then continues as a
-// session. If ctx ends first, the command is killed.
+// execCommand runs exec_command: it starts a command and waits for it up to the yield time. A command that is still
+// running then continues as a session. If ctx ends first, the command is killed.
 func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	request, began := all[0], time.Now()
 	running, patched, err := t.begin(ctx, request)
@@ -100,8 +100,8 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	return []string{shell, "-c", cmd}
 }
 
-// addSession makes a session of a running command. Its number is id, or the next one if id is 0. It may kill an old
-// session to make room.
+// addSession adds a session for a running command. Its number is id, or the next one if id is 0. If there are too many
+// sessions, it kills an old one.
 func (t *Tools) addSession(r *runningCommand, id int) *session {
 	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
@@ -110,7 +110,7 @@ func (t *Tools) addSession(r *runningCommand, id int) *session {
 	return added
 }
 
-// yieldTime returns how long a call waits for its command. Without yield_time_ms it is timeout_ms, if given.
+// yieldTime returns how long a call waits for its command: yield_time_ms, or else timeout_ms, or else the default.
 func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	switch {
 	case yieldMS > 0:
@@ -121,14 +121,14 @@ func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	return defaultYield
 }
 
-// waitMode is how a call waits for its command.
+// waitMode says how a call waits for its command.
 type waitMode struct {
 	timeout         time.Duration
 	replayedSession int // in a replay, the number of the session that the recorded call left running; 0 for none
 }
 
-// waitModeFor returns how a call waits. A replayed call must return as the recorded one did, whatever the speed: if the
-// command had ended then, it waits for the end.
+// waitModeFor returns how a call waits that waits up to patience. A replayed call must return in the same way as the
+// recorded one, however fast the machine is: if the recorded command had ended, the call waits for the end.
 func (t *Tools) waitModeFor(ctx context.Context, call tools.Call, patience time.Duration) waitMode {
 	if t.options.RecordedReturn == nil {
 		return waitMode{timeout: patience}
@@ -140,8 +140,8 @@ func (t *Tools) waitModeFor(ctx context.Context, call tools.Call, patience time.
 	return waitMode{patience, recorded.Session}
 }
 
-// await waits until the command has ended, the time is over, or ctx ends. In a replay it reports a command that
-// continued in the record as still running.
+// await waits until the command has ended, the time is over, or ctx ends. ended is false if the command is still running,
+// or if it was still running in the record of a replay.
 func (w waitMode) await(ctx context.Context, r *runningCommand) (ended bool, err error) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()
@@ -155,7 +155,7 @@ func (w waitMode) await(ctx context.Context, r *runningCommand) (ended bool, err
 	}
 }
 
-// kill kills the command and returns its output.
+// kill kills the command, waits for its end, and returns its output.
 func (r *runningCommand) kill() *tools.Printed {
 	r.timer.Stop()
 	r.process.Kill()

@@ -15,7 +15,7 @@ import (
 // timedOutCode is the exit code after a time limit, like timeout(1)'s.
 const timedOutCode = 124
 
-// report describes what one call reports about a command.
+// report has the facts of one call for its result.
 type report struct {
 	callID   string
 	duration time.Duration
@@ -39,9 +39,10 @@ func (p report) endResult(r *runningCommand) (tools.Result, error) {
 	return result, nil
 }
 
+// runningWords is followed by the session ID in the output about a running command.
 const runningWords = "Process running with session ID "
 
-// runningResult returns the result of a call whose command still runs as the session s.
+// runningResult returns the result of a call whose command is still running as the session s.
 func (p report) runningResult(s *session) tools.Result {
 	result := p.format(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
@@ -51,7 +52,8 @@ func (p report) runningResult(s *session) tools.Result {
 	return result
 }
 
-// format returns a result in the layout of the reference implementation's unified exec, which models know.
+// format returns a result in the layout of the reference implementation, which models know. state is a line such as
+// "Process exited with code 0".
 func (p report) format(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
@@ -62,8 +64,8 @@ func (p report) format(state, warning string, printed *tools.Printed) tools.Resu
 	return tools.Result{Output: header.String(), Printed: printed, Budget: p.budget}
 }
 
-// Waiting returns the call with the longest wait for the command of an exec_command or write_stdin
-// output. runs reports whether the output says that the command still runs.
+// Waiting returns the call that waits as long as possible for a command, given the output of exec_command or write_stdin.
+// runs is false if the output does not say that the command is still running.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	head, _, _ := strings.Cut(output, "Output:\n")
 	_, after, runs := strings.Cut(head, "\n"+runningWords)
@@ -72,14 +74,14 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": maxPoll.Milliseconds()}, runs && err == nil
 }
 
-// scriptObject returns the result for scripts. The dispatcher adds the output.
+// scriptObject returns the fields of a result for scripts that all results have. The dispatcher adds the output.
 func (p report) scriptObject(printed *tools.Printed) map[string]any {
 	return map[string]any{
 		"chunk_id": p.chunkID(), "wall_time_seconds": p.duration.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
 }
 
-// returns is the schema of the results that object returns.
+// returns is the JSON Schema of the results for scripts.
 var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"chunk_id":{"type":"string"},` +
 	`"exit_code":{"type":"number","description":"Once it has exited."},` +
@@ -90,14 +92,12 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"warning":{"type":"string","description":"What is known of why it failed."}` +
 	`},"required":["output","wall_time_seconds"],"additionalProperties":false}`)
 
-// chunkID returns an ID for the output. It is derived from the call's ID, not random, so that replays give equal
-// transcripts.
+// chunkID returns an ID for the output. It depends only on the call's ID, so that replays give equal transcripts.
 func (p report) chunkID() string {
 	return fmt.Sprintf("%.3x", sha256.Sum256([]byte(p.callID)))
 }
 
-// awaitResult waits for the end of the command and returns its result. Output holds an explanation of a failure, if
-// there is one.
+// awaitResult waits for the end of the command and returns its result. The result's Output explains a failure, or is "".
 func (r *runningCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()
@@ -113,6 +113,7 @@ func (r *runningCommand) awaitResult() (tools.Ran, error) {
 	return ended, err
 }
 
+// detailOf returns the details of a command's result for the transcript.
 func detailOf(ended tools.Ran) map[string]any {
 	detail := map[string]any{"exit_code": ended.ExitCode}
 	if ended.TimedOut {

@@ -8,11 +8,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// loginShells lists the shells whose login files may reset PATH, as most /etc/profile do.
+// loginShells lists the shells whose login files may reset PATH, as most versions of /etc/profile do.
 var loginShells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
 
-// withPrograms changes the script of a login shell so that it first appends folder to PATH. The shell's own files have
-// reset PATH by then. Other commands have folder in PATH anyway and stay unchanged.
+// withPrograms returns the command line of a login shell with a script that first appends folder to PATH, because the
+// shell's login files may have reset PATH. It returns other command lines unchanged.
 func withPrograms(argv []string, folder string) []string {
 	i := loginScript(argv)
 	if folder == "" || i < 0 {

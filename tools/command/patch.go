@@ -23,30 +23,32 @@ type patchCommand struct {
 	text string
 }
 
-// patchIn returns the patch of a command that does nothing else, unless patches are not applied here.
-func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
+// patchIn returns the patch of a command that only applies a patch. isPatch is false for other commands, and if
+// Options.Patch is nil.
+func (t *Tools) patchIn(argv []string) (p patchCommand, isPatch bool) {
 	if t.options.Patch == nil {
 		return patchCommand{}, false
 	}
 	return patchOf(argv)
 }
 
-// patchOf returns the patch of a command in one of two forms, which are those of the reference implementation. Either the
-// patch is the program's argument, or a shell script gives it as a heredoc, optionally after "cd DIR &&". The heredoc
-// is taken literally. It returns false for all other commands, which go to the shell.
-func patchOf(argv []string) (patchCommand, bool) {
+// patchOf returns the patch of a command that only applies a patch, in one of the reference implementation's two forms.
+// Either the patch is the program's argument, or a shell script contains it as a heredoc, optionally after "cd DIR &&".
+// The heredoc is not expanded. isPatch is false for all other commands.
+func patchOf(argv []string) (p patchCommand, isPatch bool) {
 	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
 		return patchCommand{text: argv[1]}, true
 	}
-	script, ok := shellScript(argv)
-	if !ok || !slices.ContainsFunc(patchPrograms, func(name string) bool { return strings.Contains(script, name) }) {
+	script, isScript := shellScript(argv)
+	namesProgram := slices.ContainsFunc(patchPrograms, func(name string) bool { return strings.Contains(script, name) })
+	if !isScript || !namesProgram {
 		return patchCommand{}, false
 	}
 	return patchInScript(script)
 }
 
-// shellScript returns the script of a command that only runs a script in a shell.
-func shellScript(argv []string) (string, bool) {
+// shellScript returns the script of a command such as bash -c SCRIPT. isScript is false for other commands.
+func shellScript(argv []string) (script string, isScript bool) {
 	last := len(argv) - 1
 	if last < 2 || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(argv[0])) {
 		return "", false
@@ -55,35 +57,37 @@ func shellScript(argv []string) (string, bool) {
 	return argv[last], slices.Contains([]string{"-c", "-lc", "-l -c"}, flags)
 }
 
-// patchInScript returns the patch in a script. It does not parse the lines of the heredoc, which are no shell.
-func patchInScript(script string) (patchCommand, bool) {
-	head, text, delimiter, ok := splitHeredoc(script)
-	if !ok {
+// patchInScript returns the patch of a shell script that only applies a patch. It does not parse the heredoc's text as
+// shell.
+func patchInScript(script string) (p patchCommand, isPatch bool) {
+	head, text, delimiter, hasHeredoc := splitHeredoc(script)
+	if !hasHeredoc {
 		return patchCommand{}, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(head+"\n"+delimiter+"\n"), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return patchCommand{}, false
 	}
-	found := patchCommand{text: text}
-	run := file.Stmts[0]
-	if both, ok := run.Cmd.(*syntax.BinaryCmd); ok {
-		if both.Op != syntax.AndStmt || !isPlainStatement(run) || len(run.Redirs) > 0 {
+	p.text = text
+	statement := file.Stmts[0]
+	if pair, isPair := statement.Cmd.(*syntax.BinaryCmd); isPair {
+		if pair.Op != syntax.AndStmt || !isPlainStatement(statement) || len(statement.Redirs) > 0 {
 			return patchCommand{}, false
 		}
-		if found.dir, ok = cdTarget(both.X); !ok {
+		var isCd bool
+		if p.dir, isCd = cdTarget(pair.X); !isCd {
 			return patchCommand{}, false
 		}
-		run = both.Y
+		statement = pair.Y
 	}
-	return found, appliesHeredoc(run, delimiter)
+	return p, appliesHeredoc(statement, delimiter)
 }
 
 // maxHead is the maximum size of the parsed part of a script, in bytes.
 const maxHead = 4 << 10
 
-// splitHeredoc splits a script that ends with a heredoc into the part before the text, the text, and the delimiter,
-// which is the last line. ok is false if the delimiter occurs earlier, or the head is too long.
+// splitHeredoc splits a script that ends with a heredoc into the lines before its text, the text, and the delimiter, which
+// is the last line. ok is false if there is no heredoc, if the delimiter occurs earlier, or if the head is too long.
 func splitHeredoc(script string) (head, text, delimiter string, ok bool) {
 	script = strings.TrimRight(script, " \t\n")
 	operator := strings.Index(script[:min(len(script), maxHead)], "<<")
@@ -103,42 +107,46 @@ func splitHeredoc(script string) (head, text, delimiter string, ok bool) {
 
 // appliesHeredoc reports whether a statement runs the patch program with the heredoc as its only input.
 func appliesHeredoc(s *syntax.Stmt, delimiter string) bool {
-	arguments, ok := callOf(s)
-	if !ok || len(arguments) != 1 || len(s.Redirs) != 1 {
+	words, isCommand := wordsOf(s)
+	if !isCommand || len(words) != 1 || len(s.Redirs) != 1 {
 		return false
 	}
 	redirect := s.Redirs[0]
 	isHeredocOfInput := redirect.Op == syntax.Hdoc && redirect.N == nil && redirect.Hdoc == nil
-	word, ok := literalWord(redirect.Word)
-	return ok && word == delimiter && isHeredocOfInput && slices.Contains(patchPrograms, arguments[0].Lit())
+	word, isLiteral := literalWord(redirect.Word)
+	hasDelimiter := isLiteral && word == delimiter
+	return isHeredocOfInput && hasDelimiter && slices.Contains(patchPrograms, words[0].Lit())
 }
 
-// callOf returns the words of a simple command without assignments.
-func callOf(s *syntax.Stmt) ([]*syntax.Word, bool) {
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || !isPlainStatement(s) || len(call.Assigns) > 0 {
+// wordsOf returns the words of a statement that is a simple command. isCommand is false for other statements, and for a
+// command with assignments.
+func wordsOf(s *syntax.Stmt) (words []*syntax.Word, isCommand bool) {
+	call, isCall := s.Cmd.(*syntax.CallExpr)
+	if !isCall || !isPlainStatement(s) || len(call.Assigns) > 0 {
 		return nil, false
 	}
 	return call.Args, true
 }
 
-// isPlainStatement reports whether a statement is neither negated nor in the background.
+// isPlainStatement reports whether a statement has no modifiers: it is neither negated nor in the background, and does
+// not end with a semicolon.
 func isPlainStatement(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !s.Semicolon.IsValid()
 }
 
-// cdTarget returns the directory of a cd statement.
-func cdTarget(s *syntax.Stmt) (dir string, ok bool) {
-	arguments, ok := callOf(s)
-	if !ok || len(arguments) != 2 || arguments[0].Lit() != "cd" || len(s.Redirs) > 0 {
+// cdTarget returns DIR of the statement cd DIR. isCd is false for other statements.
+func cdTarget(s *syntax.Stmt) (dir string, isCd bool) {
+	words, isCommand := wordsOf(s)
+	if !isCommand || len(words) != 2 || words[0].Lit() != "cd" || len(s.Redirs) > 0 {
 		return "", false
 	}
-	dir, ok = literalWord(arguments[1])
-	return dir, ok && dir != "" && !strings.HasPrefix(dir, "-")
+	dir, isLiteral := literalWord(words[1])
+	isFolder := dir != "" && !strings.HasPrefix(dir, "-")
+	return dir, isLiteral && isFolder
 }
 
-// literalWord returns the text of a word, or false if a shell might expand it.
-func literalWord(word *syntax.Word) (string, bool) {
+// literalWord returns the text of a word. isLiteral is false if a shell might expand the word.
+func literalWord(word *syntax.Word) (text string, isLiteral bool) {
 	if len(word.Parts) != 1 {
 		return "", false
 	}
@@ -151,11 +159,11 @@ func literalWord(word *syntax.Word) (string, bool) {
 		if len(part.Parts) != 1 || part.Dollar {
 			return "", false
 		}
-		text, ok := part.Parts[0].(*syntax.Lit)
-		if !ok {
+		quoted, isPlain := part.Parts[0].(*syntax.Lit)
+		if !isPlain {
 			return "", false
 		}
-		return text.Value, !strings.Contains(text.Value, `\`)
+		return quoted.Value, !strings.Contains(quoted.Value, `\`)
 	}
 	return "", false
 }
@@ -169,11 +177,11 @@ func isSpecialRune(r rune) bool {
 // nothing with the heredoc and report success.
 var barePatch = lazyregexp.New(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
 
-// misplacedPatch returns the error for a bare patch in place of a command, or "". The words are those of the reference
-// implementation.
+// misplacedPatch returns the refusal of a bare patch that a model wrote instead of a command, or "". The words are those
+// of the reference implementation.
 func misplacedPatch(argv []string) string {
 	text := argv[0]
-	if script, ok := shellScript(argv); ok {
+	if script, isScript := shellScript(argv); isScript {
 		text = script
 	} else if len(argv) > 1 {
 		return ""
@@ -184,14 +192,16 @@ func misplacedPatch(argv []string) string {
 	return `patch detected without explicit call to apply_patch. Rerun as ["apply_patch", "<patch>"], or call the tool apply_patch`
 }
 
-// applyPatch applies a patch, with paths relative to the command's folder.
+// applyPatch applies the patch of a command whose working directory is workdir.
 func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) (tools.Result, error) {
 	dir, problem := t.resolveFolder(workdir)
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
-	if dir = filepath.Join(dir, p.dir); filepath.IsAbs(p.dir) {
+	if filepath.IsAbs(p.dir) {
 		dir = p.dir
+	} else {
+		dir = filepath.Join(dir, p.dir)
 	}
 	result, err := t.options.Patch(ctx, dir, p.text)
 	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n"

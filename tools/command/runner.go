@@ -18,6 +18,7 @@ import (
 // defaultLimit is the default time limit of a command.
 const defaultLimit = 30 * time.Minute
 
+// Options configure the command tools.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
@@ -52,7 +53,7 @@ var forcedEnv = []string{
 	"PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat",
 }
 
-// Tools runs the commands of a run. Close ends its sessions.
+// Tools runs the commands of an agent. Close kills those still running.
 type Tools struct {
 	options  Options
 	env      []string
@@ -60,6 +61,7 @@ type Tools struct {
 	sessions sessions
 }
 
+// New returns the command tools. It starts nothing.
 func New(o Options) *Tools {
 	if o.limit <= 0 {
 		o.limit = defaultLimit
@@ -72,7 +74,7 @@ func New(o Options) *Tools {
 	return t
 }
 
-// All returns the tools: exec_command, write_stdin, shell_command, shell.
+// All returns the tools exec_command, write_stdin, shell_command and shell.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
 		t.tool(execSpec, t.execRequests, t.execCommand),
@@ -82,14 +84,14 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// tool returns a tool that runs the commands which requestsIn finds in a call. A call mutates if one of its commands only
-// applies a patch.
+// tool returns a tool for commands. requestsIn parses a call and returns its commands, run runs them. A call mutates if
+// one of its commands only applies a patch.
 func (t *Tools) tool(
 	spec tools.Spec, requestsIn func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),
 ) tools.Tool {
-	patches := func(l commandRequest) bool {
-		_, patches := t.patchIn(l.argv)
-		return patches
+	isPatch := func(request commandRequest) bool {
+		_, isPatch := t.patchIn(request.argv)
+		return isPatch
 	}
 	return tools.Tool{
 		Spec: spec,
@@ -105,7 +107,7 @@ func (t *Tools) tool(
 		},
 		MutatesCall: func(call tools.Call) bool {
 			all, err := requestsIn(call)
-			return err == nil && slices.ContainsFunc(all, patches)
+			return err == nil && slices.ContainsFunc(all, isPatch)
 		},
 	}
 }
@@ -144,7 +146,7 @@ type commandRequest struct {
 	budget   int
 }
 
-// refusalFor returns the decision of Judge, and whether it denies the command.
+// refusalFor asks Judge about a command and returns its decision. denied means that the command must not run.
 func (t *Tools) refusalFor(request commandRequest) (decision policy.Decision, denied bool) {
 	if t.options.Judge == nil {
 		return decision, false
@@ -153,15 +155,15 @@ func (t *Tools) refusalFor(request commandRequest) (decision policy.Decision, de
 	if problem != "" {
 		return decision, false // start reports the problem
 	}
-	asked := policy.Request{Argv: request.argv, Dir: dir}
+	question := policy.Request{Argv: request.argv, Dir: dir}
 	if request.script != "" {
-		asked = policy.Request{Script: request.script, Dir: dir}
+		question = policy.Request{Script: request.script, Dir: dir}
 	}
-	decision = t.options.Judge(asked)
+	decision = t.options.Judge(question)
 	return decision, decision.Action == policy.Refuse
 }
 
-// start starts a command. problem tells the model why it could not start.
+// start starts a command. If it could not start, problem tells the model why.
 func (t *Tools) start(request commandRequest) (r *runningCommand, problem string) {
 	dir, problem := t.resolveFolder(request.workdir)
 	if problem != "" {
@@ -186,8 +188,8 @@ func (t *Tools) start(request commandRequest) (r *runningCommand, problem string
 	return r, ""
 }
 
-// resolveFolder returns the absolute path of a call's working directory, or tells the model what is wrong with it. This only
-// prevents mistakes: the sandbox is what confines commands.
+// resolveFolder returns the absolute path of a call's working directory. problem tells the model why it cannot be used, or
+// is "". This check only prevents mistakes: the sandbox confines commands.
 func (t *Tools) resolveFolder(workdir string) (path, problem string) {
 	if workdir == "" {
 		return t.options.Dir.Path, ""
@@ -208,10 +210,11 @@ func (t *Tools) resolveFolder(workdir string) (path, problem string) {
 	return path, ""
 }
 
-// limit returns the time limit of a command that asks for askedMS milliseconds, or otherwise if it asks for none.
-func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
+// limit returns the time limit of a command that asks for askedMS milliseconds. If it asks for none, the limit is
+// byDefault. It never exceeds Options.limit.
+func (t *Tools) limit(askedMS float64, byDefault time.Duration) time.Duration {
 	if askedMS <= 0 {
-		return min(otherwise, t.options.limit)
+		return min(byDefault, t.options.limit)
 	}
 	return tools.Milliseconds(askedMS, time.Millisecond, t.options.limit)
 }

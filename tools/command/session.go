@@ -8,7 +8,7 @@ import (
 const (
 	// sessionLimit is the maximum number of sessions, as in the reference implementation.
 	sessionLimit = 64
-	// protectedSessions is how many of the most recently used sessions are never dropped, even if they have ended.
+	// protectedSessions is the number of most recently used sessions that are never dropped, even if they have ended.
 	protectedSessions = 8
 	// firstSession is the number of the first session. The reference implementation takes random numbers from 1000 on.
 	firstSession = 1000
@@ -26,6 +26,7 @@ func (s *session) discard() {
 	_ = s.kill().Close() // nobody will read the output
 }
 
+// ended reports whether the command has exited.
 func (s *session) ended() bool {
 	select {
 	case <-s.process.Done():
@@ -35,15 +36,16 @@ func (s *session) ended() bool {
 	}
 }
 
-// sessions holds the sessions, the least recently used first. The zero value is ready for use.
+// sessions holds the sessions of an agent. The zero value is ready for use.
 type sessions struct {
 	mu    sync.Mutex
-	live  []*session
-	count int // number of sessions ever added
+	live  []*session // the least recently used first
+	count int        // number of sessions ever added
 }
 
-// add makes a session of a command with number id, or with the next number if id is 0. If there are too many sessions,
-// it removes and returns one to discard: the first that has ended, or else the least recently used.
+// add adds a session for a command. Its number is id, or the next number if id is 0. If there are sessionLimit sessions,
+// it removes one and returns it as pushedOut, for the caller to discard: the first that has ended, or else the least
+// recently used.
 func (s *sessions) add(r *runningCommand, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,12 +76,14 @@ func (s *sessions) use(id float64) *session {
 	return found
 }
 
+// remove removes a session.
 func (s *sessions) remove(ended *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = slices.DeleteFunc(s.live, func(l *session) bool { return l == ended })
 }
 
+// removeAll removes all sessions and returns them.
 func (s *sessions) removeAll() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

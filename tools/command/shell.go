@@ -46,8 +46,8 @@ func shellSpec(form tools.Form) tools.Spec {
 	return shellFunction
 }
 
-// shellLineRequests returns the single command of shell_command or bash: a shell line. Their
-// time limits are timeout_ms and timeout.
+// shellLineRequests parses a call of shell_command or bash, which has a single command: a line for the shell. The
+// time limit is timeout_ms for shell_command, and timeout for bash.
 func (t *Tools) shellLineRequests(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Command   string  `json:"command"`
@@ -64,7 +64,7 @@ func (t *Tools) shellLineRequests(call tools.Call) ([]commandRequest, error) {
 	}}, nil
 }
 
-// shellRequests returns the commands of a call of shell, in any of its forms.
+// shellRequests parses a call of shell, in any of its forms, and returns its commands.
 func (t *Tools) shellRequests(call tools.Call) ([]commandRequest, error) {
 	switch call.Form {
 	case tools.ShellAction:
@@ -83,7 +83,7 @@ func (t *Tools) shellRequests(call tools.Call) ([]commandRequest, error) {
 	return []commandRequest{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
-// runShell runs the commands of a call in sequence, each to its end or time limit.
+// runShell runs the commands of a call one after the other, each to its end or time limit.
 func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	if call.Form != tools.Function {
 		return t.runActions(ctx, all)
@@ -93,7 +93,8 @@ func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequ
 	})
 }
 
-// runToEnd runs one command to its end. layout returns the text that precedes the command's output.
+// runToEnd runs one command to its end or time limit. tool is the tool's name in errors. layout returns the text before
+// the command's output.
 func (t *Tools) runToEnd(ctx context.Context, tool string, request commandRequest, layout func(tools.Ran) string) (tools.Result, error) {
 	ran, err := t.run(ctx, request)
 	switch {
@@ -109,29 +110,29 @@ func (t *Tools) runToEnd(ctx context.Context, tool string, request commandReques
 type runResult struct {
 	tools.Ran
 	detail  map[string]any
-	refusal string // why it was not run, as a complete message
-	problem string // why it could not start, as the end of a message
+	refusal string // why it was not run, as a complete message, or ""
+	problem string // why it could not start, as the end of a message, or ""
 }
 
 // notRun reports whether the command was not started.
 func (r runResult) notRun() bool { return r.refusal != "" || r.problem != "" }
 
-// refused returns the result of a command that was not run. failed introduces a problem.
-func (r runResult) refused(failed string) tools.Result {
+// refused returns the result of a call whose command was not run. prefix begins the message about a problem.
+func (r runResult) refused(prefix string) tools.Result {
 	if r.refusal != "" {
 		return tools.Result{Output: r.refusal, Failed: true, Detail: r.detail}
 	}
-	return tools.Refuse(failed + ": " + r.problem)
+	return tools.Refuse(prefix + ": " + r.problem)
 }
 
-// begin starts a command and returns it. If it returns nil, otherwise is the result: that of a patch, if the command only
-// applies one, or why nothing was started.
+// begin starts a command and returns it. If it starts nothing, r is nil, and otherwise is the result: that of the patch
+// that the command applies, or why the command was not started.
 func (t *Tools) begin(ctx context.Context, request commandRequest) (r *runningCommand, otherwise runResult, err error) {
 	if problem := misplacedPatch(request.argv); problem != "" {
 		return nil, runResult{refusal: problem}, nil
 	}
 	began := time.Now()
-	if p, ok := t.patchIn(request.argv); ok {
+	if p, isPatch := t.patchIn(request.argv); isPatch {
 		result, err := t.applyPatch(ctx, p, request.workdir)
 		ran := tools.Ran{Output: result.Output, Took: time.Since(began)}
 		if result.Failed {
@@ -149,9 +150,9 @@ func (t *Tools) begin(ctx context.Context, request commandRequest) (r *runningCo
 // run runs a command to its end or time limit, or applies its patch.
 func (t *Tools) run(ctx context.Context, request commandRequest) (runResult, error) {
 	began := time.Now()
-	r, instead, err := t.begin(ctx, request)
+	r, otherwise, err := t.begin(ctx, request)
 	if r == nil {
-		return instead, err
+		return otherwise, err
 	}
 	select {
 	case <-r.process.Done():

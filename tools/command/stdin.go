@@ -40,8 +40,8 @@ type stdinArguments struct {
 	MaxTokens float64 `json:"max_output_tokens"`
 }
 
-// writeStdin types into a session, and waits until its command exits or the yield time is over. Calls for the same
-// session run in sequence. If ctx ends, the command continues until Close.
+// writeStdin runs write_stdin: it types into a session, and waits until the command exits or the yield time is over.
+// Calls for the same session run one after the other. If ctx ends, the command continues until Close.
 func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArguments) (tools.Result, error) {
 	began := time.Now()
 	s := t.sessions.use(a.SessionID)
@@ -59,7 +59,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 		return tools.Result{}, ctx.Err()
 	}
 	until := time.Now().Add(a.patience())
-	unwritten := s.write(ctx, a.Chars, until)
+	writeErr := s.write(ctx, a.Chars, until)
 	ended, err := t.waitModeFor(ctx, call, time.Until(until)).await(ctx, s.runningCommand)
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
@@ -67,8 +67,8 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	p := report{callID: call.ID, duration: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
 	switch {
 	case ended:
-	case unwritten != nil:
-		return tools.Refuse("write_stdin failed: " + unwritten.Error()), nil
+	case writeErr != nil:
+		return tools.Refuse("write_stdin failed: " + writeErr.Error()), nil
 	default:
 		return p.runningResult(s), nil
 	}
@@ -76,7 +76,8 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	return p.endResult(s.runningCommand)
 }
 
-// write types chars into the session's terminal, or interrupts a command without one.
+// write types chars into the session's terminal, up to the time until. Without a terminal, chars is a Ctrl-C, for which
+// the command gets the signal SIGINT.
 func (s *session) write(ctx context.Context, chars string, until time.Time) error {
 	switch {
 	case chars == "":
@@ -90,6 +91,7 @@ func (s *session) write(ctx context.Context, chars string, until time.Time) erro
 	return s.process.Type(ctx, chars)
 }
 
+// patience returns how long the call waits for the command to exit.
 func (a stdinArguments) patience() time.Duration {
 	if a.Chars == "" {
 		return tools.Milliseconds(a.YieldMS, minPoll, maxPoll)
@@ -97,6 +99,7 @@ func (a stdinArguments) patience() time.Duration {
 	return tools.Milliseconds(a.YieldMS, minYield, maxYield)
 }
 
+// unknownSession returns the refusal for a session number that does not exist.
 func (t *Tools) unknownSession(id float64) string {
 	refusal := fmt.Sprintf("write_stdin failed: Unknown process id %v", id)
 	live := t.sessions.ids()

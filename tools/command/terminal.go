@@ -9,13 +9,14 @@ import (
 // window is the size of terminals, as in the reference implementation.
 var window = sandbox.Window{Rows: 24, Columns: 80}
 
-// plainLines is a writer that removes a terminal's carriage returns before newlines. It keeps others, which progress
-// bars use, but several in a row become one.
+// plainLines is a writer that removes carriage returns before newlines from a terminal's output. It keeps other carriage
+// returns, which progress bars use, but reduces several in a row to one.
 type plainLines struct {
 	to         io.Writer
 	heldReturn bool // the last byte was a carriage return, not written yet
 }
 
+// Write writes p without the removed carriage returns.
 func (l *plainLines) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p)+1)
 	for _, c := range p {

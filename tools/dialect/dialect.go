@@ -1,5 +1,5 @@
-// Package dialect is the table of agent-ci's tools: their kind, their family, their names in other agents, and their names
-// and arguments in Claude Code, for hooks. It imports no other package of agent-ci, so that all can use it.
+// Package dialect is the table of agent-ci's tools: their kind, their family, their names in other agents, and their
+// names and arguments in Claude Code, which hooks see. It imports no other package of agent-ci, so that all can use it.
 package dialect
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is what a tool does.
+// Kind classifies a tool by what it does.
 type Kind int
 
 // The kinds of tools.
@@ -41,7 +41,7 @@ type Tool struct {
 	Claude string
 	// Renamed maps arguments to Claude Code's names.
 	Renamed map[string]string
-	// Path, Command and Patch are the names of the arguments that hold a file's path, a command and a patch.
+	// Path, Command and Patch are the names of the arguments with a file's path, a command and a patch, or "".
 	Path, Command, Patch string
 	// Takes lists the arguments that have other names or shapes in other agents, in order of precedence.
 	Takes []Argument
@@ -56,7 +56,7 @@ type Argument struct {
 	As   Shape
 }
 
-// Shape is the shape of an argument's value.
+// Shape is the form of an argument's value here. Values in other agents' forms are converted to it.
 type Shape int
 
 // The shapes of arguments.
@@ -114,13 +114,14 @@ var (
 	byID    = []Argument{also("id", "agent_id", "target")}
 )
 
-// also returns an argument with other names.
+// also returns an argument called name. names are its names in other agents.
 func also(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
 
-// shaped returns an argument with a shape and other names.
+// shaped returns an argument called name with a shape. names are its names in other agents.
 func shaped(as Shape, name string, names ...string) Argument { return Argument{name, names, as} }
 
-// commands returns the arguments of a tool that runs commands.
+// commands returns the arguments of a tool that runs commands. The command itself is the argument called name, with a
+// shape and these names in other agents.
 func commands(name string, as Shape, names ...string) []Argument {
 	return []Argument{shaped(as, name, names...), also("workdir", "cwd"), also("timeout_ms", "timeout")}
 }
@@ -202,7 +203,7 @@ var Tools = []Tool{
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
 
-// Arguments returns the distinct, non-empty names that nameIn returns for all tools.
+// Arguments calls nameIn for all tools, and returns the results that are not "", without duplicates.
 func Arguments(nameIn func(Tool) string) (all []string) {
 	for _, t := range Tools {
 		if name := nameIn(t); name != "" && !slices.Contains(all, name) {
@@ -212,7 +213,7 @@ func Arguments(nameIn func(Tool) string) (all []string) {
 	return all
 }
 
-// Together returns the name of a tool and of those that are always offered with it.
+// Together returns a tool's name, followed by the names of the tools that are always offered with it.
 func Together(name string) []string {
 	return names(func(t Tool) bool { return t.Name == name || t.With == name && name != "" })
 }
@@ -225,18 +226,18 @@ func Of(name string) Tool {
 	return Tool{Name: name}
 }
 
-// Known reports whether agent-ci has a tool with that name.
+// Known reports whether agent-ci has a tool called name.
 func Known(name string) bool {
 	return slices.ContainsFunc(Tools, func(t Tool) bool { return t.Name == name })
 }
 
-// Is reports whether a tool has one of the kinds.
+// Is reports whether name is a tool of agent-ci of one of these kinds.
 func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name).Kind) && Known(name) }
 
-// Named returns the names of a kind's tools.
+// Named returns the names of all tools of a kind.
 func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
-// Families returns the other coding agents that agent-ci has a family of tools for.
+// Families returns the names of the other coding agents whose tools agent-ci imitates.
 func Families() (all []string) {
 	for _, t := range Tools {
 		if t.Family != "" && !slices.Contains(all, t.Family) {
@@ -246,33 +247,33 @@ func Families() (all []string) {
 	return all
 }
 
-// InFamily returns the names of a family's tools of the kinds.
+// InFamily returns the names of the tools of a family that have one of these kinds.
 func InFamily(family string, kinds ...Kind) []string {
 	return names(func(t Tool) bool { return t.Family == family && slices.Contains(kinds, t.Kind) })
 }
 
-// names returns the names of the tools that keep selects.
-func names(keep func(Tool) bool) (all []string) {
+// names returns the names of the tools for which selects returns true.
+func names(selects func(Tool) bool) (all []string) {
 	for _, t := range Tools {
-		if keep(t) {
+		if selects(t) {
 			all = append(all, t.Name)
 		}
 	}
 	return all
 }
 
-// Called returns the names of the tools that have this name in another agent. Case does not matter.
+// Called returns the names of agent-ci's tools that have this name in another agent. Case does not matter.
 func Called(name string) []string {
 	name = strings.ToLower(name)
 	return names(func(t Tool) bool { return slices.Contains(t.Names, name) })
 }
 
-// Hooked returns the name that hooks see: the one in Claude Code, if there is one.
+// Hooked returns the name by which hooks see the tool: its name in Claude Code, or else its own.
 func (t Tool) Hooked() string {
 	return cmp.Or(t.Claude, t.Name)
 }
 
-// AsClaude returns arguments under Claude Code's names.
+// AsClaude returns the tool's arguments under their names in Claude Code.
 func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	renamed := make(map[string]any, len(arguments))
 	for name, value := range arguments {
@@ -281,8 +282,8 @@ func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	return renamed
 }
 
-// Matched returns the names by which hooks match the tool. A hook on one command tool matches all of them. A hook on
-// patches also matches edits. A patch matches like edits of its files.
+// Matched returns the names by which the matchers of hooks can select the tool. A command tool has those of all command
+// tools, an edit tool also apply_patch, and the patch tool those of the edit tools.
 func (t Tool) Matched() []string {
 	switch t.Kind {
 	case Commands:
@@ -295,8 +296,8 @@ func (t Tool) Matched() []string {
 	return []string{t.Name, t.Hooked()}
 }
 
-// OfFile returns the names by which hooks match a patch's change of one file. claude is the tool in Claude Code that
-// would make the change: Edit or Write.
-func OfFile(claude string) []string {
-	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claude }), claude, ApplyPatch)
+// OfFile returns the names by which the matchers of hooks can select a patch's change of one file. claudeTool is the tool
+// by which Claude Code would make the change: Edit or Write.
+func OfFile(claudeTool string) []string {
+	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claudeTool }), claudeTool, ApplyPatch)
 }

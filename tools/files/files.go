@@ -14,15 +14,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// Options describes the readable places.
+// Options say which files the tools may read.
 type Options struct {
 	Dir      tools.Folder // the working directory, where relative paths start
 	Outputs  string       // absolute path of the folder with saved outputs, which may not exist yet; may be empty
 	Checkout Checkout     // the checkout that contains Dir
-	// View returns which files commands can see: those outside Dir, and all but hidden ones inside. It is called at its
-	// first use. If it is nil, nothing outside Dir is readable.
+	// View returns which files commands can see, inside and outside of Dir. If View is nil, all files in Dir are
+	// readable, and none outside of it.
 	View func() (*grants.View, error)
-	// Since is when the agent started. Searches list files changed later first.
+	// Since is when the agent started. Searches list files changed after that first.
 	Since time.Time
 }
 
@@ -36,8 +36,8 @@ type Checkout struct {
 	Tracked func() []string
 }
 
-// Ignores reports whether git ignores a file. name is clean, without links, and relative to dir, a
-// folder of the checkout.
+// Ignores reports whether git ignores a file. name is a clean path without links, relative to dir, a folder of the
+// checkout.
 func (c Checkout) Ignores(dir, name string) (bool, error) {
 	prefix, inside := c.Top.Below(dir)
 	if !inside {
@@ -55,7 +55,7 @@ func (c Checkout) rules() walk.Rules {
 	return walk.Rules{Outer: []rules.Ignore{c.Exclude}, IgnoreCase: c.IgnoreCase, Tracked: c.Tracked}
 }
 
-// New makes the tools: read_file, list_dir, grep_files, view_image.
+// New returns the tools read_file, list_dir, grep_files and view_image.
 func New(o Options) []tools.Tool {
 	p := resolver(o)
 	return []tools.Tool{

@@ -37,9 +37,10 @@ const grepProperties = `"pattern":{"type":"string","description":"Regular expres
 	`"path":{"type":"string","description":"Directory or file to search. Defaults to the working directory."},` +
 	`"limit":{"type":"number","description":"Most paths to return. Defaults to 100."}`
 
+// grepFiles is the tool grep_files.
 type grepFiles struct {
 	resolver
-	patience time.Duration
+	patience time.Duration // time limit of a search
 }
 
 type grepArguments struct {
@@ -50,11 +51,11 @@ type grepArguments struct {
 	IgnoreCase bool     `json:"ignore_case"`
 }
 
-// grep searches for up to g.patience. After that it returns a failed result with the files found so far.
+// grep runs grep_files. At the time limit, it returns a failed result with the files found so far.
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
-	inTime, stop := context.WithTimeout(ctx, g.patience)
+	limited, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, _, err := g.findMatches(inTime, a)
+	found, _, err := g.findMatches(limited, a)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -67,7 +68,8 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 	return found.result(), nil
 }
 
-// findMatches returns the files that a call searches for.
+// findMatches runs the search of a call and returns the found files and the query. With an error it returns the files
+// found so far.
 func (g grepFiles) findMatches(ctx context.Context, a grepArguments) (searchResult, query, error) {
 	q, err := a.query()
 	if err != nil {
@@ -82,13 +84,14 @@ func (g grepFiles) findMatches(ctx context.Context, a grepArguments) (searchResu
 	return found, q, err
 }
 
-// query is what a call searches for. Without a pattern, only names have to match.
+// query is the search of a call.
 type query struct {
-	pattern *match.Pattern
+	pattern *match.Pattern // nil if only the path must match
 	include include
 	limit   int
 }
 
+// query returns the call's search, or a refusal. It sets the default of Path.
 func (a *grepArguments) query() (query, error) {
 	a.Path = cmp.Or(a.Path, ".")
 	q := query{limit: min(toCount(a.Limit, defaultFound), maxFound)}
@@ -109,6 +112,7 @@ func (a *grepArguments) query() (query, error) {
 	return q, err
 }
 
+// compile returns the call's pattern, or a refusal.
 func (a *grepArguments) compile() (*match.Pattern, error) {
 	expression := a.Pattern
 	if a.IgnoreCase {
@@ -129,36 +133,37 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 // searchResult lists the found files in the order of [walk.Tree.Files].
 type searchResult struct {
 	paths      []string // as read_file accepts them
-	more       bool     // there may be further files
+	hasMore    bool     // there may be further files
 	unsearched []string // files in encodings that are not searched
-	searched   int
-	total      int // number of files to search
+	searched   int      // number of files searched
+	total      int      // number of files to search
 }
 
-// describeUnsearched lists the files that were not searched because of their encoding, or returns "".
+// describeUnsearched returns a sentence that lists the files not searched because of their encoding, or "".
 func (f searchResult) describeUnsearched() string {
-	const most = 5
+	const maxListed = 5
 	if len(f.unsearched) == 0 {
 		return ""
 	}
-	named := make([]string, 0, most)
-	for _, path := range f.unsearched[:min(len(f.unsearched), most)] {
-		named = append(named, oneLine(path))
+	listed := make([]string, 0, maxListed)
+	for _, path := range f.unsearched[:min(len(f.unsearched), maxListed)] {
+		listed = append(listed, oneLine(path))
 	}
 	others := ""
-	if n := len(f.unsearched) - most; n > 0 {
+	if n := len(f.unsearched) - maxListed; n > 0 {
 		others = fmt.Sprintf(" and %d more", n)
 	}
-	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(named, ", ") + others + ")"
+	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(listed, ", ") + others + ")"
 }
 
+// result returns the result of a complete search.
 func (f searchResult) result() tools.Result {
 	detail := map[string]any{"files": len(f.paths)}
 	if len(f.paths) == 0 {
 		return tools.Result{Output: strings.TrimSuffix("No matches found.\n"+f.describeUnsearched(), "\n"), Detail: detail}
 	}
 	text := f.text()
-	if f.more {
+	if f.hasMore {
 		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), maxFound)
 	}
 	if unread := f.describeUnsearched(); unread != "" {
@@ -167,6 +172,7 @@ func (f searchResult) result() tools.Result {
 	return tools.Result{Output: text, Detail: detail}
 }
 
+// text returns the found paths, one per line.
 func (f searchResult) text() string {
 	var text strings.Builder
 	for _, path := range f.paths {
@@ -176,20 +182,21 @@ func (f searchResult) text() string {
 	return text.String()
 }
 
-// timedOut returns the result of a search that took too long.
+// timedOut returns the result of a search that reached the time limit.
 func (g grepFiles) timedOut(f searchResult) tools.Result {
-	how := "before all files were listed"
+	progress := "before all files were listed"
 	if f.total > 0 {
-		how = fmt.Sprintf("with %d of %d files searched", f.searched, f.total)
+		progress = fmt.Sprintf("with %d of %d files searched", f.searched, f.total)
 	}
-	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, how)
+	text := fmt.Sprintf("grep_files: stopped after %v, %s; narrow the search with path or include\n", g.patience, progress)
 	if len(f.paths) > 0 {
 		text += "Found until then:\n" + f.text()
 	}
 	return tools.Result{Output: text, Failed: true, Detail: map[string]any{"files": len(f.paths)}}
 }
 
-// toolPath returns the path of a result, as the model sees it: relative to the working directory, or absolute outside it.
+// toolPath returns the path of a found file for the model: relative to the working directory, or absolute outside of it.
+// path is relative to the searched location.
 func (g grepFiles) toolPath(at location, path string) string {
 	if at.rootPath != "" {
 		return filepath.Join(g.absolutePath(at), path)

@@ -31,7 +31,7 @@ type viewImage struct {
 	decodeSlot chan struct{}
 }
 
-// view decodes an image file, one at a time, and shows it to the model.
+// view runs view_image.
 func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
@@ -60,7 +60,7 @@ func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Res
 	return result, nil
 }
 
-// read reads all of an image file.
+// read returns the content of an image file, or a refusal if it is empty or too large.
 func (v viewImage) read(path string) ([]byte, error) {
 	file, err := v.open(path)
 	if err != nil {
@@ -79,12 +79,13 @@ func (v viewImage) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// imageResult returns a result with the image and a line that describes it. The transcript gets only the image's digest.
+// imageResult returns a result with the image and a line that describes it. The transcript gets only the image's details,
+// such as its digest.
 func imageResult(path string, p picture.Picture) tools.Result {
-	words, digest := tools.DescribeImage(p)
-	words = oneLine(path) + ": " + words
+	description, details := tools.DescribeImage(p)
+	line := oneLine(path) + ": " + description
 	if p.Original.X != p.Width || p.Original.Y != p.Height {
-		words += fmt.Sprintf(" (made smaller; the file has %d×%d)", p.Original.X, p.Original.Y)
+		line += fmt.Sprintf(" (made smaller; the file has %d×%d)", p.Original.X, p.Original.Y)
 	}
-	return tools.Result{Output: words, Images: []tools.Image{{MediaType: p.MediaType, Data: p.Data}}, Detail: digest}
+	return tools.Result{Output: line, Images: []tools.Image{{MediaType: p.MediaType, Data: p.Data}}, Detail: details}
 }

@@ -30,14 +30,14 @@ func newInclude(glob string) (include, error) {
 	return i, nil
 }
 
-// includes reports whether to search a file. found is its path relative to the searched folder from.
-func (i include) includes(found, from string) bool {
+// includes reports whether the glob selects a file. file is its path relative to folder, the searched folder.
+func (i include) includes(file, folder string) bool {
 	switch {
 	case i.glob == "":
 		return true
 	case i.byName:
-		return doublestar.MatchUnvalidated(i.glob, path.Base(found)) != i.negated
+		return doublestar.MatchUnvalidated(i.glob, path.Base(file)) != i.negated
 	}
-	matched := doublestar.MatchUnvalidated(i.glob, found) || from != "." && doublestar.MatchUnvalidated(i.glob, from+"/"+found)
+	matched := doublestar.MatchUnvalidated(i.glob, file) || folder != "." && doublestar.MatchUnvalidated(i.glob, folder+"/"+file)
 	return matched != i.negated
 }

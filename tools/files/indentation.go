@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// tabWidth is how many columns a tab counts as.
+	// tabWidth is the number of columns of a tab.
 	tabWidth = 4
 	// maxBlock is the maximum number of lines of a block. More would not fit on a page.
 	maxBlock = maxPage / len("L1: \n")
@@ -23,17 +23,17 @@ type blockArguments struct {
 	Lines    *float64 `json:"max_lines"`
 }
 
-// block describes the lines around an anchor that belong together by their indentation. It works much like the reference
+// block describes the lines around an anchor line that belong together by their indentation, much like the reference
 // implementation.
 type block struct {
-	anchor   int // its line number
-	levels   int // indentation levels above the anchor's; 0 means all
-	siblings bool
-	header   bool
-	limit    int // maximum number of lines
+	anchor   int  // line number of the anchor
+	levels   int  // number of levels with less indentation to include; 0 means all
+	siblings bool // include neighbouring blocks with the same indentation
+	header   bool // include comments directly above the block
+	limit    int  // maximum number of lines
 }
 
-// block returns the settings. offset and limit are the call's.
+// block returns the block that a call asks for, or a refusal. offset and limit are the call's arguments.
 func (a blockArguments) block(offset, limit int) (block, error) {
 	b := block{
 		anchor: toCount(a.Anchor, offset), levels: toCount(a.Levels, 0),
@@ -57,15 +57,17 @@ type codeLine struct {
 	blank  bool
 }
 
-// size estimates a line's size on a page.
+// size returns the line's estimated size on a page, in bytes.
 func (l codeLine) size() int { return len("L12345: \n") + len(l.text) }
 
+// isComment reports whether the line begins like a comment or attribute in common languages.
 func (l codeLine) isComment() bool {
 	text := strings.TrimLeft(l.text, " \t")
 	return slices.ContainsFunc([]string{"#", "//", "--", "/*", "*", "@"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }
 
-// looksLikeEnd reports whether the line looks like the end of a block.
+// looksLikeEnd reports whether the line looks like the end of a block in common languages: it begins with a closing
+// bracket or tag, or is a word such as end.
 func (l codeLine) looksLikeEnd() bool {
 	text := strings.TrimLeft(l.text, " \t")
 	if strings.HasPrefix(text, "</") || text != "" && strings.ContainsRune("})]", rune(text[0])) {
@@ -75,7 +77,7 @@ func (l codeLine) looksLikeEnd() bool {
 	return slices.Contains([]string{"end", "fi", "done", "esac"}, word)
 }
 
-// read returns the block as text.
+// read reads the block and returns it as text.
 func (b block) read(lines *lineReader) (string, error) {
 	nearby, anchor, err := b.readAround(lines)
 	if err != nil {
@@ -97,21 +99,22 @@ func (b block) read(lines *lineReader) (string, error) {
 	return formatBlock(nearby[first:last+1], full), nil
 }
 
-// readAround reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in nearby,
-// or -1 if the file is too short.
+// readAround reads the lines before and after the anchor that can belong to the block. anchor is the index of the anchor
+// in nearby, or -1 if the file is too short.
 func (b block) readAround(lines *lineReader) (nearby []codeLine, anchor int, err error) {
 	anchor = -1
 	indent := 0
 	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
-		ok, err := lines.next()
-		if err != nil || !ok {
+		exists, err := lines.next()
+		if err != nil || !exists {
 			return nearby, anchor, err
 		}
 		line := codeLine{number: lines.number, blank: len(bytes.TrimSpace(lines.line)) == 0}
 		if !line.blank {
 			indent = indentOf(lines.line)
 		}
-		if line.indent = indent; line.number <= b.anchor-b.limit {
+		line.indent = indent
+		if line.number <= b.anchor-b.limit {
 			continue
 		}
 		line.text = lines.text()
@@ -123,6 +126,7 @@ func (b block) readAround(lines *lineReader) (nearby []codeLine, anchor int, err
 	return nearby, anchor, nil
 }
 
+// indentOf returns the indentation of a line, in columns.
 func indentOf(line []byte) int {
 	columns := 0
 	for _, c := range line {
@@ -138,8 +142,8 @@ func indentOf(line []byte) int {
 	return columns
 }
 
-// extent extends the block from the anchor, by turns up and down. It stops when both ends are found or a limit is reached.
-// It returns the indexes of the block's ends. full reports that the page is full.
+// extent returns the indexes of the block's first and last line. It extends the block from the anchor, by turns up and
+// down, until both ends are found or a limit is reached. full means that the page is full.
 func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool) {
 	leastIndent := 0
 	if b.levels > 0 {
@@ -147,7 +151,8 @@ func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool
 	}
 	first, last = anchor, anchor
 	size := nearby[anchor].size()
-	up := edge{block: b, leastIndent: leastIndent, mayGrow: true, isUpper: true, reachedLeast: nearby[anchor].indent <= leastIndent && !nearby[anchor].looksLikeEnd()}
+	isTopLevel := nearby[anchor].indent <= leastIndent
+	up := edge{block: b, leastIndent: leastIndent, mayGrow: true, isUpper: true, reachedLeast: isTopLevel && !nearby[anchor].looksLikeEnd()}
 	down := edge{block: b, leastIndent: leastIndent, mayGrow: true}
 	for turn := 0; up.mayGrow || down.mayGrow; turn++ {
 		full = size >= maxPage
@@ -175,28 +180,29 @@ type edge struct {
 	reachedLeast bool // the block contains a line with the least indentation
 }
 
-// grow reports whether the block grows by a line. The first line with the least indentation ends
-// it: above is its header, with only comments before it; below is its end, or another block.
+// grow reports whether the block grows by the line nearby[i]. The first line with the least indentation ends it: at the
+// upper edge it is the header, before which only comments belong to the block; at the lower edge it belongs to the block
+// only if it looks like an end.
 func (e *edge) grow(nearby []codeLine, i int) bool {
 	if !e.mayGrow || i < 0 || i >= len(nearby) || nearby[i].indent < e.leastIndent {
 		e.mayGrow = false
 		return false
 	}
-	line, atLeast := nearby[i], nearby[i].indent == e.leastIndent
+	line, hasLeastIndent := nearby[i], nearby[i].indent == e.leastIndent
 	switch {
 	case e.siblings:
 	case e.isUpper && e.reachedLeast:
-		e.mayGrow = atLeast && e.header && line.isComment()
-	case atLeast && e.isUpper:
+		e.mayGrow = hasLeastIndent && e.header && line.isComment()
+	case hasLeastIndent && e.isUpper:
 		e.reachedLeast = true
-	case atLeast:
+	case hasLeastIndent:
 		e.mayGrow = false
 		return line.looksLikeEnd()
 	}
 	return e.mayGrow
 }
 
-// formatBlock formats the block for a page. full reports that the page ended it.
+// formatBlock returns the block's lines with their numbers. full means that the page had no room for more.
 func formatBlock(lines []codeLine, full bool) string {
 	var text strings.Builder
 	for _, line := range lines {

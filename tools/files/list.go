@@ -19,7 +19,7 @@ import (
 const (
 	defaultEntries = 25
 	defaultDepth   = 2
-	// maxName is how many bytes of a name are shown.
+	// maxName is the maximum number of bytes shown of a name.
 	maxName = 500
 )
 
@@ -42,9 +42,9 @@ type listArguments struct {
 	Depth  *float64 `json:"depth"`
 }
 
-// listDir lists a directory from the requested entry on.
+// listDir runs list_dir.
 func (p resolver) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
-	window, err := a.window()
+	list, err := a.newListing()
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -58,14 +58,15 @@ func (p resolver) listDir(ctx context.Context, a listArguments) (tools.Result, e
 		return tools.Result{}, err
 	}
 	defer tree.close()
-	window.tree = tree.Tree
-	fmt.Fprintf(&window.text, "Absolute path: %s\n", oneLine(p.absolutePath(at)))
-	if err := window.addFolder(ctx, tree.Top(), 0); err != nil {
+	list.tree = tree.Tree
+	fmt.Fprintf(&list.text, "Absolute path: %s\n", oneLine(p.absolutePath(at)))
+	if err := list.addFolder(ctx, tree.Top(), 0); err != nil {
 		return tools.Result{}, err
 	}
-	return window.result()
+	return list.result()
 }
 
+// absolutePath returns the absolute path of a location, for the model.
 func (p resolver) absolutePath(location location) string {
 	if location.rootPath != "" {
 		return filepath.Join(location.rootPath, location.displayPath)
@@ -73,8 +74,8 @@ func (p resolver) absolutePath(location location) string {
 	return filepath.Join(p.Dir.Path, location.displayPath)
 }
 
-// window returns the requested part of the listing.
-func (a listArguments) window() (*listing, error) {
+// newListing returns an empty listing with the limits in the call, or a refusal.
+func (a listArguments) newListing() (*listing, error) {
 	l := &listing{first: toCount(a.Offset, 1), limit: toCount(a.Limit, defaultEntries), depth: toCount(a.Depth, defaultDepth)}
 	switch {
 	case l.first < 1:
@@ -87,25 +88,26 @@ func (a listArguments) window() (*listing, error) {
 	return l, nil
 }
 
-// listing collects entries from first on: each folder's entries by name, followed by their content.
+// listing collects a page of entries: those of each folder sorted by name, each followed by the entries in it.
 type listing struct {
 	tree                *walk.Tree
-	first, limit, depth int
+	first, limit, depth int // number of the first entry of the page, maximum number of entries, and number of levels
 
 	text    strings.Builder
-	entries int
-	shown   int
-	hasMore bool
+	entries int  // number of entries visited
+	shown   int  // number of entries on the page
+	hasMore bool // there are entries after the page
 }
 
-// addFolder lists a folder and those below it, down to the depth asked for. It stops once the page is full.
+// addFolder adds the entries of a folder and of the folders below it, down to the requested depth. It stops when the
+// page is full. Folders below that cannot be listed are shown by their name alone.
 func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	entries, f, err := l.tree.List(f)
 	if err != nil && level > 0 {
-		return nil // what can't be listed is shown by its name alone
+		return nil
 	}
 	if err != nil {
 		return refuseOpen("directory", "it", err)
@@ -124,6 +126,7 @@ func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error
 	return nil
 }
 
+// addEntry counts an entry, and adds it to the page if it belongs there.
 func (l *listing) addEntry(e walk.Entry, level int) {
 	l.entries++
 	switch {
@@ -136,6 +139,7 @@ func (l *listing) addEntry(e walk.Entry, level int) {
 	}
 }
 
+// result returns the listing as a result, or a refusal if the page is behind the last entry.
 func (l *listing) result() (tools.Result, error) {
 	switch {
 	case l.entries == 0:
@@ -148,6 +152,7 @@ func (l *listing) result() (tools.Result, error) {
 	return tools.Result{Output: l.text.String()}, nil
 }
 
+// typeMark returns the mark after a name that shows the entry's type, and "" for a regular file.
 func typeMark(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -160,7 +165,7 @@ func typeMark(mode fs.FileMode) string {
 	return ""
 }
 
-// oneLine is a name or a path as one line of text, whatever bytes it has.
+// oneLine returns a name or path as one line of text. It quotes a name with control characters or invalid UTF-8.
 func oneLine(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) {
 		return name

@@ -24,19 +24,22 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
+// refuseRead returns the refusal to read a file for this reason.
 func refuseRead(name, why string) refusal {
 	return refusal(name + " can't be read: " + why)
 }
 
+// refuseGitDirectory returns the refusal to read a file in a .git folder.
 func refuseGitDirectory(name string) refusal {
 	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
 }
 
-// Tool returns a tool that decodes its arguments and passes them to do. A refusal becomes a result with the tool's name.
-func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
+// Tool returns a tool that decodes its arguments and passes them to run. If run returns a refusal, that becomes the
+// result, after the tool's name.
+func Tool[A any](spec tools.Spec, run func(context.Context, A) (tools.Result, error)) tools.Tool {
 	return tools.Tool{Spec: spec, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a A) (tools.Result, error) {
-		result, err := do(ctx, a)
-		if words, ok := Refused(err); ok {
+		result, err := run(ctx, a)
+		if words, isRefusal := Refused(err); isRefusal {
 			return tools.Refuse(spec.Name + ": " + words), nil
 		}
 		return result, err
@@ -49,19 +52,20 @@ type location struct {
 	path        string // path relative to root, with links resolved
 	displayPath string // path for messages and lists, with links as in the call
 	calledName  string // path as in the call
-	// rootPath is the folder to which displayPath is relative, for saved outputs and files outside the
-	// working directory; else "". If it is set, root belongs to the location and close closes it.
+	// rootPath is the folder to which displayPath is relative, for saved outputs and files outside the working directory.
+	// For files in the working directory it is "". If it is set, close closes root.
 	rootPath string
 	view     *grants.View
 }
 
-func (s location) close() {
-	if s.rootPath != "" {
-		s.root.Close()
+// close closes root, unless that is the working directory.
+func (l location) close() {
+	if l.rootPath != "" {
+		l.root.Close()
 	}
 }
 
-// locate returns the location of a path in a call. The error is a refusal.
+// locate returns the location of a path in a call. It returns a refusal if the model may not read there.
 func (p resolver) locate(name string) (location, error) {
 	if name == "" {
 		return location{}, refusal("the path is empty")
@@ -70,7 +74,7 @@ func (p resolver) locate(name string) (location, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.Dir.Path, path)
 	}
-	if inside, ok := tools.Below(p.Outputs, path); ok {
+	if inside, isOutput := tools.Below(p.Outputs, path); isOutput {
 		root, err := os.OpenRoot(p.Outputs)
 		if err != nil {
 			return location{}, refusal(fmt.Sprintf("there is no output %s", inside))
@@ -84,11 +88,11 @@ func (p resolver) locate(name string) (location, error) {
 			return location{}, err
 		}
 	}
-	inside, ok := p.Dir.Below(path)
+	inside, isInside := p.Dir.Below(path)
 	switch {
-	case !ok && view == nil:
+	case !isInside && view == nil:
 		return location{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir.Path))
-	case !ok:
+	case !isInside:
 		return p.locateOutside(view, path, name)
 	}
 	root, err := p.Dir.Root()
@@ -99,13 +103,13 @@ func (p resolver) locate(name string) (location, error) {
 	if inGitDirectory(inside) || inGitDirectory(leadsTo) {
 		return location{}, refuseGitDirectory(name)
 	}
-	if why := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); why != "" { // whether it is there or not
+	if why := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); why != "" { // even if it does not exist
 		return location{}, refuseRead(name, why)
 	}
 	return location{root: root, path: target, displayPath: inside, calledName: name, view: view}, nil
 }
 
-// locateOutside resolves a path outside the working directory in the commands' view.
+// locateOutside is locate for a path outside the working directory. view decides which files commands can see.
 func (p resolver) locateOutside(view *grants.View, path, name string) (location, error) {
 	rootPath, inside, err := view.Locate(path)
 	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
@@ -124,7 +128,7 @@ func (p resolver) locateOutside(view *grants.View, path, name string) (location,
 	return location{root: root, path: inside, displayPath: strings.TrimPrefix(path, "/"), calledName: name, rootPath: "/", view: view}, nil
 }
 
-// open opens a regular file. The error is a refusal.
+// open opens a regular file named by a call. It returns a refusal if the model may not read it.
 func (p resolver) open(name string) (*os.File, error) {
 	found, err := p.locate(name)
 	if err != nil {
@@ -134,12 +138,12 @@ func (p resolver) open(name string) (*os.File, error) {
 	return found.open()
 }
 
-// openTree opens a folder with its ignore rules. The caller closes it. The error is a refusal, or an
-// unreadable working directory.
+// openTree opens a folder with its ignore rules. The caller closes it. It returns a refusal if the model may not read
+// the folder.
 func (p resolver) openTree(location location) (*tree, error) {
 	root, err := location.root.OpenRoot(location.path + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
-		if info, err := location.root.Stat(location.path); err == nil && !info.IsDir() {
+		if info, statErr := location.root.Stat(location.path); statErr == nil && !info.IsDir() {
 			return nil, refusal(location.calledName + " is not a directory")
 		}
 		return nil, refuseOpen("directory", location.calledName, err)
@@ -165,19 +169,21 @@ type tree struct {
 	root *os.Root
 }
 
+// close closes the tree and its root.
 func (t *tree) close() {
 	t.Tree.Close()
 	t.root.Close()
 }
 
-// rulesFor returns a folder's ignore rules, including those above.
+// rulesFor returns the ignore rules of a folder, including those of the folders above it. Outside of the working
+// directory, nothing is ignored.
 func (p resolver) rulesFor(location location) (walk.Rules, error) {
 	if location.rootPath != "" {
 		return walk.Rules{All: true}, nil
 	}
 	from, prefix := p.Dir, "."
-	if above, ok := p.Checkout.Top.Below(p.Dir.Path); ok && above != "." {
-		from, prefix = p.Checkout.Top, above
+	if workDir, isInside := p.Checkout.Top.Below(p.Dir.Path); isInside && workDir != "." {
+		from, prefix = p.Checkout.Top, workDir
 	}
 	top, err := from.Root()
 	if err != nil {
@@ -186,14 +192,15 @@ func (p resolver) rulesFor(location location) (walk.Rules, error) {
 	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
 }
 
-// resolveTarget returns the path to open and its target after following links, both relative. They only
-// differ for links that lead out. Both are the path itself if unknown.
+// resolveTarget follows the links in an absolute path. It returns the path to open and the file that the path leads to,
+// both relative to the working directory. They differ only if a link leads out of it. Both are inside, the path
+// itself, if it cannot be resolved.
 func (p resolver) resolveTarget(path, inside string) (target, leadsTo string) {
 	target, err := p.Dir.Resolve(path)
 	if err == nil {
 		return target, target
 	}
-	if outside, ok := errors.AsType[*tools.OutsideError](err); ok {
+	if outside, isOutside := errors.AsType[*tools.OutsideError](err); isOutside {
 		if leadsTo, err := filepath.Rel(p.Dir.Path, outside.Path); err == nil {
 			return inside, leadsTo
 		}
@@ -201,7 +208,7 @@ func (p resolver) resolveTarget(path, inside string) (target, leadsTo string) {
 	return inside, inside
 }
 
-// inGitDirectory reports whether a path is in a .git folder. It ignores case, as some file systems do.
+// inGitDirectory reports whether a path is a .git folder or in one. It ignores case, as some file systems do.
 func inGitDirectory(inside string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
 		if strings.EqualFold(part, ".git") {
@@ -211,63 +218,65 @@ func inGitDirectory(inside string) bool {
 	return false
 }
 
-// open opens a location's regular file without blocking on a pipe. It checks type and real place after
-// opening, because commands control links in the working directory.
-func (s location) open() (*os.File, error) {
-	file, err := s.root.OpenFile(s.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// open opens the regular file at the location. It does not block on a named pipe. It checks the file's type and real
+// path after opening it, because commands can change links in the working directory.
+func (l location) open() (*os.File, error) {
+	file, err := l.root.OpenFile(l.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, refuseOpen("file", s.calledName, err)
+		return nil, refuseOpen("file", l.calledName, err)
 	}
-	if err := cmp.Or(s.refuseIrregular(file), s.refuseHidden(file)); err != nil {
+	if err := cmp.Or(l.refuseIrregular(file), l.refuseHidden(file)); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return file, nil
 }
 
-func (s location) refuseIrregular(file *os.File) error {
+// refuseIrregular returns a refusal if an open file is not a regular file.
+func (l location) refuseIrregular(file *os.File) error {
 	switch info, err := file.Stat(); {
 	case err != nil:
-		return refuseOpen("file", s.calledName, err)
+		return refuseOpen("file", l.calledName, err)
 	case info.IsDir():
-		return refusal(s.calledName + " is a directory; name a file in it")
+		return refusal(l.calledName + " is a directory; name a file in it")
 	case !info.Mode().IsRegular():
-		return refusal(s.calledName + " is not a regular file")
+		return refusal(l.calledName + " is not a regular file")
 	}
 	return nil
 }
 
-// hiddenIn lists hidden paths of an open folder. A wholly hidden folder is refused.
-func (s location) hiddenIn(root *os.Root) ([]string, error) {
-	if s.view == nil {
+// hiddenIn returns the hidden paths in an open folder, relative to it. It returns a refusal if the folder itself is
+// hidden.
+func (l location) hiddenIn(root *os.Root) ([]string, error) {
+	if l.view == nil {
 		return nil, nil
 	}
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, refuseOpen("directory", s.calledName, err)
+		return nil, refuseOpen("directory", l.calledName, err)
 	}
 	defer dir.Close()
-	if err := s.refuseHidden(dir); err != nil {
+	if err := l.refuseHidden(dir); err != nil {
 		return nil, err
 	}
-	return s.view.HiddenBelow(realPath(dir)), nil
+	return l.view.HiddenBelow(realPath(dir)), nil
 }
 
-// refuseHidden refuses hidden files and git's own, by their real place.
-func (s location) refuseHidden(file *os.File) error {
-	if s.view == nil {
+// refuseHidden returns a refusal if an open file or folder is hidden, or in a .git folder, by its real path.
+func (l location) refuseHidden(file *os.File) error {
+	if l.view == nil {
 		return nil
 	}
 	if inGitDirectory(realPath(file)) {
-		return refuseGitDirectory(s.calledName)
+		return refuseGitDirectory(l.calledName)
 	}
-	if why := s.view.HidesFile(file); why != "" {
-		return refuseRead(s.calledName, why)
+	if why := l.view.HidesFile(file); why != "" {
+		return refuseRead(l.calledName, why)
 	}
 	return nil
 }
 
-// realPath returns an open file's real path from the kernel, or "" on systems without hidden files.
+// realPath returns an open file's path without links, as the kernel reports it, or "" on systems without /proc.
 func realPath(file *os.File) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	if err != nil {
@@ -276,6 +285,7 @@ func realPath(file *os.File) string {
 	return path
 }
 
+// refuseOpen returns the refusal for an error of opening a file. kind is "file" or "directory".
 func refuseOpen(kind, name string, err error) refusal {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -283,8 +293,8 @@ func refuseOpen(kind, name string, err error) refusal {
 	case errors.Is(err, fs.ErrPermission):
 		return refusal("no permission to read " + name)
 	}
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err
+	if pathError, isPathError := errors.AsType[*fs.PathError](err); isPathError {
+		err = pathError.Err
 	}
 	if err.Error() == "path escapes from parent" { // os.Root has no error value for it
 		return refusal(name + " is a link that leads out of the working directory")

@@ -17,18 +17,19 @@ import (
 	"syscall"
 )
 
-// maxShown is how many bytes of a line are shown as OpenCode shows lines.
+// maxShown is the maximum number of bytes shown of a line in a Page, as in OpenCode.
 const maxShown = 2000
 
 // Page is a part of a text file.
 type Page struct {
-	First int      // the number of the first line
-	Lines []string // as they are shown: without their ends, long ones cut
-	Total int      // lines of the file
-	Sum   [sha256.Size]byte
+	First int               // the number of the first line
+	Lines []string          // without line ends; long ones are cut
+	Total int               // number of lines of the file
+	Sum   [sha256.Size]byte // digest of the file
 }
 
-// Page reads as many lines as fit. Errors with [Refused] words are for the model.
+// Page returns up to maxLines lines of a file, from the line number first on, as many as fit. If [Refused] returns words
+// for the error, they are for the model.
 func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
@@ -36,8 +37,8 @@ func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Pa
 	return page, explainTimeout(ctx, limited, name, err)
 }
 
-// page reads the whole file, for its digest and number of lines, and keeps the lines of the page. A page ends
-// after maxLines lines or maxPage bytes.
+// page is Page without a time limit. It reads the complete file, for its digest and number of lines. A page ends after
+// maxLines lines or maxPage bytes.
 func (p resolver) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {
@@ -51,21 +52,22 @@ func (p resolver) page(ctx context.Context, name string, first, maxLines int) (P
 	}
 	page, room := Page{First: first}, maxPage
 	for {
-		ok, err := lines.next()
+		exists, err := lines.next()
 		if err != nil {
 			return Page{}, err
 		}
-		if !ok {
+		if !exists {
 			break
 		}
 		if lines.number >= first && len(page.Lines) < maxLines && room > 0 {
 			page.Lines = append(page.Lines, lines.text())
 			room -= len(page.Lines[len(page.Lines)-1])
 		} else if lines.number > first {
-			room = 0 // what follows is no part of the page
+			room = 0 // the page has ended
 		}
 	}
-	if page.Total = lines.number; first > max(page.Total, 1) {
+	page.Total = lines.number
+	if first > max(page.Total, 1) {
 		return Page{}, refusal(fmt.Sprintf("offset %d is behind the end of %s, whose last line is %d", first, name, page.Total))
 	}
 	digest.Sum(page.Sum[:0])
@@ -73,15 +75,15 @@ func (p resolver) page(ctx context.Context, name string, first, maxLines int) (P
 }
 
 const (
-	maxSuggestions     = 3    // names like one that is missing
-	minSuggestedLength = 3    // bytes that a name has at least to be like a longer one
-	maxLookedAt        = 1000 // entries of its folder that are looked at
+	maxSuggestions     = 3    // suggested names for a missing file
+	minSuggestedLength = 3    // bytes of a name that is part of the missing name
+	maxLookedAt        = 1000 // entries of the folder to compare
 )
 
-// suggestNames adds similar names in the same folder to a missing file's refusal.
+// suggestNames adds similar names in the same folder to err, if that is the refusal of a missing file.
 func (p resolver) suggestNames(name string, err error) error {
-	refused, ok := errors.AsType[refusal](err)
-	if !ok || refused != refuseOpen("file", name, fs.ErrNotExist) {
+	refused, isRefusal := errors.AsType[refusal](err)
+	if !isRefusal || refused != refuseOpen("file", name, fs.ErrNotExist) {
 		return err
 	}
 	folder, base := filepath.Split(filepath.Clean(name))
@@ -116,7 +118,8 @@ func (p resolver) suggestNames(name string, err error) error {
 	return refused + refusal("; did you mean "+strings.Join(similar[:min(len(similar), maxSuggestions)], ", ")+"?")
 }
 
-// isSimilarName reports whether one of two names contains the other. A very short name is in too many others.
+// isSimilarName reports whether one of two names contains the other, ignoring case. A very short name must not be the
+// part, because it is in too many names.
 func isSimilarName(name, wanted string) bool {
 	name, wanted = strings.ToLower(name), strings.ToLower(wanted)
 	if strings.Contains(name, wanted) {
@@ -125,50 +128,50 @@ func isSimilarName(name, wanted string) bool {
 	return len(name) >= minSuggestedLength && strings.Contains(wanted, name)
 }
 
-// Refused returns the model's text of an error.
-func Refused(err error) (words string, ok bool) {
-	refused, ok := errors.AsType[refusal](err)
-	return string(refused), ok
+// Refused returns the text for the model if err is a refusal of this package.
+func Refused(err error) (words string, isRefusal bool) {
+	refused, isRefusal := errors.AsType[refusal](err)
+	return string(refused), isRefusal
 }
 
 // Matches holds matching lines by file, in the order of grep_files.
 type Matches struct {
 	Files []FileMatches
-	More  bool // there are, or may be, others
-	// Unread describes files not searched, or is "".
+	More  bool // there are, or may be, further matches
+	// Unread describes the files that were not searched, or is "".
 	Unread string
 }
 
 // FileMatches holds a file's matching lines.
 type FileMatches struct {
-	Path  string // as the tools that read take it
+	Path  string // as read_file accepts it
 	Lines []MatchedLine
 }
 
-// MatchedLine is a line as shown.
+// MatchedLine is a matching line; a long one is cut.
 type MatchedLine struct {
 	Number int
 	Text   string
 }
 
-// Grep returns up to most lines that match a regular expression, in files below a path that fit
-// include. Errors with [Refused] words are for the model.
+// Grep returns up to maxLines lines that match a regular expression, in the files at path that include selects. If
+// [Refused] returns words for the error, they are for the model.
 func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLines int) (Matches, error) {
 	g := grepFiles{resolver(o), searchTime}
 	limited, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
 	found, q, err := g.findMatches(limited, grepArguments{Pattern: pattern, Include: include, Path: path, Limit: new(float64(maxLines))})
-	all := Matches{More: found.more, Unread: found.describeUnsearched()}
+	all := Matches{More: found.hasMore, Unread: found.describeUnsearched()}
 	for _, name := range found.paths {
 		if maxLines <= 0 || err != nil {
 			break
 		}
-		lines, more, readErr := g.matchingLines(limited, name, q, maxLines)
-		if readErr != nil { // it has gone since
+		lines, hasMore, readErr := g.matchingLines(limited, name, q, maxLines)
+		if readErr != nil { // the file was deleted since the search
 			continue
 		}
 		all.Files = append(all.Files, FileMatches{name, lines})
-		all.More = all.More || more
+		all.More = all.More || hasMore
 		maxLines -= len(lines)
 	}
 	if err == nil {
@@ -181,18 +184,17 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLin
 	return all, err
 }
 
-// matchingLines returns a file's matching lines.
-func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxLines int) (matching []MatchedLine, more bool, err error) {
+// matchingLines returns up to maxLines matching lines of a file. hasMore is true if there are further ones.
+func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxLines int) (matching []MatchedLine, hasMore bool, err error) {
 	file, err := g.open(name)
 	if err != nil {
 		return nil, false, err
 	}
 	defer file.Close()
-	read := bufio.NewReaderSize(contextReader{ctx, file}, 64<<10)
-	lines := &lineReader{from: read, maxLength: maxShown}
+	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), maxLength: maxShown}
 	for {
-		ok, err := lines.next()
-		if err != nil || !ok {
+		exists, err := lines.next()
+		if err != nil || !exists {
 			return matching, false, err
 		}
 		if !q.pattern.MatchLines(append(bytes.Clone(lines.line), '\n')) {

@@ -21,11 +21,10 @@ import (
 
 const (
 	defaultLines = 2000
-	// maxLine is how many bytes of a line are shown, as the reference
-	// implementation has it.
+	// maxLine is the maximum number of bytes shown of a line, as in the reference implementation.
 	maxLine = 500
-	// maxPage bounds a call's lines slightly below tools.DefaultBudget: a page with an end is
-	// more useful than one with a gap.
+	// maxPage is the maximum size of a page, in bytes. It is slightly below tools.DefaultBudget, because a page with an
+	// end is more useful than one with a gap.
 	maxPage = 36 << 10
 	// readPatience is the time limit of reading a file. A sparse file may be extremely long.
 	readPatience = 30 * time.Second
@@ -59,6 +58,7 @@ type readArguments struct {
 	Block  blockArguments `json:"indentation"`
 }
 
+// readFile runs read_file.
 func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
@@ -66,7 +66,8 @@ func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, 
 	return tools.Result{Output: text}, explainTimeout(ctx, limited, a.Path, err)
 }
 
-// explainTimeout returns the error of reading a file, reworded after a timeout.
+// explainTimeout returns err, the error of reading a file, or a refusal if the time limit of the context limited caused
+// it.
 func explainTimeout(ctx, limited context.Context, name string, err error) error {
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
@@ -80,13 +81,15 @@ type contextReader struct {
 	file *os.File
 }
 
-func (u contextReader) Read(p []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, u.ctx.Err()
+// Read reads from the file.
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, r.ctx.Err()
 	}
-	return u.file.Read(p)
+	return r.file.Read(p)
 }
 
+// read returns the requested part of a file as text.
 func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 	mode, err := a.mode()
 	if err != nil {
@@ -109,6 +112,7 @@ type readMode interface {
 	read(lines *lineReader) (string, error)
 }
 
+// mode returns the part of the file that a call asks for, or a refusal.
 func (a readArguments) mode() (readMode, error) {
 	offset, limit := toCount(a.Offset, 1), toCount(a.Limit, defaultLines)
 	switch {
@@ -122,15 +126,15 @@ func (a readArguments) mode() (readMode, error) {
 	return &page{first: offset, last: offset + limit - 1}, nil
 }
 
-// toCount converts a call's number to a count, or returns otherwise.
-func toCount(given *float64, otherwise int) int {
+// toCount converts a number in a call to a count, rounding down. It returns byDefault if there is none.
+func toCount(given *float64, byDefault int) int {
 	if given == nil {
-		return otherwise
+		return byDefault
 	}
 	return int(math.Floor(min(max(*given, 0), math.MaxInt32)))
 }
 
-// page collects the lines from first to last, as many as fit.
+// page collects the lines from number first to number last, as many as fit.
 type page struct {
 	first, last int
 	text        strings.Builder
@@ -139,6 +143,7 @@ type page struct {
 	hasMore     bool
 }
 
+// read reads the page and returns it as text.
 func (p *page) read(lines *lineReader) (string, error) {
 	if err := p.fill(lines); err != nil {
 		return "", err
@@ -152,11 +157,11 @@ func (p *page) read(lines *lineReader) (string, error) {
 	return p.String(), nil
 }
 
-// fill adds lines until the last one asked for or maxPage bytes, and sets more if further lines follow.
+// fill adds lines up to the last requested one or maxPage bytes. It sets hasMore if further lines follow.
 func (p *page) fill(lines *lineReader) error {
 	for {
-		ok, err := lines.next()
-		if err != nil || !ok {
+		exists, err := lines.next()
+		if err != nil || !exists {
 			return err
 		}
 		if lines.number < p.first {
@@ -173,6 +178,7 @@ func (p *page) fill(lines *lineReader) error {
 	}
 }
 
+// String returns the lines of the page, followed by notes for the model.
 func (p *page) String() string {
 	if p.hasMore {
 		fmt.Fprintf(&p.text, "(more lines follow; go on with offset %d)\n", p.first+p.shownLines)
@@ -183,16 +189,16 @@ func (p *page) String() string {
 	return p.text.String()
 }
 
-// lineReader reads line by line and holds no more of a line than is shown.
+// lineReader reads a file line by line. It keeps only the beginning of a long line.
 type lineReader struct {
 	from      *bufio.Reader
-	maxLength int    // how many bytes of a line are shown
+	maxLength int    // maximum number of bytes shown of a line
 	number    int    // number of the current line, from 1
 	line      []byte // beginning of the current line
 	length    int    // length of the current line in bytes, without its end
 }
 
-// whyNotText explains why a file is not shown as text, or returns "".
+// whyNotText returns why a file cannot be shown as text, or "" if it can. Call it before reading lines.
 func (l *lineReader) whyNotText(name string) string {
 	head, _ := l.from.Peek(charset.Head) // next reports an error
 	encoding := charset.Of(head)
@@ -205,8 +211,8 @@ func (l *lineReader) whyNotText(name string) string {
 	return ""
 }
 
-// next reads a line; ok is false at the end of the file.
-func (l *lineReader) next() (ok bool, err error) {
+// next reads the next line. exists is false at the end of the file.
+func (l *lineReader) next() (exists bool, err error) {
 	l.line, l.length = l.line[:0], 0
 	for {
 		piece, err := l.from.ReadSlice('\n')
@@ -228,13 +234,14 @@ func (l *lineReader) next() (ok bool, err error) {
 	}
 }
 
+// add appends a piece of the current line, as far as it can be shown.
 func (l *lineReader) add(piece []byte) {
 	l.length += len(piece)
 	room := l.maxLength + utf8.UTFMax - len(l.line)
 	l.line = append(l.line, piece[:min(room, len(piece))]...)
 }
 
-// text returns the line as it is shown: cut between characters, and without the CR of a CRLF.
+// text returns the current line for showing: without the CR of a CRLF, and cut to maxLength with a note.
 func (l *lineReader) text() string {
 	if l.length == len(l.line) {
 		l.line = bytes.TrimSuffix(l.line, []byte("\r"))

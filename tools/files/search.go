@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// search finds the first q.limit matching files. With an error it returns those found so far.
+// search finds the first q.limit matching files at a location. With an error it returns those found so far.
 func (g grepFiles) search(ctx context.Context, location location, q query) (searchResult, error) {
 	if info, err := location.root.Stat(location.path); err == nil && !info.IsDir() {
 		return g.searchFile(ctx, location, q)
@@ -26,8 +26,8 @@ func (g grepFiles) search(ctx context.Context, location location, q query) (sear
 	}
 	s := &search{tree: tree.Tree, query: q, files: files}
 	hits, err := s.searchAll(ctx)
-	result := searchResult{more: len(hits) > q.limit, searched: min(s.next, len(files)), total: len(files)}
-	if !result.more && err == nil { // after an early stop, the searched files depend on the speed of the machine
+	result := searchResult{hasMore: len(hits) > q.limit, searched: min(s.next, len(files)), total: len(files)}
+	if !result.hasMore && err == nil { // after an early stop, the searched files depend on the speed of the machine
 		slices.Sort(s.unsearched)
 		for _, i := range s.unsearched {
 			result.unsearched = append(result.unsearched, g.toolPath(location, files[i].Path))
@@ -39,7 +39,7 @@ func (g grepFiles) search(ctx context.Context, location location, q query) (sear
 	return result, err
 }
 
-// searchFile searches a file named by the call, ignoring include.
+// searchFile is search for a location that is a file. It ignores include.
 func (g grepFiles) searchFile(ctx context.Context, location location, q query) (searchResult, error) {
 	file, err := location.open()
 	if err != nil {
@@ -63,20 +63,19 @@ func (g grepFiles) searchFile(ctx context.Context, location location, q query) (
 	return result, nil
 }
 
-// search looks into files in their order, several at once, until it knows the
-// first matches and whether there are others.
+// search searches files in order, several at once, until it has found more matches than the limit.
 type search struct {
 	tree  *walk.Tree
 	query query
 	files []walk.File
 
 	mu         sync.Mutex
-	next       int   // all before it are searched or being searched
-	hits       []int // of files
-	unsearched []int // of files that are text in an encoding that is not searched
+	next       int   // index of the next file to search
+	hits       []int // indexes of matching files
+	unsearched []int // indexes of text files in encodings that are not searched
 }
 
-// searchAll returns the matches in order. It may return more than the query's limit.
+// searchAll returns the indexes of the matching files in order. It may return more than the query's limit.
 func (s *search) searchAll(ctx context.Context) ([]int, error) {
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(s.files)) {
@@ -87,9 +86,10 @@ func (s *search) searchAll(ctx context.Context) ([]int, error) {
 	return s.hits, ctx.Err()
 }
 
+// searchFiles searches files until none is left or needed. Several goroutines run it at once.
 func (s *search) searchFiles(ctx context.Context) {
 	var r match.Reader
-	for i, ok := s.takeNext(); ok && ctx.Err() == nil; i, ok = s.takeNext() {
+	for i, exists := s.takeNext(); exists && ctx.Err() == nil; i, exists = s.takeNext() {
 		if s.fileMatches(ctx, &r, s.files[i]) {
 			s.mu.Lock()
 			s.hits = append(s.hits, i)
@@ -103,7 +103,9 @@ func (s *search) searchFiles(ctx context.Context) {
 	}
 }
 
-func (s *search) takeNext() (int, bool) {
+// takeNext returns the index of the next file to search. exists is false if none is left, or if there are enough
+// matches.
+func (s *search) takeNext() (index int, exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.files) || len(s.hits) > s.query.limit {
@@ -113,7 +115,8 @@ func (s *search) takeNext() (int, bool) {
 	return s.next - 1, true
 }
 
-// fileMatches returns false for unreadable files, like rg and git.
+// fileMatches reports whether a file matches the query. Like rg and git, it returns false for a file that cannot be
+// read.
 func (s *search) fileMatches(ctx context.Context, r *match.Reader, f walk.File) bool {
 	if s.query.pattern == nil {
 		return true

@@ -1,5 +1,5 @@
-// Package picture converts image files for models. The result is valid, in a supported format, and no larger than useful.
-// The package opens no files.
+// Package picture converts image files for models. The results are valid, in a format that models' APIs accept, and not
+// larger than useful. The package opens no files.
 package picture
 
 import (
@@ -29,21 +29,22 @@ const (
 	quality = 85
 )
 
-// Picture is an image file with the original's size.
+// Picture is an image file for models.
 type Picture struct {
 	MediaType     string
 	Data          []byte
 	Width, Height int
-	Original      image.Point
+	Original      image.Point // size of the original image
 }
 
-// Why a file is no picture, apart from being broken.
+// The errors for files that are not broken, but cannot be converted.
 var (
 	ErrUnknown  = errors.New("it is not a PNG, JPEG or GIF image")
 	ErrWebP     = errors.New("WebP images can't be decoded here; convert it to PNG with a command and view that")
 	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", maxDecoded>>20)
 )
 
+// format is an image format that can be decoded.
 type format struct {
 	magic         string // bytes that such a file begins with
 	mediaType     string
@@ -58,57 +59,59 @@ var formats = []format{
 	{"GIF8", "image/gif", gif.DecodeConfig, gif.Decode, false}, // an animation is refused
 }
 
-// Fit decodes the whole file, to find errors before the API does, and reduces a too large one. An
-// animation becomes its first frame. The error is this package's or describes the damage.
+// Fit converts an image file for models. It reduces a large image, and an animation to its first frame. It decodes the
+// complete file, to find errors before the API does. The error is one of this package, or describes the damage.
 func Fit(data []byte) (Picture, error) {
-	k, err := formatOf(data)
+	f, err := formatOf(data)
 	if err != nil {
 		return Picture{}, err
 	}
-	if k.mediaType == "image/png" {
+	if f.mediaType == "image/png" {
 		data = withoutBrokenChunks(data)
 	}
-	config, err := k.config(bytes.NewReader(data))
+	config, err := f.config(bytes.NewReader(data))
 	if err != nil {
 		return Picture{}, err
 	}
 	if int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > maxDecoded {
 		return Picture{}, ErrTooLarge
 	}
-	decoded, err := k.decode(bytes.NewReader(data))
+	decoded, err := f.decode(bytes.NewReader(data))
 	if err != nil {
 		return Picture{}, err
 	}
 	original := decoded.Bounds().Size()
 	size := fittingSize(original)
-	p := Picture{MediaType: k.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
-	if size == original && k.sendUnchanged && len(data) <= maxEncoded {
+	p := Picture{MediaType: f.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
+	if size == original && f.sendUnchanged && len(data) <= maxEncoded {
 		return p, nil
 	}
 	if size != original {
 		decoded = shrink(decoded, size)
 	}
-	p.MediaType, p.Data, err = encode(decoded, k.mediaType)
+	p.MediaType, p.Data, err = encode(decoded, f.mediaType)
 	return p, err
 }
 
+// formatOf returns the format of an image file by its first bytes.
 func formatOf(data []byte) (format, error) {
-	for _, k := range formats {
-		if bytes.HasPrefix(data, []byte(k.magic)) {
-			return k, nil
+	for _, f := range formats {
+		if bytes.HasPrefix(data, []byte(f.magic)) {
+			return f, nil
 		}
 	}
-	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+	isWebP := len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
+	if isWebP {
 		return format{}, ErrWebP
 	}
 	return format{}, ErrUnknown
 }
 
-// withoutBrokenChunks removes a PNG's ancillary chunks with a wrong checksum, which decoders refuse
-// although the picture is intact. The bit of value 32 in the first byte of a chunk's name marks it
-// as ancillary.
+// withoutBrokenChunks returns a PNG file without its ancillary chunks that have a wrong checksum. Decoders would refuse
+// the file, although the picture is intact.
 func withoutBrokenChunks(data []byte) []byte {
-	const overhead = 12 // a length, a name and a checksum
+	const overhead = 12       // bytes of a chunk's length, name and checksum
+	const ancillaryBit = 0x20 // in the first byte of a chunk's name
 	offset := len(formats[0].magic)
 	repaired := append([]byte(nil), data[:offset]...)
 	for len(data)-offset >= overhead {
@@ -118,7 +121,8 @@ func withoutBrokenChunks(data []byte) []byte {
 		}
 		chunk := data[offset : offset+overhead+int(size)]
 		body, sum := chunk[4:len(chunk)-4], binary.BigEndian.Uint32(chunk[len(chunk)-4:])
-		if body[0]&32 == 0 || crc32.ChecksumIEEE(body) == sum {
+		isAncillary := body[0]&ancillaryBit != 0
+		if !isAncillary || crc32.ChecksumIEEE(body) == sum {
 			repaired = append(repaired, chunk...)
 		}
 		offset += len(chunk)
@@ -126,7 +130,7 @@ func withoutBrokenChunks(data []byte) []byte {
 	return append(repaired, data[offset:]...)
 }
 
-// pixelBytes returns the maximum number of bytes that a decoded pixel takes in memory.
+// pixelBytes returns the number of bytes of memory that a decoded pixel takes at most.
 func pixelBytes(model color.Model) int64 {
 	switch model {
 	case color.RGBA64Model, color.NRGBA64Model, color.Gray16Model, color.Alpha16Model:
@@ -135,7 +139,7 @@ func pixelBytes(model color.Model) int64 {
 	return 4
 }
 
-// fittingSize returns the largest size with the same proportions within the limits.
+// fittingSize returns size, reduced to fit longSide and shortSide with the same proportions.
 func fittingSize(size image.Point) image.Point {
 	long, short := max(size.X, size.Y), min(size.X, size.Y)
 	factor := min(1, float64(longSide)/float64(max(long, 1)), float64(shortSide)/float64(max(short, 1)))
@@ -143,10 +147,11 @@ func fittingSize(size image.Point) image.Point {
 	return image.Pt(scaled(size.X), scaled(size.Y))
 }
 
-// encode writes a photograph as JPEG and others as PNG, unless too large.
-func encode(m image.Image, from string) (mediaType string, data []byte, err error) {
+// encode encodes an image as PNG. If the original is a JPEG, or if the PNG exceeds maxEncoded, it encodes the image as
+// JPEG instead.
+func encode(m image.Image, originalType string) (mediaType string, data []byte, err error) {
 	var buffer bytes.Buffer
-	if from != "image/jpeg" {
+	if originalType != "image/jpeg" {
 		if err := png.Encode(&buffer, m); err != nil {
 			return "", nil, fmt.Errorf("encode PNG: %w", err)
 		}
@@ -161,9 +166,9 @@ func encode(m image.Image, from string) (mediaType string, data []byte, err erro
 	return "image/jpeg", buffer.Bytes(), nil
 }
 
-// onWhite replaces transparency by white, because JPEG has none.
+// onWhite returns an image on a white background, because JPEG has no transparency.
 func onWhite(m image.Image) image.Image {
-	if opaque, ok := m.(interface{ Opaque() bool }); ok && opaque.Opaque() {
+	if opaque, canTell := m.(interface{ Opaque() bool }); canTell && opaque.Opaque() {
 		return m
 	}
 	whole := image.NewRGBA(m.Bounds())

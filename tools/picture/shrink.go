@@ -5,7 +5,7 @@ import (
 	"image/draw"
 )
 
-// shrink reduces an image: each new pixel is the mean of its area.
+// shrink returns an image reduced to size. Each new pixel is the mean of the area that it replaces.
 func shrink(from image.Image, size image.Point) *image.RGBA {
 	bounds := from.Bounds()
 	to := image.NewRGBA(image.Rectangle{Max: size})
@@ -25,7 +25,8 @@ func shrink(from image.Image, size image.Point) *image.RGBA {
 	return to
 }
 
-// addRow adds a row of pixels, made narrower, to the sums of a new row.
+// addRow adds a row of old pixels to the sums of a new row. columns has the old columns of each new one, weight is the
+// weight of the old row.
 func addRow(sums []float32, pixels []uint8, columns []span, weight float32) {
 	for x, column := range columns {
 		var r, g, b, a float32
@@ -44,12 +45,13 @@ func addRow(sums []float32, pixels []uint8, columns []span, weight float32) {
 	}
 }
 
-// span describes which old lines or columns a new one is made of. Their weights add up to 1.
+// span says of which old rows or columns a new one consists. The weights add up to 1.
 type span struct {
-	first   int
-	weights []float32
+	first   int       // index of the first old one
+	weights []float32 // weights of the first old one and the following
 }
 
+// weightedSpans returns the spans that reduce from rows or columns to the number to.
 func weightedSpans(from, to int) []span {
 	scale := float64(from) / float64(to)
 	all := make([]span, to)

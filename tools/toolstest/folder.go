@@ -1,5 +1,4 @@
-// Package toolstest has what tests of several tools need: a working directory with files, calls and
-// images. It knows no tool.
+// Package toolstest helps to test tools. It makes folders, files, views and images, and calls a tool.
 package toolstest
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Folder returns a folder that commands see unchanged, until the test ends.
+// Folder returns the folder at path. It is closed when the test ends.
 func Folder(tb testing.TB, path string) tools.Folder {
 	tb.Helper()
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
@@ -31,7 +30,7 @@ func Folder(tb testing.TB, path string) tools.Folder {
 	})}
 }
 
-// Write writes files below dir, by their names.
+// Write writes files below dir. texts has their contents by path.
 func Write(tb testing.TB, dir string, texts map[string]string) {
 	tb.Helper()
 	for name, text := range texts {
@@ -41,7 +40,7 @@ func Write(tb testing.TB, dir string, texts map[string]string) {
 	}
 }
 
-// Link makes symbolic links below dir: their targets by their names.
+// Link makes symbolic links below dir. targets has their targets by path.
 func Link(tb testing.TB, dir string, targets map[string]string) {
 	tb.Helper()
 	for name, target := range targets {
@@ -49,7 +48,7 @@ func Link(tb testing.TB, dir string, targets map[string]string) {
 	}
 }
 
-// Tree returns all that is below dir by its path: the mode with the text of a file or the target of a link.
+// Tree returns all files and folders below dir by path: their mode, followed by a file's content or a link's target.
 func Tree(tb testing.TB, dir string) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
@@ -71,13 +70,13 @@ func Tree(tb testing.TB, dir string) map[string]string {
 	return all
 }
 
-// Call calls a tool by the dispatcher, as a run does.
+// Call calls a tool through a dispatcher, as a run does. name is the tool's name in the call.
 func Call(ctx context.Context, tool tools.Tool, name, input string) tools.Result {
 	d := tools.Dispatcher{Registry: tools.New(tool), Outputs: new(tools.Outputs)}
 	return d.Dispatch(ctx, []tools.Call{{ID: "1", Number: 1, Name: name, Input: input}})[0]
 }
 
-// PNG returns a black image of a size.
+// PNG returns a black PNG image of this size.
 func PNG(tb testing.TB, width, height int) []byte {
 	tb.Helper()
 	var file bytes.Buffer
@@ -85,7 +84,7 @@ func PNG(tb testing.TB, width, height int) []byte {
 	return file.Bytes()
 }
 
-// Hiding returns the view of commands in dir, from which paths are hidden. It is taken when first needed.
+// Hiding returns a function that returns the view of commands in dir, in which paths are hidden.
 func Hiding(tb testing.TB, dir string, paths ...string) func() (*grants.View, error) {
 	tb.Helper()
 	o := sandbox.Options{Network: sandbox.NetworkNone, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: dir, Scratch: tb.TempDir()}}
@@ -95,7 +94,7 @@ func Hiding(tb testing.TB, dir string, paths ...string) func() (*grants.View, er
 	return sync.OnceValues(func() (*grants.View, error) { return sandbox.NewView(o, sandbox.LevelFull) })
 }
 
-// SwapLinks has a link lead to one target after the other until the test ends.
+// SwapLinks makes the link at the path link lead to one target after the other until the test ends.
 func SwapLinks(tb testing.TB, link string, targets ...string) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {

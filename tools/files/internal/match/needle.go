@@ -20,8 +20,8 @@ type needle struct {
 // maxNeedles is the maximum number of texts to search for one after the other.
 const maxNeedles = 8
 
-// requiredTexts returns texts such that every match contains at least one of them. exact means that a line with one of them
-// always matches.
+// requiredTexts returns texts of which every match contains at least one, or none if they are unknown. exact means that
+// every line with one of them matches.
 func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -51,7 +51,7 @@ func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	return nil, false
 }
 
-// requiredByParts returns the texts required by each part of a sequence.
+// requiredByParts returns the requiredTexts of each part of a sequence, leaving out parts without any.
 func requiredByParts(tree *syntax.Regexp) [][]needle {
 	var all [][]needle
 	if tree.Op == syntax.OpConcat {
@@ -64,7 +64,8 @@ func requiredByParts(tree *syntax.Regexp) [][]needle {
 	return all
 }
 
-func requiredOfLiteral(literal *syntax.Regexp) ([]needle, bool) {
+// requiredOfLiteral is requiredTexts for a literal.
+func requiredOfLiteral(literal *syntax.Regexp) (needles []needle, exact bool) {
 	if literal.Flags&syntax.FoldCase == 0 {
 		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes
 			return nil, false
@@ -79,7 +80,8 @@ func requiredOfLiteral(literal *syntax.Regexp) ([]needle, bool) {
 	return []needle{n}, len(text) == len(literal.Rune)
 }
 
-// isMoreSelective reports whether searching for a excludes more lines than searching for b: its shortest text is longer.
+// isMoreSelective reports whether searching for a probably excludes more lines than searching for b, because its shortest
+// text is longer.
 func isMoreSelective(a, b []needle) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) > 0
@@ -87,6 +89,7 @@ func isMoreSelective(a, b []needle) bool {
 	return shortestLength(a) > shortestLength(b)
 }
 
+// shortestLength returns the length of the shortest text.
 func shortestLength(needles []needle) int {
 	length := len(needles[0].text)
 	for _, n := range needles {
@@ -95,7 +98,7 @@ func shortestLength(needles []needle) int {
 	return length
 }
 
-// longestASCII returns the longest run of ASCII characters, in lower case.
+// longestASCII returns the longest sequence of ASCII characters in a text, in lower case.
 func longestASCII(runes []rune) []byte {
 	var longest, run []byte
 	for _, r := range runes {
@@ -114,8 +117,8 @@ func longestASCII(runes []rune) []byte {
 // byFrequency lists characters of source code, roughly the most frequent first.
 const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
 
-// rarest returns the position of text's rarest character in source code, or -1. It skips characters
-// that also match non-ASCII ones.
+// rarest returns the position of the character in text that is rarest in source code, or -1. It skips letters that also
+// match a non-ASCII character.
 func rarest(text []byte) int {
 	best := -1
 	for i := range len(text) {
@@ -146,6 +149,7 @@ func nonASCIIForm(letter byte) string {
 	return ""
 }
 
+// lower returns an ASCII letter in lower case, and other bytes unchanged.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
@@ -153,6 +157,7 @@ func lower(c byte) byte {
 	return c
 }
 
+// upper returns an ASCII letter in upper case, and other bytes unchanged.
 func upper(c byte) byte {
 	if 'a' <= c && c <= 'z' {
 		return c - ('a' - 'A')
@@ -160,7 +165,7 @@ func upper(c byte) byte {
 	return c
 }
 
-// index returns the needle's position in text, or -1.
+// index returns a position of the needle in text, or -1. If case does not matter, that is the position of its anchor.
 func (n *needle) index(text []byte) int {
 	if !n.fold {
 		return bytes.Index(text, n.text)
@@ -190,13 +195,14 @@ func (n *needle) index(text []byte) int {
 	}
 }
 
-// byteCursor goes through the occurrences of a character.
+// byteCursor visits the occurrences of a byte in a text.
 type byteCursor struct {
 	text []byte
 	c    byte
-	at   int // len(text) when there are no more
+	at   int // position of the current occurrence; len(text) if there are no more
 }
 
+// advance moves to the first occurrence at the position from or after it.
 func (c *byteCursor) advance(from int) {
 	if next := bytes.IndexByte(c.text[from:], c.c); next >= 0 {
 		c.at = from + next
@@ -226,7 +232,7 @@ func (n *needle) containsAround(text []byte, at int) bool {
 	return true
 }
 
-// foldedSuffix returns the length of letter at the end of text, in any case, or 0.
+// foldedSuffix returns the length of letter in upper or lower case at the end of text, or 0 if the text ends otherwise.
 func foldedSuffix(text []byte, letter byte) int {
 	if len(text) > 0 && lower(text[len(text)-1]) == letter {
 		return 1
@@ -237,6 +243,8 @@ func foldedSuffix(text []byte, letter byte) int {
 	return 0
 }
 
+// foldedPrefix returns the length of letter in upper or lower case at the start of text, or 0 if the text begins
+// otherwise.
 func foldedPrefix(text []byte, letter byte) int {
 	if len(text) > 0 && lower(text[0]) == letter {
 		return 1

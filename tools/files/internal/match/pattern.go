@@ -1,8 +1,8 @@
 // Package match reports whether a text has a line that matches a regular expression. It opens no
 // files.
 //
-// It finds texts that a matching line must contain and searches for them first. It applies the expression only to lines
-// with such a text.
+// It first searches for texts that every matching line must contain. It applies the expression only to lines that contain
+// such a text.
 package match
 
 import (
@@ -17,17 +17,16 @@ import (
 type Pattern struct {
 	expression   *regexp.Regexp
 	pieceSize    int        // maximum bytes of text to match at once
-	needles      []needle   // a matching line contains at least one; empty if unknown
-	otherNeedles [][]needle // a matching line contains at least one of each
-	exact        bool       // a line that contains one of needles matches
+	needles      []needle   // a matching line contains at least one of them; empty if unknown
+	otherNeedles [][]needle // a matching line contains at least one needle of each list
+	exact        bool       // every line that contains one of needles matches
 }
 
-// ErrNewline reports an expression with a newline.
+// ErrNewline is the error for an expression that contains a newline.
 var ErrNewline = errors.New("a newline can't be searched for: lines are searched one by one")
 
-// Compile parses an expression in RE2 syntax for single lines: "^" and "$" are the ends of a line,
-// a CRLF's "\r" belongs to the line end, and nothing matches a newline. The error is ErrNewline or
-// regexp/syntax's.
+// Compile parses an expression in RE2 syntax that is applied to single lines. "^" and "$" match at the ends of a line, "$"
+// also before the "\r" of a CRLF, and nothing matches a newline. The error is ErrNewline, or that of regexp/syntax.
 func Compile(expression string) (*Pattern, error) {
 	tree, err := syntax.Parse(expression, syntax.Perl&^(syntax.OneLine|syntax.ClassNL))
 	if err != nil {
@@ -47,6 +46,7 @@ func Compile(expression string) (*Pattern, error) {
 	return p, nil
 }
 
+// asksForNewline reports whether an expression contains a literal newline.
 func asksForNewline(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && slices.Contains(tree.Rune, '\n') || slices.ContainsFunc(tree.Sub, asksForNewline)
 }
@@ -78,27 +78,28 @@ func lineEnd() *syntax.Regexp {
 	}}
 }
 
-// withoutRune removes a character from a class, a list of ranges.
+// withoutRune removes a character from a character class. A class is a list of ranges, each with its first and last
+// character.
 func withoutRune(class []rune, r rune) []rune {
 	rest := make([]rune, 0, len(class)+2)
 	for i := 0; i < len(class); i += 2 {
-		lo, hi := class[i], class[i+1]
-		if r < lo || hi < r {
-			rest = append(rest, lo, hi)
+		first, last := class[i], class[i+1]
+		if r < first || last < r {
+			rest = append(rest, first, last)
 			continue
 		}
-		if lo < r {
-			rest = append(rest, lo, r-1)
+		if first < r {
+			rest = append(rest, first, r-1)
 		}
-		if r < hi {
-			rest = append(rest, r+1, hi)
+		if r < last {
+			rest = append(rest, r+1, last)
 		}
 	}
 	return rest
 }
 
-// pieceSize returns the largest text that package regexp matches by backtracking, which is several times faster. For that,
-// one bit for each instruction and position must fit in 32 KiB.
+// pieceSize returns the maximum length of a text for which package regexp uses backtracking, which is several times
+// faster. It does so if one bit for each instruction and position fits into 32 KiB.
 func pieceSize(tree *syntax.Regexp) int {
 	const (
 		bits    = 256 << 10
@@ -111,7 +112,7 @@ func pieceSize(tree *syntax.Regexp) int {
 	return min(bits/len(program.Inst)-1, largest)
 }
 
-// MatchLines reports whether a line of text matches. text consists of complete lines. Only the last may have no newline.
+// MatchLines reports whether a line of text matches. text consists of complete lines; the last one needs no newline.
 func (p *Pattern) MatchLines(text []byte) bool {
 	switch {
 	case len(text) == 0:
@@ -127,7 +128,7 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	return false
 }
 
-// matchAround searches for a needle and applies the expression to the lines that contain it.
+// matchAround reports whether a line that contains the needle matches.
 func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	for len(text) > 0 {
 		at := n.index(text)
@@ -147,7 +148,8 @@ func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	return false
 }
 
-// mayMatch reports whether a line contains the other needles. This is cheaper than applying the expression.
+// mayMatch reports whether a line contains a needle of each list in otherNeedles. This is cheaper than applying the
+// expression.
 func (p *Pattern) mayMatch(line []byte) bool {
 	for _, needles := range p.otherNeedles {
 		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
@@ -159,8 +161,8 @@ func (p *Pattern) mayMatch(line []byte) bool {
 
 var newline = []byte{'\n'}
 
-// pieceEnd returns the length of the lines at the start of text to match at once: as many as fit in
-// pieceSize, or a single longer one.
+// pieceEnd returns the length of the piece at the start of text to match at once: as many lines as fit into pieceSize, or
+// a single longer line.
 func (p *Pattern) pieceEnd(text []byte) int {
 	if len(text) <= p.pieceSize {
 		return len(text)
@@ -174,12 +176,11 @@ func (p *Pattern) pieceEnd(text []byte) int {
 	return len(text)
 }
 
-// matchPieces gives the whole text to the expression, as many lines at once as
-// it takes quickly.
+// matchPieces applies the expression to the complete text, piece by piece.
 func (p *Pattern) matchPieces(text []byte) bool {
 	for len(text) > 0 {
 		end := p.pieceEnd(text)
-		// Without the final newline, after which no line begins.
+		// Drop the final newline, because no line begins after it.
 		if p.expression.Match(bytes.TrimSuffix(text[:end], newline)) {
 			return true
 		}

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// window is the part of a file in memory. In a longer line, a match must be inside one window.
+	// window is the size of the part of a file held in memory, in bytes. In a longer line, only matches inside one window
+	// are found.
 	window = 1 << 20
-	// firstWindow suffices for most files.
+	// firstWindow is the initial size of the buffer. It suffices for most files.
 	firstWindow = 64 << 10
 )
 
-// Reader searches files one after the other with one buffer. The zero value is ready, for one
-// goroutine at a time.
+// Reader searches files one after the other with one buffer. It is not safe for concurrent use. The zero value is ready
+// for use.
 type Reader struct {
 	// Encoding is the last file's encoding if it is unsupported: UTF-16 or UTF-32.
 	Encoding string
 	buffer   []byte
 }
 
-// Match says whether a line of the file matches. Binary files don't. It reads
-// no further than the first match, and holds at most 1 MiB.
+// Match reports whether a line of a file matches. It returns false for binary files and for unsupported encodings, which
+// it stores in Encoding. It does not read further than the first match.
 func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, error) {
 	held := 0
 	r.Encoding = ""
@@ -37,8 +38,11 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 			return false, err
 		}
 		text := r.buffer[:n]
-		if head := text[:min(n, charset.Head)]; first {
-			if r.Encoding = charset.Of(head); r.Encoding != "" || bytes.IndexByte(head, 0) >= 0 {
+		if first {
+			head := text[:min(n, charset.Head)]
+			r.Encoding = charset.Of(head)
+			isBinary := bytes.IndexByte(head, 0) >= 0
+			if r.Encoding != "" || isBinary {
 				return false, nil
 			}
 		}
@@ -56,8 +60,9 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 	}
 }
 
-// fill reads until the buffer holds a window, or the end as io.EOF. It grows the buffer if needed.
-func (r *Reader) fill(file io.Reader, held int) (int, error) {
+// fill reads until the buffer contains a window or the end of the file, for which it returns io.EOF. held is the number of
+// bytes that the buffer contains already. It returns the number of bytes in the buffer.
+func (r *Reader) fill(file io.Reader, held int) (length int, err error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, firstWindow)
 	}

@@ -16,29 +16,29 @@ import (
 // Content is an open file or folder, for one goroutine at a time.
 type Content struct {
 	fd        int
-	file      *os.File // that fd is of, or nil
-	remaining int64    // bytes to read: asking for the end costs as much as reading a small file
+	file      *os.File // the file of fd if package os has opened it, or nil
+	remaining int64    // bytes left to read; this saves a read for the end, which costs as much as a small file
 }
 
-// unlimited remains for reading to the end.
+// unlimited is the value of remaining for reading to the end.
 const unlimited = math.MaxInt64
 
-// openFlags keep an open from waiting for the other end of a pipe.
+// openFlags open for reading without blocking on a named pipe.
 const openFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 
-// openInRoot opens with the standard library, one folder of the path after the
-// other.
-func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
-	file, err := t.root.OpenFile(path, openFlags|extra, 0)
+// openInRoot opens a path with package os, which opens one folder of the path after the other. extraFlags is 0, or
+// O_DIRECTORY for a folder.
+func (t *Tree) openInRoot(path string, extraFlags int) (*Content, error) {
+	file, err := t.root.OpenFile(path, openFlags|extraFlags, 0)
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-	case extra&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular():
+	case extraFlags&unix.O_DIRECTORY == 0 && !info.Mode().IsRegular():
 		err = errors.New("not a regular file") // Fd would make reading from a pipe wait
-	case t.rules.View.HidesFile(file) != "": // by a link that came in the place of what was listed
+	case t.rules.View.HidesFile(file) != "": // a link has replaced the listed file
 		err = fs.ErrPermission
 	}
 	if err != nil {
@@ -47,6 +47,7 @@ func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
 	return &Content{fd: int(file.Fd()), file: file, remaining: unlimited}, nil
 }
 
+// Read reads up to the remaining bytes of a file.
 func (c *Content) Read(p []byte) (int, error) {
 	if c.remaining <= 0 {
 		return 0, io.EOF
@@ -66,6 +67,7 @@ func (c *Content) Read(p []byte) (int, error) {
 	}
 }
 
+// Close closes the file or folder.
 func (c *Content) Close() error {
 	if c.file != nil {
 		return c.file.Close()
@@ -73,7 +75,7 @@ func (c *Content) Close() error {
 	return unix.Close(c.fd)
 }
 
-// names lists a folder in the kernel's order, without temporary files of a patch in progress.
+// names returns the names in a folder, in the kernel's order. It leaves out temporary files of patches.
 func (c *Content) names() ([]string, error) {
 	var names []string
 	buffer := make([]byte, 16<<10)
@@ -91,7 +93,7 @@ func (c *Content) names() ([]string, error) {
 	}
 }
 
-// stat returns a folder's entry without following a link.
+// stat returns information about a folder's entry, without following links.
 func (c *Content) stat(name string) (Entry, error) {
 	var info unix.Stat_t
 	for {
@@ -106,6 +108,7 @@ func (c *Content) stat(name string) (Entry, error) {
 	}
 }
 
+// fileType converts the file type of the system to that of package fs.
 func fileType(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:

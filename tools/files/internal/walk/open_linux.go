@@ -6,13 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a path with one openat2 call (Linux 5.6), which stays below the folder and follows no
-// link. Package os needs twice as long for big trees; it is the fallback if the kernel or a filter
-// refuses openat2.
-func (t *Tree) open(path string, extra int) (*Content, error) {
+// open opens a path relative to the tree with the system call openat2 (Linux 5.6), which follows no links. If the kernel
+// or a filter refuses that, it uses package os, which needs twice as long for big trees. For extraFlags see openInRoot.
+func (t *Tree) open(path string, extraFlags int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{
-		Flags:   uint64(openFlags | extra),
+		Flags:   uint64(openFlags | extraFlags),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	fd, err := unix.Openat2(int(t.dir.Fd()), path, &how)
@@ -22,5 +21,5 @@ func (t *Tree) open(path string, extra int) (*Content, error) {
 	case unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR:
 		return nil, err
 	}
-	return t.openInRoot(path, extra)
+	return t.openInRoot(path, extraFlags)
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Rules selects ignored files. The zero value uses the tree's .gitignore files. Git's own
-// directories are always ignored.
+// Rules say which files are ignored. The zero value uses the .gitignore files in the tree. .git folders are always
+// ignored.
 type Rules struct {
-	All        bool           // leave out nothing else
-	Outer      []rules.Ignore // from outside of the tree, the weakest first
-	prefix     string         // of the tree below the top of the checkout: "" or ending with a slash
+	All        bool           // no ignore patterns apply
+	Outer      []rules.Ignore // patterns from outside of the tree, the weakest first
+	prefix     string         // path of the tree in the checkout: "" or ending with a slash
 	IgnoreCase bool
-	// Tracked returns git's tracked paths from the checkout's top, sorted by bytes. No pattern
-	// ignores them. It is called when something is ignored; may be nil.
+	// Tracked returns the paths that git tracks, relative to the checkout's top and sorted by bytes. No pattern ignores
+	// them. It is called when a pattern ignores something. It may be nil.
 	Tracked func() []string
-	// Hidden lists ignored paths of the tree, without a final slash.
+	// Hidden lists further paths of the tree to ignore, without a final slash.
 	Hidden []string
-	// View also ignores files hidden under any name; may be nil.
+	// View hides files under any name. It may be nil.
 	View *grants.View
 }
 
-// Into returns the rules for a subtree at path, "." or clean without links. top is the tree's root.
-// In an ignored folder, requested by name, nothing is ignored.
+// Into returns the rules for the folder at path. path is clean and without links, relative to top, the root of the tree
+// of r. If the folder itself is ignored, nothing in it is, because the call names it.
 func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	if path == "." || r.All {
 		return r, nil
@@ -47,8 +47,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	return r, nil
 }
 
-// Ignores reports whether git ignores a file. top is the tree's root, path is clean and without
-// links.
+// Ignores reports whether git ignores a file. path is clean and without links, relative to top, the root of the tree.
 func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	t, err := Open(top, r)
 	if err != nil {
@@ -59,8 +58,8 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	return ignored && !r.isTracked(r.prefix+path, false), nil
 }
 
-// findFolder returns the folder at a path. ignored reports that a part of the path is ignored. The last element may be a
-// file, unless toFolder is set.
+// findFolder returns the folder at a path. ignored means that an element of the path is ignored. The last element may be
+// a file unless toFolder is true.
 func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
@@ -75,7 +74,7 @@ func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	return f, false
 }
 
-// existing returns the sorted names that exist in a folder.
+// existing returns those of names that exist in a folder, in the same order.
 func (t *Tree) existing(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := t.root.Lstat(f.path + name)
@@ -87,15 +86,16 @@ func (t *Tree) existing(f Folder, names ...string) []string {
 type Folder struct {
 	path        string // "" or ending with a slash
 	ignoreLists []rules.Ignore
-	ignored     bool // all that is not tracked
+	ignored     bool // all files that are not tracked are ignored
 }
 
-// Below is a folder in f. Its own ignore file is not yet read.
+// Below returns the folder that is the entry e of f, without the rules of its own ignore file.
 func (f Folder) Below(e Entry) Folder {
 	return Folder{path: f.path + e.Name + "/", ignoreLists: f.ignoreLists, ignored: e.ignored}
 }
 
-// visibility reports whether an entry is visible, or only for tracked files inside.
+// visibility returns whether an entry of a folder is ignored, and whether it is listed nevertheless: it is tracked, or
+// contains tracked files.
 func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible bool) {
 	switch {
 	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):
@@ -110,7 +110,7 @@ func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible 
 	return true, r.isTracked(path, isDir)
 }
 
-// isTracked says whether git tracks a file, or something in a folder.
+// isTracked reports whether git tracks a file, or a file in a folder.
 func (r *Rules) isTracked(path string, isDir bool) bool {
 	if r.Tracked == nil {
 		return false
@@ -119,11 +119,12 @@ func (r *Rules) isTracked(path string, isDir bool) bool {
 	if isDir {
 		path += "/"
 	}
-	at, exact := slices.BinarySearch(tracked, path)
-	return exact || isDir && at < len(tracked) && strings.HasPrefix(tracked[at], path)
+	i, found := slices.BinarySearch(tracked, path)
+	containsTracked := isDir && i < len(tracked) && strings.HasPrefix(tracked[i], path)
+	return found || containsTracked
 }
 
-// isIgnored applies lists of patterns, weakest first, to a path in a folder that is not ignored.
+// isIgnored reports whether lists of patterns ignore a path in a folder that is not ignored. Later lists take precedence.
 func isIgnored(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
 	for _, list := range slices.Backward(lists) {
 		if ignored, decided := list.Decide(path, isDir, ignoreCase); decided {

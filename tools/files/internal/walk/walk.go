@@ -1,5 +1,4 @@
-// Package walk lists a folder's content without files ignored by git. It follows no link and shows
-// no content.
+// Package walk lists the files of a folder, without those ignored by git. It follows no links.
 package walk
 
 import (
@@ -21,17 +20,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// Tree is an open folder with everything below. It is safe for concurrent use.
+// Tree is an open folder with all files below it. It is safe for concurrent use.
 type Tree struct {
 	rules Rules
 	root  *os.Root
 	dir   *os.File // the same folder
 }
 
-// Entry is something in a folder.
+// Entry is a file or folder in a folder.
 type Entry struct {
 	Name     string
-	Mode     fs.FileMode // its type bits
+	Mode     fs.FileMode // only the type bits
 	modified int64       // nanoseconds since 1970
 	size     int64
 	device   uint64
@@ -46,7 +45,7 @@ type File struct {
 	Size     int64 // bytes
 }
 
-// Open opens a root's folder. The caller keeps the root.
+// Open opens the folder of root as a tree. The caller closes both.
 func Open(root *os.Root, r Rules) (*Tree, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -58,11 +57,11 @@ func Open(root *os.Root, r Rules) (*Tree, error) {
 // Close closes the folder.
 func (t *Tree) Close() error { return t.dir.Close() }
 
-// Top is the tree's own folder.
+// Top returns the tree's top folder.
 func (t *Tree) Top() Folder { return Folder{ignoreLists: t.rules.Outer} }
 
-// Open opens a file for reading up to its known size. It follows no link if the kernel supports
-// that, and never one out of the tree.
+// Open opens a file for reading up to its listed size. It never follows a link out of the tree, and follows no links at
+// all if the kernel supports that.
 func (t *Tree) Open(f File) (*Content, error) {
 	file, err := t.open(f.Path, 0)
 	if err != nil {
@@ -72,8 +71,8 @@ func (t *Tree) Open(f File) (*Content, error) {
 	return file, nil
 }
 
-// List returns a folder's entries by name, and the folder with its ignore file for Below.
-func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
+// List returns a folder's entries sorted by name, and the folder with the rules of its ignore file, for Below.
+func (t *Tree) List(f Folder) (entries []Entry, withRules Folder, err error) {
 	dir, err := t.open(f.path, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, f, fmt.Errorf("open folder %q: %w", f.path, err)
@@ -85,11 +84,11 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	}
 	slices.Sort(names)
 	f = t.withIgnoreFile(f, names)
-	entries := make([]Entry, 0, len(names))
+	entries = make([]Entry, 0, len(names))
 	for _, name := range names {
 		e, err := dir.stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has gone since
+			continue // it was deleted since
 		}
 		if err != nil {
 			return nil, f, fmt.Errorf("look at %q: %w", f.path+name, err)
@@ -105,7 +104,8 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	return entries, f, nil
 }
 
-// withIgnoreFile adds a folder's ignore file. A nested repository has its own rules.
+// withIgnoreFile returns the folder with the rules of its .gitignore file. A nested repository has only its own rules.
+// names are the sorted names in the folder.
 func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	if t.rules.All || f.ignored {
 		return f
@@ -118,7 +118,7 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	}
 	text, err := t.readIgnoreFile(f.path + ".gitignore")
 	if err != nil {
-		return f // git goes on as well, and does not follow a link here either
+		return f // as git does, which follows no link here either
 	}
 	if list := rules.ParseIgnore(text, t.rules.prefix+f.path); !list.Empty() {
 		f.ignoreLists = append(slices.Clip(f.ignoreLists), list)
@@ -126,9 +126,10 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	return f
 }
 
-// maxIgnoreFile is up to how many bytes an ignore file is read.
+// maxIgnoreFile is the maximum size of an ignore file, in bytes.
 const maxIgnoreFile = 8 << 20
 
+// readIgnoreFile returns the content of the ignore file at path.
 func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	file, err := t.open(path, 0)
 	if err != nil {
@@ -145,9 +146,9 @@ func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxIgnoreFile))
 }
 
-// Files returns the tree's regular files accepted by keep: those modified after since first, newest
-// first, then others by path, because a checkout's times mean nothing. It skips unreadable folders.
-// keep is called concurrently.
+// Files returns the regular files of the tree for which keep returns true. Files modified after since come first, the
+// newest first. The others are sorted by path, because their times are only those of the checkout. Files skips folders
+// that cannot be read. keep is called concurrently.
 func (t *Tree) Files(ctx context.Context, since time.Time, keep func(path string) bool) ([]File, error) {
 	w := &walker{tree: t, keep: keep, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if !since.IsZero() {
@@ -164,7 +165,7 @@ func (t *Tree) Files(ctx context.Context, since time.Time, keep func(path string
 	return w.files, w.err
 }
 
-// walker goes through the folders of a tree, several at once.
+// walker visits the folders of a tree, several at once.
 type walker struct {
 	tree    *Tree
 	keep    func(path string) bool
@@ -174,9 +175,10 @@ type walker struct {
 
 	mu    sync.Mutex
 	files []File
-	err   error // of the tree's own folder
+	err   error // error of the tree's top folder
 }
 
+// visit adds the files of a folder and of the folders below it.
 func (w *walker) visit(ctx context.Context, f Folder) {
 	if ctx.Err() != nil {
 		return
@@ -194,7 +196,7 @@ func (w *walker) visit(ctx context.Context, f Folder) {
 	}
 }
 
-// visitConcurrently visits a folder in its own goroutine if there is room.
+// visitConcurrently visits a folder in another goroutine if not too many are running.
 func (w *walker) visitConcurrently(ctx context.Context, f Folder) {
 	select {
 	case w.slots <- struct{}{}:
@@ -207,6 +209,7 @@ func (w *walker) visitConcurrently(ctx context.Context, f Folder) {
 	}
 }
 
+// addFiles adds the regular files among a folder's entries for which keep returns true.
 func (w *walker) addFiles(f Folder, entries []Entry) {
 	files := make([]File, 0, len(entries))
 	for _, e := range entries {
@@ -219,6 +222,7 @@ func (w *walker) addFiles(f Folder, entries []Entry) {
 	w.files = append(w.files, files...)
 }
 
+// recordError keeps the error of the tree's top folder. Errors of other folders are ignored.
 func (w *walker) recordError(f Folder, err error) {
 	if f.path == "" {
 		w.mu.Lock()
