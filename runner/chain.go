@@ -50,7 +50,7 @@ func (rd *ready) repairedChange() *gitops.ChangeSet {
 // judgeCase returns the input for judging change: the job's rules and, for a repair, the content of the
 // repaired pull request.
 func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
-	return rd.Lessons.Case(rd.Job(), change, rd.repairedChange())
+	return rd.Lessons.JudgeCase(rd.Job(), change, rd.repairedChange())
 }
 
 // verdict is work that may be published.

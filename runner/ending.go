@@ -50,9 +50,9 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 	p := e.publication()
 	switch isStopped := e.work.stopped != nil; {
 	case !isStopped && e.posted != nil:
-		return e.posted.End()
+		return e.posted.Outcome()
 	case !isStopped && p.Change.Empty():
-		return p.WithoutChange(&e.Assignment.Task, e.Assignment.Job(), e.work.droppedPaths, e.work.outputFile)
+		return p.OutcomeWithoutChange(&e.Assignment.Task, e.Assignment.Job(), e.work.droppedPaths, e.work.outputFile)
 	}
 	return p.Outcome(rec, e.work.stopped, e.Assignment.Task.Branch, e.Workspace.NameOrPath())
 }

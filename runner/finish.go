@@ -131,7 +131,7 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return note // the message already names the commit, if there is one
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return strings.TrimSpace(p.Sentence(e.Workspace.NameOrPath()) + " " + note)
+	return strings.TrimSpace(p.DescribeChange(e.Workspace.NameOrPath()) + " " + note)
 }
 
 // endHooks runs the hooks for the run's end. It returns the outcome after their answers.

@@ -107,6 +107,6 @@ func (r *runner) publishBundle(ctx context.Context, b bundle.Bundle) error {
 		return err
 	}
 	stop := b.NothingToPublish()
-	stop.Message += r.end.published.OpenSentence()
+	stop.Message += r.end.published.DescribeOpenPull()
 	return stop
 }

@@ -93,7 +93,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 		return found, nil
 	}
 	r.Record.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
-		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, earlier.Names())
+		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, earlier.DescribeConflicts())
 	return found, rd.Agent.Tell(earlier.DescribeUnmerged())
 }
 

@@ -32,7 +32,7 @@ const (
 // transcriptTrailer names the trailer with the digest of the transcript's last line at the time of the commit.
 const transcriptTrailer = "Agent-CI-Transcript"
 
-// commitHere makes the commit on this machine and returns its SHA.
+// commitHere makes the commit on this machine, records it, and returns its SHA.
 func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	defer m.Record.BeginStep(record.PhasePublishing, "commit on "+p.Task.Branch)()
 	options := m.commitOptions(message, time.Now())
@@ -46,20 +46,22 @@ func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) 
 	return commit, m.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
 }
 
+// commitOptions returns the options of a commit at a time, by the people in the environment.
 func (m Publisher) commitOptions(message string, when time.Time) gitops.CommitOptions {
 	return gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", when), Committer: m.signature("COMMITTER", when)}
 }
 
-// TrialCommit returns the commit that checks see. It is as published, without the signature and the transcript's digest,
-// which still changes.
+// TrialCommit returns the commit that checks see. It equals the published one except for the signature and the
+// digest of the transcript, which still changes.
 func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
 	view, err := m.Record.View()
 	if err != nil {
 		return gitops.CommitOptions{}, err
 	}
-	return m.commitOptions(p.message(p.title(view), "", m.Name(), m.coAuthor(p)), when), nil
+	return m.commitOptions(p.commitMessage(p.title(view), "", m.Name(), m.coAuthorOf(p)), when), nil
 }
 
+// recordStep records a publishing step, as one of the run's change or of its lessons.
 func (m Publisher) recordStep(step transcript.Publish) error {
 	step.About = m.subject
 	return m.Record.Append(transcript.TypePublish, step)
@@ -71,7 +73,8 @@ func (m Publisher) signature(role string, when time.Time) gitops.Signature {
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
-// commitMessage returns the commit message. It syncs the transcript to disk first, to include its digest.
+// commitMessage returns the commit message. It syncs the transcript to disk first, because the message has the
+// transcript's digest.
 func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	head := p.ChainHead
 	if head == "" {
@@ -84,12 +87,12 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.message(p.title(view), head, m.Name(), m.coAuthor(p)), nil
+	return p.commitMessage(p.title(view), head, m.Name(), m.coAuthorOf(p)), nil
 }
 
 // message returns the commit message: title, summary, closing line and trailers. Later runs identify the commit by the
 // trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
-func (p *Proposal) message(title, chainHead, repository, coAuthor string) string {
+func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
 		paragraphs = append(paragraphs, summary)
@@ -124,8 +127,8 @@ func Closing(issue *form.Issue, repository string) string {
 	return fmt.Sprintf("Fixes #%d", issue.Number)
 }
 
-// coAuthor returns the requester, or else the issue's author, with the account's no-reply address. It returns "" for bots.
-func (m Publisher) coAuthor(p *Proposal) string {
+// coAuthorOf returns the requester, or else the issue's author, with the account's no-reply address. It returns "" for bots.
+func (m Publisher) coAuthorOf(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""
 	}

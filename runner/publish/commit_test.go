@@ -30,14 +30,14 @@ func TestCommitMessage(t *testing.T) {
 	}
 	want := "Greet\n\nGreets.\n\n" + "SUMMARY" + "\n\nFixes #7\n\n" +
 		"Agent-CI-Run: run-1\nAgent-CI-Base: base-1\nAgent-CI-Transcript: head-1\nAgent-CI-Input: input-1\nCo-authored-by: Ada <1+Ada@users.noreply.github.com>\n"
-	got := p.message("Greet", "head-1", "octo/widgets", "Ada <1+Ada@users.noreply.github.com>")
+	got := p.commitMessage("Greet", "head-1", "octo/widgets", "Ada <1+Ada@users.noreply.github.com>")
 	paragraphs := strings.Split(got, "\n\n")
 	if len(paragraphs) > 2 {
 		want = strings.Replace(want, "SUMMARY", paragraphs[2], 1) // how names are made harmless is markdown's
 	}
 	must.Same(t, want, got)
 	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Mode: intake.Join}}
-	must.Same(t, "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n", p.message("Greet", "head-1", "octo/widgets", ""), "of a person's pull request")
+	must.Same(t, "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n", p.commitMessage("Greet", "head-1", "octo/widgets", ""), "of a person's pull request")
 }
 
 func TestCoAuthors(t *testing.T) {
@@ -63,9 +63,9 @@ func TestCoAuthors(t *testing.T) {
 				m.ServerURL = test.server
 			}
 			p := &Proposal{Task: test.task, Job: &job.Job{}}
-			must.Same(t, "", m.coAuthor(p), "not asked for")
+			must.Same(t, "", m.coAuthorOf(p), "not asked for")
 			p.Job.PullRequest.Commit.CoAuthor = true
-			must.Same(t, test.want, m.coAuthor(p))
+			must.Same(t, test.want, m.coAuthorOf(p))
 		})
 	}
 }

@@ -22,23 +22,23 @@ import (
 const draftMark = "<!-- agent-ci: draft -->\n"
 
 // description is a pull request's title, body and comments.
-type description struct {
+type pullText struct {
 	title string
 	body.Posts
 }
 
 // describe returns the pull request's text. It writes the body to the run directory, except for lessons alone.
-func (m Publisher) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
+func (m Publisher) describe(p *Proposal, options body.Options, out *Publication) (pullText, error) {
 	view, err := m.Record.View()
 	if err != nil {
-		return description{}, err
+		return pullText{}, err
 	}
 	if p.lessons != nil {
-		return description{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
+		return pullText{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
 	}
 	if p.Callbacks.Lessons != nil {
 		if view.Lessons, err = p.Callbacks.Lessons(p.Change); err != nil {
-			return description{}, err
+			return pullText{}, err
 		}
 	}
 	if p.Inspection != nil { // a closed transcript lacks the latest inspection
@@ -46,15 +46,16 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 	}
 	posts, err := body.Compose(view, options)
 	if err != nil {
-		return description{}, err
+		return pullText{}, err
 	}
 	if err := m.Record.Write(record.PullRequestFile, []byte(posts.Body)); err != nil {
-		return description{}, err
+		return pullText{}, err
 	}
 	out.BodyFile = record.PullRequestFile
-	return description{p.title(view), posts}, nil
+	return pullText{p.title(view), posts}, nil
 }
 
+// title returns the title of the pull request and commit.
 func (p *Proposal) title(view *transcript.View) string {
 	if p.lessons != nil {
 		return "Take in " + transcript.CountNoun(len(p.lessons.Lessons), "lesson") + " of a run"
@@ -183,8 +184,8 @@ func (p *Proposal) isDraft() bool {
 	return !p.Verification.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }
 
-// warn adds a warning to the record. If the transcript is closed, the pull request's text gets it too.
-func (m Publisher) warn(p *Proposal, code, format string, args ...any) {
+// warnInPull adds a warning to the record. If the transcript is closed, the pull request's text gets it too.
+func (m Publisher) warnInPull(p *Proposal, code, format string, args ...any) {
 	m.Record.Warn(code, format, args...)
 	if p.ChainHead != "" {
 		p.notes = append(p.notes, m.Record.Redact(fmt.Sprintf(format, args...)))

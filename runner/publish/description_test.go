@@ -42,7 +42,7 @@ func TestNotesWarningsAfterTranscriptCloses(t *testing.T) {
 	m := Publisher{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
 	open, closed := &Proposal{}, &Proposal{CommitFacts: CommitFacts{ChainHead: "ab12"}}
 	for _, p := range []*Proposal{open, closed} {
-		m.warn(p, "said", "Said with %s.", token)
+		m.warnInPull(p, "said", "Said with %s.", token)
 	}
 	if diff := cmp.Diff([]string{"Said with [secret TOKEN]."}, closed.notes); diff != "" || open.notes != nil {
 		t.Errorf("notes of an open transcript: %q; of a closed one (-want +got):\n%s", open.notes, diff)

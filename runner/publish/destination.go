@@ -57,8 +57,8 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// adopt takes over the commit on a branch, because another run published the same change.
-func (p *Publication) adopt(existing *tip, branch string) {
+// adoptCommit takes over the commit on a branch, because another run published the same change.
+func (p *Publication) adoptCommit(existing *tip, branch string) {
 	p.Commit, p.Branch, p.Unchanged = existing.SHA, branch, true
 }
 
@@ -97,7 +97,8 @@ func (t *tip) lease() string {
 	return t.SHA
 }
 
-func foreignCommit(branch string, t *tip) error {
+// foreignCommitError returns the error for a branch that ends in a person's commit.
+func foreignCommitError(branch string, t *tip) error {
 	return outcome.Stopf(outcome.Conflict, "foreign_commit",
 		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
 		branch, gitops.Short(t.SHA), t.By())
@@ -167,6 +168,7 @@ func (m Publisher) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to r
 	return remote.UploadLFS(ctx, to, branch, list)
 }
 
+// recordPushed records a push and sets out.Remote.
 func (m Publisher) recordPushed(branch, commit string, to remote.Remote, out *Publication) error {
 	out.Remote = to.Name()
 	return m.recordStep(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})

@@ -34,7 +34,7 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 		if err == nil && p.Callbacks.Allow != nil {
 			err = p.Callbacks.Allow(p.Base, current)
 		}
-		if err != nil || !current.moved() {
+		if err != nil || !current.hasMoved() {
 			return err
 		}
 		if err := f.rebase(ctx, p, current); err != nil || p.Change.Empty() {
@@ -60,7 +60,7 @@ type BaseBranch struct {
 
 // moved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved: opening the pull
 // request will fail.
-func (b BaseBranch) moved() bool {
+func (b BaseBranch) hasMoved() bool {
 	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
 }
 
@@ -91,7 +91,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) erro
 			return err
 		}
 	}
-	f.warn(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
+	f.warnInPull(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
 	if p.movedFrom.SHA == "" {
 		p.movedFrom = p.Base
 	}
@@ -164,8 +164,8 @@ type MergedChange struct {
 // Clean reports whether the change merged without conflicts.
 func (m *MergedChange) Clean() bool { return len(m.Conflicts) == 0 }
 
-// Names lists the conflicting files with the reasons.
-func (m *MergedChange) Names() string { return describeConflicts(m.Conflicts) }
+// DescribeConflicts lists the conflicting files with the reasons.
+func (m *MergedChange) DescribeConflicts() string { return describeConflicts(m.Conflicts) }
 
 // DescribeUnmerged returns a message for the agent about the conflicting files, or "".
 func (m *MergedChange) DescribeUnmerged() string {
@@ -197,21 +197,22 @@ func (m *MergedChange) DescribeUnmerged() string {
 // maxConflictsForAgent is how many conflicting files the message to the agent names.
 const maxConflictsForAgent = 100
 
-// EarlierChange returns the change of a run's pull request, merged onto the current base. It returns nil if the branch does not
-// exist, and an error if a person has committed to it. apart removes parts of the change that will be made again.
+// EarlierChange returns the change of a run's pull request, merged onto the current base. It returns nil if the
+// branch does not exist, and an error if a person has committed to it. withoutRegenerated removes parts of the
+// change that the new run makes again.
 func (f Forge) EarlierChange(
-	ctx context.Context, from forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
+	ctx context.Context, from forge.Repository, pull *forge.PullRequest, base gitops.Base, withoutRegenerated func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
 ) (*MergedChange, error) {
 	tip, err := intake.LookUpBranch(ctx, from, pull.Head)
 	if err != nil || tip == nil {
 		return nil, err
 	}
 	if !tip.Ours() {
-		return nil, foreignCommit(pull.Head, tipOf(tip, true))
+		return nil, foreignCommitError(pull.Head, tipOf(tip, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)
 	if err == nil {
-		change, err = apart(ctx, change)
+		change, err = withoutRegenerated(ctx, change)
 	}
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func TestLooksUpBaseBranch(t *testing.T) {
 		"diverged": {in: branches{tip: &forge.Commit{SHA: "bb"}, relation: forge.Diverged}, want: BaseBranch{"bb", forge.Diverged}, moved: true},
 	} {
 		got, err := LookUpBase(t.Context(), test.in, base)
-		if err != nil || got != test.want || got.moved() != test.moved {
+		if err != nil || got != test.want || got.hasMoved() != test.moved {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

@@ -42,7 +42,7 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	return f.requireNotClosed(ctx, branch, base)
 }
 
-// requireNotClosed stops a run if a person closed its pull request: that means no.
+// requireNotClosed stops a run whose pull request a person closed. That means that the change is not wanted.
 func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, branch, base.Branch)
 	switch {
@@ -65,6 +65,7 @@ func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) e
 		pull.Number, branch, pull.Base, base.Branch, pull.Base)
 }
 
+// tip returns the branch's tip on the forge.
 func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	commit, err := intake.LookUpBranch(ctx, f.Repo, branch)
 	return tipOf(commit, true), err
@@ -123,22 +124,22 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 
 // resolveFailedPush returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
 // pushed the same change, its commit is adopted and there is no error.
-func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, failed error, out *Publication) error {
-	if !errors.As(failed, new(*remote.LeaseError)) {
-		return failed
+func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error, out *Publication) error {
+	if !errors.As(pushErr, new(*remote.LeaseError)) {
+		return pushErr
 	}
 	now, err := f.tip(ctx, p.Task.Branch)
 	switch {
 	case err != nil || now == nil:
-		return failed
+		return pushErr
 	case !now.Ours():
-		return foreignCommit(p.Task.Branch, now)
+		return foreignCommitError(p.Task.Branch, now)
 	case now.hasSameChange(p):
-		out.adopt(now, p.Task.Branch)
+		out.adoptCommit(now, p.Task.Branch)
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
+		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(pushErr)
 }
 
 // switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not

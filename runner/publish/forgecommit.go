@@ -33,7 +33,7 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, onForge boo
 // made on this machine, unsigned.
 func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (sha string, err error) {
 	if path := fileUnfitForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
-		f.warn(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
+		f.warnInPull(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
 		return "", nil
 	}
 	tree, err := f.storeTree(ctx, p)
@@ -41,7 +41,7 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if tree != string(p.Change.Tree) {
-		f.warn(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(p.Change.Tree)))
+		f.warnInPull(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(p.Change.Tree)))
 		return "", nil
 	}
 	commit, err := f.Repo.CreateCommit(ctx, message, tree, p.Base.SHA)
@@ -49,7 +49,7 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if !commit.Verified {
-		f.warn(p, "unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
+		f.warnInPull(p, "unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
 	}
 	return commit.SHA, f.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
@@ -65,6 +65,7 @@ func fileUnfitForAPI(in *gitops.Checkout, files []changeset.File) (path string) 
 	return ""
 }
 
+// blobFits reports whether the forge's API can store a file's content. It is true for a file without content.
 func blobFits(in *gitops.Checkout, file changeset.File) bool {
 	if file.NewID == "" || file.NewMode == submoduleMode {
 		return true
@@ -95,6 +96,7 @@ func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 	return f.Repo.CreateTree(ctx, string(p.Base.Tree), treeEdits(p.Change.Files))
 }
 
+// storeBlob stores a file's content on the forge, and verifies its id.
 func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 	blob, _, err := f.Workspace.Checkout().Blob(file.NewID)
 	if err != nil {
@@ -108,8 +110,8 @@ func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 	return err
 }
 
-// treeEdits returns the changed files as edits of the base's tree. A file replaced by a folder, or in a folder replaced by a
-// file, needs no deletion of its own.
+// treeEdits returns the changed files as edits of the base's tree. It omits the deletion of a file that another
+// changed file replaces: by a folder at its path, or by a file at a folder above it.
 func treeEdits(files []changeset.File) []forge.TreeEdit {
 	placed, folders := map[string]bool{}, map[string]bool{}
 	for _, f := range files {

@@ -26,12 +26,12 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up branch %s: %w", branch, err)
 	}
-	to, err := l.pushTarget(ctx, branch)
+	target, err := l.pushTarget(ctx, branch)
 	if err != nil {
 		return nil, err
 	}
-	path, local := to.Local()
-	if !local || localTip != nil && !localTip.Ours() {
+	path, isLocal := target.Local()
+	if !isLocal || localTip != nil && !localTip.Ours() {
 		return tipOf(localTip, false), nil
 	}
 	remoteTip, err := gitops.ReadTip(ctx, path, branch)
@@ -41,6 +41,7 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(remoteTip, true), nil
 }
 
+// commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this machine.
 func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {
@@ -64,7 +65,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 		return "", err
 	}
 	if p.Job.PullRequest.Commit.Sign == signGitHub {
-		l.warn(p, "unsigned", "The commit is not signed: only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine.")
+		l.warnInPull(p, "unsigned", "The commit is not signed: only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine.")
 	}
 	commit, err := l.commitHere(ctx, p, message)
 	if err != nil {
@@ -100,4 +101,5 @@ func (l Local) publishPull(_ context.Context, p *Proposal, out *Publication) err
 	return err
 }
 
+// openPullOfTask returns nil, because a local repository has no pull requests.
 func (Local) openPullOfTask(context.Context, *Proposal) *forge.PullRequest { return nil }

@@ -31,13 +31,13 @@ type Project struct {
 
 // FindProject returns the repository that n names, with a GitHub client. An empty mode means ToForge if a token and a
 // repository are known, or else ToLocal. It sends no requests.
-func FindProject(env settings.Environment, version string, n intake.RepositorySources, mode string) (Project, error) {
+func FindProject(env settings.Environment, version string, sources intake.RepositorySources, mode string) (Project, error) {
 	client, server, err := env.GitHub(version, env.Token())
 	if err != nil {
 		return Project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}
-	n.Server = server
-	name, err := n.Repository()
+	sources.Server = server
+	name, err := sources.Repository()
 	if err != nil {
 		return Project{}, err
 	}

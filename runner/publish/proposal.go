@@ -101,8 +101,8 @@ type Publication struct {
 	BodyFile       string             // file with the body in the run directory; "" if not written
 }
 
-// reason returns the reason of the outcome changed.
-func (p *Publication) reason() string {
+// changedReason returns the reason for the outcome changed.
+func (p *Publication) changedReason() string {
 	switch {
 	case p.Commit == "":
 		return "left_in_checkout"
@@ -117,8 +117,8 @@ func (p *Publication) reason() string {
 // GoneTree names a replay's temporary tree. It no longer exists when people read the name.
 const GoneTree = "the replay's temporary tree"
 
-// Sentence returns where the change is, and the next step for a person. where names the checkout.
-func (p *Publication) Sentence(where string) string {
+// DescribeChange says where the change is, and what a person does next. where names the checkout.
+func (p *Publication) DescribeChange(where string) string {
 	place, next := p.describePlace(where)
 	switch {
 	case p.Commit != "" && !p.Verification.Passed:
@@ -153,11 +153,12 @@ func (p *Publication) describePlace(where string) (place, next string) {
 	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
+// alreadyPublished reports whether an earlier run published the same change.
 func (p *Publication) alreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
-// OpenSentence returns a sentence about the open pull request of an earlier run, to append to the message of a run that
-// changed nothing. It returns "" if there is none.
-func (p *Publication) OpenSentence() string {
+// DescribeOpenPull returns a sentence about the open pull request of an earlier run, to append to the message of
+// a run that changed nothing. It returns "" if there is none.
+func (p *Publication) DescribeOpenPull() string {
 	if p.OpenPullOfTask == nil {
 		return ""
 	}
@@ -169,9 +170,9 @@ func (p *Publication) OpenSentence() string {
 func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
 	committed := ""
 	if p.Commit != "" {
-		committed = " " + p.Sentence(where)
+		committed = " " + p.DescribeChange(where)
 	}
-	red := p.redChecks(rec)
+	red := p.describeRedChecks(rec)
 	switch {
 	case stopped != nil:
 		stop := *stopped
@@ -186,12 +187,12 @@ func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch,
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
 	}
-	return outcome.Stopf(outcome.Changed, p.reason(), "%s", p.Sentence(where))
+	return outcome.Stopf(outcome.Changed, p.changedReason(), "%s", p.DescribeChange(where))
 }
 
-// WithoutChange returns the outcome of a run without a change. dropped lists protected files that the agent changed. output is
-// the file with its object.
-func (p *Publication) WithoutChange(t *intake.Task, j *job.Job, dropped []string, output string) *outcome.Stop {
+// OutcomeWithoutChange returns the outcome of a run without a change. dropped lists protected files that the
+// agent changed. output is the file with the agent's answer.
+func (p *Publication) OutcomeWithoutChange(t *intake.Task, j *job.Job, dropped []string, output string) *outcome.Stop {
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
 	case p.InBase:
@@ -204,12 +205,12 @@ func (p *Publication) WithoutChange(t *intake.Task, j *job.Job, dropped []string
 	case j.Task.Expects == "answer":
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
 	}
-	stop.Message += p.OpenSentence()
+	stop.Message += p.DescribeOpenPull()
 	return stop
 }
 
-// redChecks returns a sentence about the failed checks and their logs, or "".
-func (p *Publication) redChecks(rec *record.Record) string {
+// describeRedChecks returns a sentence about the failed checks and their logs, or "".
+func (p *Publication) describeRedChecks(rec *record.Record) string {
 	var red []string
 	for _, row := range p.Verification.Rows {
 		if row.Passed {

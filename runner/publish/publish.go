@@ -42,7 +42,7 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 	}
 	current, err := to.tip(ctx, branch)
 	if err == nil && current.isForeign(base) {
-		err = foreignCommit(branch, current)
+		err = foreignCommitError(branch, current)
 	}
 	f, onForge := to.(Forge)                                 // a local repository's rules are hooks, which the push runs
 	if err == nil && onForge && j.Task.Expects != "answer" { // an answer needs no push
@@ -66,7 +66,7 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 // Publish commits, pushes and describes the change. It fills out step by step, so that out is right even with an error.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
-	defer func() { p.describeIn(out) }() // following the base changes p
+	defer func() { p.recordIn(out) }() // following the base changes p
 	if p.Change.Empty() {
 		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
 		return nil
@@ -95,8 +95,8 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	return publishOverTip(ctx, to, &p, out)
 }
 
-// describeIn sets what a publication says about its proposal.
-func (p *Proposal) describeIn(out *Publication) {
+// recordIn copies base, change and checks of the proposal to a publication.
+func (p *Proposal) recordIn(out *Publication) {
 	out.Base, out.Change, out.Verification = p.Base, p.Change, p.Verification
 	out.InBase = p.movedFrom.SHA != "" && p.Change.Empty()
 }
@@ -116,11 +116,11 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	overtaken := p.Task.Repair != nil && !madeByThisRun && current.lease() != p.Task.Repair.HeadSHA
 	switch {
 	case current.isForeign(p.Base):
-		return foreignCommit(p.Task.Branch, current)
+		return foreignCommitError(p.Task.Branch, current)
 	case overtaken:
 		return refuseOvertaken(p.Task.Branch, current)
 	case current != nil && !madeByThisRun && current.hasSameChange(p):
-		out.adopt(current, p.Task.Branch)
+		out.adoptCommit(current, p.Task.Branch)
 	default:
 		err = to.commitAndPush(ctx, p, current, out)
 	}

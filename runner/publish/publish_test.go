@@ -133,10 +133,10 @@ func TestDescribesPublication(t *testing.T) {
 		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Verification: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
 		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
 	} {
-		if got := test.p.Sentence("the checkout"); got != want || test.p.reason() != test.reason {
-			t.Errorf("%s: %s\nwant %s: %s", test.p.reason(), got, test.reason, want)
+		if got := test.p.DescribeChange("the checkout"); got != want || test.p.changedReason() != test.reason {
+			t.Errorf("%s: %s\nwant %s: %s", test.p.changedReason(), got, test.reason, want)
 		}
 	}
-	must.Same(t, "The change was made in the replay's temporary tree, which is removed; give --out to keep it.", (&Publication{}).Sentence(GoneTree), "of a tree that is gone")
-	must.Same(t, " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it.", (&Publication{OpenPullOfTask: pull}).OpenSentence(), "open")
+	must.Same(t, "The change was made in the replay's temporary tree, which is removed; give --out to keep it.", (&Publication{}).DescribeChange(GoneTree), "of a tree that is gone")
+	must.Same(t, " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it.", (&Publication{OpenPullOfTask: pull}).DescribeOpenPull(), "open")
 }

@@ -28,24 +28,24 @@ func (f Forge) commentsWith(ctx context.Context, pull *forge.PullRequest, mark s
 	return slices.DeleteFunc(all, func(c forge.Comment) bool { return !strings.HasPrefix(c.Body, mark) || !trusted(c) }), nil
 }
 
-// putComments makes the comments match text: it edits, adds and deletes comments. If that fails, it returns another text whose
-// body needs no comments and is marked unfinished.
-func (f Forge) putComments(ctx context.Context, p *Proposal, text description, out *Publication) description {
+// syncComments edits, adds and deletes comments until they match the wanted text. If that fails, it returns
+// another text, whose body needs no comments and is marked unfinished.
+func (f Forge) syncComments(ctx context.Context, p *Proposal, wanted pullText, out *Publication) pullText {
 	existing, err := f.commentsToReplace(ctx, out)
 	if err == nil {
-		err = f.replaceComments(ctx, out.Pull, existing, text.Comments)
+		err = f.replaceComments(ctx, out.Pull, existing, wanted.Comments)
 	}
 	if err == nil {
-		return text
+		return wanted
 	}
 	f.Record.Warn("comment_not_written", "The transcript could not be continued in comments: %v", err)
-	alone, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
+	withoutComments, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
 	if err != nil {
 		f.Record.Warn("comment_not_written", "The text of the pull request refers to missing comments: %v", err)
-		alone = text
+		withoutComments = wanted
 	}
-	alone.Body = markUnfinished(alone.Body, out.Commit, intake.UncommentedMark)
-	return alone
+	withoutComments.Body = markUnfinished(withoutComments.Body, out.Commit, intake.UncommentedMark)
+	return withoutComments
 }
 
 // commentsToReplace returns the comments of earlier runs on the pull request.

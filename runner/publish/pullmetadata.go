@@ -52,13 +52,13 @@ func (f Forge) requestReviews(ctx context.Context, number int, users, teams []st
 	}
 }
 
-// warnIfUnset warns if err is not nil. what names the metadata.
-func (f Forge) warnIfUnset(what string, err error) {
+// warnIfUnset warns if err is not nil. metadata names what could not be set.
+func (f Forge) warnIfUnset(metadata string, err error) {
 	if err == nil {
 		return
 	}
-	kind, _, _ := strings.Cut(what, " ")
-	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
+	kind, _, _ := strings.Cut(metadata, " ")
+	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", metadata, err)
 }
 
 // missingNames returns the wanted names that existing lacks, ignoring case as GitHub does.

@@ -27,7 +27,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), joinTime)
 		defer cancel()
 	}
-	f.noteChecks(ctx, p)
+	f.noteCheckApproval(ctx, p)
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	open, err := f.openPull(ctx, p)
 	switch {
 	case err != nil:
-		return f.notProposed(err, p, text)
+		return f.explainUnopenedPull(err, p, text)
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // still recorded, since the run that opened it may have been killed before
 	case p.Task.Mode == intake.Join:
@@ -51,16 +51,16 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 		err = f.createPull(ctx, p, text, out)
 	}
 	if err != nil {
-		return f.notProposed(err, p, text)
+		return f.explainUnopenedPull(err, p, text)
 	}
 	return f.recordStep(transcript.Publish{
 		Step: "pull_request", Branch: p.Task.Branch, HeadSHA: out.Commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
 	})
 }
 
-// noteChecks notes that checks need approval if GITHUB_TOKEN opens the pull request. It is a note because a warning would appear
-// too often.
-func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
+// noteCheckApproval adds to the body that checks need approval if GITHUB_TOKEN opens the pull request. A
+// warning would appear too often.
+func (f Forge) noteCheckApproval(ctx context.Context, p *Proposal) {
 	if p.Task.Mode == intake.Join {
 		return
 	}
@@ -127,7 +127,7 @@ func markUnfinished(body, commit, mark string) string {
 
 // createPull opens the pull request. Its body is marked unfinished until comments and metadata exist. If the run is interrupted,
 // the next run completes it.
-func (f Forge) createPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
+func (f Forge) createPull(ctx context.Context, p *Proposal, text pullText, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: text.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: text.Body, Draft: p.isDraft()}
 	metadata := p.Job.PullRequest
 	if len(text.Comments)+len(metadata.Labels)+len(metadata.Assignees)+len(metadata.Reviewers) > 0 {
@@ -147,7 +147,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text description, ou
 	}
 	out.Pull, out.Operation = pull, "created"
 	f.addMetadata(ctx, metadata, pull, true)
-	text = f.putComments(ctx, p, text, out)
+	text = f.syncComments(ctx, p, text, out)
 	err = f.editPull(ctx, text, wanted.Title, wanted.Body, out)
 	if ctx.Err() != nil { // a resumed run does the rest
 		return err
@@ -159,7 +159,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text description, ou
 }
 
 // adoptPull updates a pull request that another run opened at the same time.
-func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
+func (f Forge) adoptPull(ctx context.Context, p *Proposal, text pullText, out *Publication) error {
 	open, err := f.openPull(ctx, p)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out
 }
 
 // updatePull updates an open pull request. The body is written last, because it names the finished commit.
-func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, open *forge.PullRequest, out *Publication) error {
+func (f Forge) updatePull(ctx context.Context, p *Proposal, text pullText, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.isDraft(), isRunDraft(open)
 	if wanted {
@@ -180,7 +180,7 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, op
 		}
 	}
 	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
-	text = f.putComments(ctx, p, text, out)
+	text = f.syncComments(ctx, p, text, out)
 	text.Body = body.KeepTicks(text.Body, open.Body)
 	if !wanted && madeDraft {
 		text.Body = f.makeReady(ctx, open, text.Body, out.Commit)
@@ -192,7 +192,7 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, op
 // person's and never make it ready.
 func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
 	if !open.Draft && !isRunDraft(open) {
-		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
+		marked := pullText{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
 		if err := f.editPull(ctx, marked, open.Title, open.Body, out); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, com
 }
 
 // editPull updates title and body if they changed.
-func (f Forge) editPull(ctx context.Context, text description, oldTitle, oldBody string, out *Publication) error {
+func (f Forge) editPull(ctx context.Context, text pullText, oldTitle, oldBody string, out *Publication) error {
 	var edit forge.PullRequestUpdate
 	if text.title != oldTitle {
 		edit.Title = &text.title
@@ -239,8 +239,8 @@ func sameText(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// notProposed adds to the error's message that the branch is pushed, and how to open the pull request.
-func (f Forge) notProposed(err error, p *Proposal, text description) error {
+// explainUnopenedPull adds to an error that the branch is pushed, and how to open the pull request by hand.
+func (f Forge) explainUnopenedPull(err error, p *Proposal, text pullText) error {
 	stop, ok := err.(*outcome.Stop)
 	if !ok {
 		return err

@@ -48,7 +48,7 @@ func TestUpdatesPullRequestOfConcurrentRun(t *testing.T) {
 	if out.Commit == "" || !strings.Contains(stop.Message, "lists none") {
 		t.Errorf("none is listed: %+v: %s", out, stop.Message)
 	}
-	told := description{title: "Theirs", Posts: body.Posts{Body: "Theirs."}}
+	told := pullText{title: "Theirs", Posts: body.Posts{Body: "Theirs."}}
 	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
 	told.title = "Ours"
 	w.must(w.toForge().createPull(t.Context(), &p, told, &out))

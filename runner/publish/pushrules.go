@@ -28,7 +28,7 @@ type plannedPush struct {
 // pushRefusal describes when a rule refuses a push.
 type pushRefusal struct {
 	refuses func(plannedPush, forge.PushRule) bool
-	what    string // what the rule demands or forbids: the end of a sentence
+	demand  string // what the rule demands or forbids: the end of a sentence
 	remedy  string
 }
 
@@ -84,12 +84,13 @@ func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.
 	planned := f.plannedPush(branch, base, pull, current)
 	for _, rule := range rules {
 		if refusal, applies := pushRefusals[rule.Kind]; applies && refusal.refuses(planned, rule) {
-			return f.refusalOf(rule, refusal, branch)
+			return f.refusalError(rule, refusal, branch)
 		}
 	}
 	return nil
 }
 
+// plannedPush returns what is known of the push of a branch before the change exists.
 func (f Forge) plannedPush(branch string, base gitops.Base, pull job.PullRequest, current *tip) plannedPush {
 	p := plannedPush{branch: branch, exists: current != nil, forced: current != nil && current.SHA != base.SHA, title: pull.Title, signed: pull.Commit.Sign != ""}
 	if pull.Commit.Sign != signGitHub {
@@ -98,12 +99,13 @@ func (f Forge) plannedPush(branch string, base gitops.Base, pull job.PullRequest
 	return p
 }
 
-func (f Forge) refusalOf(rule forge.PushRule, refusal pushRefusal, branch string) *outcome.Stop {
+// refusalError returns the error for a push that a rule would refuse.
+func (f Forge) refusalError(rule forge.PushRule, refusal pushRefusal, branch string) *outcome.Stop {
 	outcomeOfRun, reason := outcome.ForgeFailed, "push_refused"
 	if rule.Kind == "branch_name_pattern" {
 		outcomeOfRun, reason = outcome.InvalidInput, "branch_name"
 	}
-	demand := refusal.what
+	demand := refusal.demand
 	if strings.Contains(demand, "%s") {
 		demand = fmt.Sprintf(demand, rule.Pattern)
 	}

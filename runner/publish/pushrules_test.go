@@ -79,7 +79,7 @@ func TestRefusesPushesAgainstRules(t *testing.T) {
 		if test.kind == "branch_name_pattern" {
 			reason = "branch_name"
 		}
-		if stop := to.refusalOf(rule, known, taskBranch); stop.Reason != reason || !strings.Contains(stop.Message, test.says) || !strings.Contains(stop.Message, rule.Setting) {
+		if stop := to.refusalError(rule, known, taskBranch); stop.Reason != reason || !strings.Contains(stop.Message, test.says) || !strings.Contains(stop.Message, rule.Setting) {
 			t.Error(stop)
 		}
 	}

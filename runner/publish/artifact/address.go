@@ -12,7 +12,7 @@ import (
 // artifactRef names an artifact of a workflow run.
 type artifactRef struct {
 	Repository string // OWNER/REPO
-	Run        int64  // id of the workflow run
+	RunID      int64  // id of the workflow run
 	ID         int64  // id of the artifact; 0 if not given
 	Name       string // name of the artifact; "" if not given
 }
@@ -41,7 +41,7 @@ func parseRef(server string, words ...string) (artifactRef, error) {
 	if err != nil || number < 1 {
 		return artifactRef{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
 	}
-	return artifactRef{Repository: repository, Run: number}, nil
+	return artifactRef{Repository: repository, RunID: number}, nil
 }
 
 // parseAddress parses the address of a workflow run or of one of its artifacts. The address must be on server.
@@ -63,7 +63,7 @@ func parseAddress(server, text string) (artifactRef, error) {
 		return artifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}
 	parsed := artifactRef{Repository: found[1]}
-	parsed.Run, _ = strconv.ParseInt(found[2], 10, 64) // runPath permits only numbers that fit
-	parsed.ID, _ = strconv.ParseInt(found[3], 10, 64)  // 0 if the address has none
+	parsed.RunID, _ = strconv.ParseInt(found[2], 10, 64) // runPath permits only numbers that fit
+	parsed.ID, _ = strconv.ParseInt(found[3], 10, 64)    // 0 if the address has none
 	return parsed, nil
 }

@@ -7,7 +7,7 @@ import (
 
 func TestParsesRunAddresses(t *testing.T) {
 	const server = "https://github.com"
-	run := artifactRef{Repository: "octo/widgets", Run: 7}
+	run := artifactRef{Repository: "octo/widgets", RunID: 7}
 	of := func(w artifactRef, id int64) artifactRef { w.ID = id; return w }
 	for words, want := range map[string]artifactRef{
 		"octo/widgets 7": run,

@@ -39,21 +39,22 @@ type archive struct {
 	remainingBytes int64                // how many more bytes may be extracted
 }
 
-func refused(format string, args ...any) error {
+// refusedError returns an error for an archive that is not used.
+func refusedError(format string, args ...any) error {
 	return fmt.Errorf("the artifact is not used: %s", fmt.Sprintf(format, args...))
 }
 
 // openArchive reads the list of an archive's files. It refuses an archive with an unsafe entry or too many.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
-	bounded := &listing{ReaderAt: file, remaining: maxListingBytes}
+	bounded := &limitedListing{ReaderAt: file, remaining: maxListingBytes}
 	r, err := zip.NewReader(bounded, size)
 	switch {
-	case errors.Is(err, errListing):
-		return nil, refused("the list of its files has more than %d MiB", maxListingBytes>>20)
+	case errors.Is(err, errListingTooLong):
+		return nil, refusedError("the list of its files has more than %d MiB", maxListingBytes>>20)
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // checkEntry judges names
-		return nil, refused("it is no whole zip archive (%v)", err)
+		return nil, refusedError("it is no whole zip archive (%v)", err)
 	case len(r.File) > maxEntries:
-		return nil, refused("it has %d files, more than %d", len(r.File), maxEntries)
+		return nil, refusedError("it has %d files, more than %d", len(r.File), maxEntries)
 	}
 	bounded.complete = true
 	a := &archive{files: map[string]*zip.File{}, remainingBytes: maxUnpackedBytes}
@@ -63,25 +64,26 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 		}
 		name := strings.TrimSuffix(f.Name, "/")
 		if _, twice := a.files[name]; twice {
-			return nil, refused("it has %q twice", name)
+			return nil, refusedError("it has %q twice", name)
 		}
 		a.files[name] = f
 	}
 	return a, a.findRoot()
 }
 
-// listing limits how many bytes can be read before the list of entries is complete, since the list is held in memory.
-type listing struct {
+// limitedListing limits how many bytes can be read before the list of entries is complete, because that list is
+// held in memory.
+type limitedListing struct {
 	io.ReaderAt
 	remaining int
 	complete  bool // the list is complete; reads are no longer limited
 }
 
-var errListing = errors.New("the list of files is too long")
+var errListingTooLong = errors.New("the list of files is too long")
 
-func (l *listing) ReadAt(p []byte, offset int64) (int, error) {
+func (l *limitedListing) ReadAt(p []byte, offset int64) (int, error) {
 	if l.remaining -= len(p); l.remaining < 0 && !l.complete {
-		return 0, errListing
+		return 0, errListingTooLong
 	}
 	return l.ReaderAt.ReadAt(p, offset)
 }
@@ -89,18 +91,18 @@ func (l *listing) ReadAt(p []byte, offset int64) (int, error) {
 // checkEntry returns an error for an entry that an upload of a run directory never has.
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
-	strange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
+	isStrange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
 	switch {
 	case len(f.Name) > maxNameBytes:
-		return refused("a name in it has %d bytes, more than %d", len(f.Name), maxNameBytes)
-	case !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, strange):
-		return refused("the name %q in it has characters that names of files do not have", f.Name)
+		return refusedError("a name in it has %d bytes, more than %d", len(f.Name), maxNameBytes)
+	case !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, isStrange):
+		return refusedError("the name %q in it has characters that names of files do not have", f.Name)
 	case !fs.ValidPath(name) || name == "." || !filepath.IsLocal(name):
-		return refused("the name %q in it leads elsewhere", f.Name)
+		return refusedError("the name %q in it leads elsewhere", f.Name)
 	case !f.Mode().IsRegular() && !f.Mode().IsDir():
-		return refused("%q in it is no plain file", f.Name)
+		return refusedError("%q in it is no plain file", f.Name)
 	case f.Flags&1 != 0 || f.Method != zip.Store && f.Method != zip.Deflate:
-		return refused("%q in it is encrypted, or packed in an unknown way", f.Name)
+		return refusedError("%q in it is encrypted, or packed in an unknown way", f.Name)
 	}
 	return nil
 }
@@ -114,18 +116,19 @@ func (a *archive) findRoot() error {
 			roots = append(roots, path.Dir(name))
 		}
 	}
-	slices.SortFunc(roots, func(x, y string) int { return depth(x) - depth(y) })
+	slices.SortFunc(roots, func(x, y string) int { return folderDepth(x) - folderDepth(y) })
 	switch {
 	case len(roots) == 0:
-		return refused("it has no %s; name an artifact that has a run of agent-ci with --artifact", record.TranscriptFile)
-	case len(roots) > 1 && depth(roots[0]) == depth(roots[1]):
-		return refused("it has several runs, %q and %q", min(roots[0], roots[1]), max(roots[0], roots[1]))
+		return refusedError("it has no %s; name an artifact that has a run of agent-ci with --artifact", record.TranscriptFile)
+	case len(roots) > 1 && folderDepth(roots[0]) == folderDepth(roots[1]):
+		return refusedError("it has several runs, %q and %q", min(roots[0], roots[1]), max(roots[0], roots[1]))
 	}
 	a.root = roots[0]
 	return nil
 }
 
-func depth(folder string) int {
+// folderDepth returns the number of elements in a folder's path.
+func folderDepth(folder string) int {
 	if folder == "." {
 		return 0
 	}
@@ -153,20 +156,20 @@ func (a *archive) unusedFiles(taken map[string]bool) []string {
 	return names
 }
 
-// extract copies a file of up to most bytes to a run directory. It returns the file's digest.
-func (a *archive) extract(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
+// extract copies a file of up to maxBytes to a run directory. It returns the file's digest.
+func (a *archive) extract(ctx context.Context, name string, maxBytes int64, to *record.Directory) (transcript.FileDigest, error) {
 	extracted := transcript.FileDigest{Path: name}
 	f := a.entry(name)
 	if f == nil {
-		return extracted, refused("it has no %s", name)
+		return extracted, refusedError("it has no %s", name)
 	}
-	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // most may come from a transcript, whose sizes may be false
-		return extracted, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
+	if maxBytes = min(max(maxBytes, 0), a.remainingBytes); f.UncompressedSize64 > uint64(maxBytes) { // most may come from a transcript, whose sizes may be false
+		return extracted, refusedError("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, maxBytes)
 	}
 	a.remainingBytes -= int64(f.UncompressedSize64)
 	packed, err := f.Open()
 	if err != nil {
-		return extracted, refused("%s in it cannot be read (%v)", name, err)
+		return extracted, refusedError("%s in it cannot be read (%v)", name, err)
 	}
 	defer packed.Close()
 	file, err := to.Create(name)
@@ -182,11 +185,11 @@ func (a *archive) extract(ctx context.Context, name string, most int64, to *reco
 	case ctx.Err() != nil:
 		return extracted, context.Cause(ctx)
 	case zipReader.err != nil:
-		return extracted, refused("%s in it is not what the archive says of it (%v)", name, zipReader.err)
+		return extracted, refusedError("%s in it is not what the archive says of it (%v)", name, zipReader.err)
 	case err != nil:
 		return extracted, err
 	case uint64(extracted.Bytes) != f.UncompressedSize64:
-		return extracted, refused("%s in it has another size than the archive says", name)
+		return extracted, refusedError("%s in it has another size than the archive says", name)
 	}
 	return extracted, nil
 }

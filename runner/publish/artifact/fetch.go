@@ -71,10 +71,10 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	return fetch(ctx, client, wanted, o.Out, filepath.Join(cache, "fetched"))
 }
 
-// fetch downloads the chosen artifact into out or, if that is "", into a folder of the cache. A folder in the cache gets its
-// final name once it is complete. A failure removes what was extracted.
+// fetch downloads the chosen artifact into out, or into a folder of the cache if out is "". A folder in the
+// cache gets its final name once it is complete. A failure removes what was extracted.
 func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, cache string) (_ *Fetched, err error) {
-	all, err := from.Artifacts(ctx, wanted.Repository, wanted.Run)
+	all, err := from.Artifacts(ctx, wanted.Repository, wanted.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +84,10 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	}
 	tempFolder, finalFolder := out, out
 	if out == "" {
-		finalFolder = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(wanted.Repository, "/", "-")), wanted.Run, chosen.ID))
+		finalFolder = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(wanted.Repository, "/", "-")), wanted.RunID, chosen.ID))
 		tempFolder = finalFolder + ".new-" + record.NewID(time.Now())
 	}
-	_, missing := os.Lstat(tempFolder)
+	_, statErr := os.Lstat(tempFolder)
 	dir, err := record.NewDirectory(tempFolder)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	defer dir.Close()
 	defer func() {
 		if err != nil {
-			removeExtracted(dir, missing != nil)
+			removeExtracted(dir, statErr != nil)
 		}
 	}()
 	fetched, err := fetchInto(ctx, from, wanted, chosen, dir)
@@ -105,13 +105,14 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	return fetched, fetched.moveTo(finalFolder)
 }
 
-// removeExtracted removes the extracted files, and the directory if made is true. Errors are ignored.
-func removeExtracted(dir *record.Directory, made bool) {
+// removeExtracted removes the extracted files, and the directory itself if removeFolder is true. It ignores
+// errors.
+func removeExtracted(dir *record.Directory, removeFolder bool) {
 	entries, _ := os.ReadDir(dir.Path())
 	for _, e := range entries {
 		_ = dir.Root().RemoveAll(e.Name())
 	}
-	if made {
+	if removeFolder {
 		_ = os.Remove(dir.Path())
 	}
 }
@@ -141,7 +142,7 @@ func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact,
 	var newest []github.Artifact // of each name
 	for _, a := range all {
 		if wanted.ID == a.ID && wanted.ID != 0 {
-			return unexpired(a)
+			return requireUnexpired(a)
 		}
 		if !slices.ContainsFunc(newest, func(other github.Artifact) bool { return other.Name == a.Name }) {
 			newest = append(newest, a)
@@ -155,13 +156,13 @@ func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact,
 	case wanted.Name != "" && len(named) == 0:
 		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", wanted.Name, namesOf(newest))
 	case wanted.Name != "":
-		return unexpired(named[0])
+		return requireUnexpired(named[0])
 	}
 	likely := likelyArtifacts(newest)
 	if len(likely) > 1 {
 		return github.Artifact{}, fmt.Errorf("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
 	}
-	return unexpired(likely[0])
+	return requireUnexpired(likely[0])
 }
 
 // likelyArtifacts returns the artifacts named after a run's id. Without any, it returns those of the action, or else all.
@@ -177,15 +178,17 @@ func likelyArtifacts(all []github.Artifact) []github.Artifact {
 	return all
 }
 
-func filterByName(all []github.Artifact, with func(name string) bool) (some []github.Artifact) {
+// filterByName returns the artifacts whose name matches.
+func filterByName(all []github.Artifact, matches func(name string) bool) (some []github.Artifact) {
 	for _, a := range all {
-		if with(a.Name) {
+		if matches(a.Name) {
 			some = append(some, a)
 		}
 	}
 	return some
 }
 
+// namesOf lists the names of artifacts for a person.
 func namesOf(all []github.Artifact) string {
 	var names []string
 	for _, a := range all {
@@ -194,8 +197,8 @@ func namesOf(all []github.Artifact) string {
 	return listNames(names)
 }
 
-// unexpired returns a, or an error if GitHub has deleted its content.
-func unexpired(a github.Artifact) (github.Artifact, error) {
+// requireUnexpired returns a, or an error if GitHub has deleted its content.
+func requireUnexpired(a github.Artifact) (github.Artifact, error) {
 	if a.Expired {
 		return a, fmt.Errorf("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
 	}
@@ -300,7 +303,7 @@ func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetch
 func (a *archive) extractWithDigest(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
 	extracted, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
 	if err == nil && extracted != recorded {
-		err = refused("%s was altered: it is not what the transcript tells of", recorded.Path)
+		err = refusedError("%s was altered: it is not what the transcript tells of", recorded.Path)
 	}
 	return err
 }
@@ -317,8 +320,8 @@ func hasRecordedDigest(name string) bool {
 	return false
 }
 
-// verify verifies the transcript's chain and compares the result with it. Without a result, the run was killed or its upload
-// was too early; that is only noted.
+// verify verifies the transcript's chain, sets View, and compares the result with the transcript. A missing
+// result is only noted: the run was killed, or uploaded before its end.
 func (f *Fetched) verify(dir *record.Directory) (err error) {
 	_, err = dir.CheckChain()
 	torn := new(eventlog.TornError)
@@ -326,16 +329,16 @@ func (f *Fetched) verify(dir *record.Directory) (err error) {
 	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
 		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")
 	case err != nil:
-		return refused("%s", outcome.WithoutFullStop(err))
+		return refusedError("%s", outcome.WithoutFullStop(err))
 	}
 	if f.View, err = dir.View(); err != nil {
-		return refused("%s", outcome.WithoutFullStop(err))
+		return refusedError("%s", outcome.WithoutFullStop(err))
 	}
 	if f.View.Finished == nil || !dir.Has(record.ResultFile) {
 		return nil
 	}
 	if err := dir.CheckResult(f.View); err != nil {
-		return refused("%s", outcome.WithoutFullStop(err))
+		return refusedError("%s", outcome.WithoutFullStop(err))
 	}
 	return nil
 }
@@ -346,7 +349,7 @@ func (f *Fetched) noteContradictions(wanted artifactRef) {
 	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, wanted.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, wanted.Repository))
 	}
-	if link := f.View.Started.RunPage; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", wanted.Run)) {
-		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, wanted.Run))
+	if link := f.View.Started.RunPage; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", wanted.RunID)) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, wanted.RunID))
 	}
 }

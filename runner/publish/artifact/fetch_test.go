@@ -112,7 +112,7 @@ func newHub(t *testing.T, archive []byte) hub {
 
 func (h hub) fetch(t *testing.T) (*Fetched, error) {
 	t.Helper()
-	return fetch(t.Context(), h.client, artifactRef{Repository: "octo/widgets", Run: 7}, h.out, "")
+	return fetch(t.Context(), h.client, artifactRef{Repository: "octo/widgets", RunID: 7}, h.out, "")
 }
 
 // filesIn are the files below a folder.
@@ -405,7 +405,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 	h := newHub(t, nil)
 	other := h.AddRepository("octo", "gadgets")
 	other.AddArtifact(8, forgetest.Artifact{Name: "agent-ci-run", Zip: pack(t, honest(t), nil)})
-	got, err := fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", Run: 8}, h.out, "")
+	got, err := fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", RunID: 8}, h.out, "")
 	must.Do(t, err)
 	if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "octo/widgets") || !strings.Contains(got.Notes[1], "another run than 8") {
 		t.Errorf("%q", got.Notes)
@@ -416,7 +416,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 func TestSecondFetchReplacesFirst(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	cache := t.TempDir()
-	w := artifactRef{Repository: "Octo/Widgets", Run: 7}
+	w := artifactRef{Repository: "Octo/Widgets", RunID: 7}
 	first, err := fetch(t.Context(), h.client, w, "", cache)
 	must.Do(t, err)
 	must.Do(t, os.WriteFile(filepath.Join(first.Directory, "more"), nil, 0o600))

@@ -30,33 +30,33 @@ type Bundle struct {
 // chain is verified, even if Open returns an error.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
 	if err := requirePlainFiles(rec.Directory); err != nil {
-		return b, badBundle("%s", outcome.WithoutFullStop(err))
+		return b, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
 	if b.Head, err = rec.CheckChain(); err != nil {
-		return Bundle{}, badBundle("%s", outcome.WithoutFullStop(err))
+		return Bundle{}, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
 	if b.View, err = rec.View(); err != nil {
-		return b, badBundle("%s", outcome.WithoutFullStop(err))
+		return b, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
 	if isSafeRunID(b.View.Started.RunID) {
 		rec.ID = b.View.Started.RunID
 	}
 	if b.View.Finished == nil {
-		return b, badBundle("its run has not ended")
+		return b, invalidBundleError("its run has not ended")
 	}
 	if err := rec.RequireUnaltered(ctx, b.View.Finished, record.PackFile); err != nil {
-		return b, badBundle("%s", outcome.WithoutFullStop(err))
+		return b, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
 	return b, b.requirePublishable(hasToken)
 }
 
-// badBundle returns an error for a bundle that has to be made again.
-func badBundle(format string, args ...any) error {
-	return refusedBundle("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
+// invalidBundleError returns an error for a bundle that has to be made again.
+func invalidBundleError(format string, args ...any) error {
+	return refusedBundleError("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
 }
 
-// refusedBundle returns an error for a bundle that a new run would not fix.
-func refusedBundle(format string, args ...any) error {
+// refusedBundleError returns an error for a bundle that a new run would not fix.
+func refusedBundleError(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
 }
 
@@ -71,7 +71,7 @@ func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.Pa
 // requirePlainFiles returns an error unless the bundle's files are regular files within limits. Links could lead elsewhere, and
 // reads of pipes never end.
 func requirePlainFiles(d *record.Directory) error {
-	for name, most := range maxBytes {
+	for name, maxSize := range maxBytes {
 		info, err := d.Root().Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -79,8 +79,8 @@ func requirePlainFiles(d *record.Directory) error {
 			return err
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is no plain file", name)
-		case info.Size() > most:
-			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		case info.Size() > maxSize:
+			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), maxSize)
 		}
 	}
 	if info, err := d.Root().Lstat(record.StateFolder); err == nil && !info.IsDir() {
@@ -92,10 +92,10 @@ func requirePlainFiles(d *record.Directory) error {
 // requirePublishable returns an error if the run ended without anything to publish. A run without a change may still concern its
 // task's open pull request, if there is a token.
 func (b Bundle) requirePublishable(hasToken bool) error {
-	end, made := b.View.Finished, b.job()
-	if made.Publish.IsFeedback() { // feedback is posted by the run itself, never by a second half
+	end, bundleJob := b.View.Finished, b.job()
+	if bundleJob.Publish.IsFeedback() { // feedback is posted by the run itself, never by a second half
 		return outcome.Stopf(outcome.InvalidInput, "bundle",
-			"The bundle cannot be published: its job has publish.as: %s, and agent-ci publish publishes only changes; run that job with a token.", made.Publish.As)
+			"The bundle cannot be published: its job has publish.as: %s, and agent-ci publish publishes only changes; run that job with a token.", bundleJob.Publish.As)
 	}
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:
@@ -107,16 +107,16 @@ func (b Bundle) requirePublishable(hasToken bool) error {
 	case outcome.Skipped:
 		return b.NothingToPublish()
 	case outcome.BudgetExceeded:
-		wantsDraft := made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentLimitReasons, end.Reason)
+		wantsDraft := bundleJob.Limits.OnBudget == "draft" && slices.Contains(settings.AgentLimitReasons, end.Reason)
 		if !wantsDraft {
-			return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+			return invalidBundleError("its run ended as %s/%s", end.Outcome, end.Reason)
 		}
 	case outcome.Changed, outcome.VerifyFailed:
 	default:
-		return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+		return invalidBundleError("its run ended as %s/%s", end.Outcome, end.Reason)
 	}
 	if !b.hasChange() {
-		return badBundle("it tells of no change")
+		return invalidBundleError("it tells of no change")
 	}
 	return nil
 }
@@ -127,6 +127,7 @@ func (b Bundle) NothingToPublish() *outcome.Stop {
 	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
 }
 
+// hasChange reports whether the bundle's run changed files.
 func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
 
 // job returns the job that made the bundle, or an empty job if it cannot be parsed.
@@ -154,7 +155,7 @@ func isSafeRunID(id string) bool {
 func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Checkout) (*gitops.ChangeSet, error) {
 	pack, err := rec.Open(record.PackFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, badBundle("%s is missing", record.PackFile)
+		return nil, invalidBundleError("%s is missing", record.PackFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)
@@ -162,13 +163,13 @@ func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Che
 	defer pack.Close()
 	change, err := into.ReadPack(ctx, pack, gitops.Tree(b.View.Change.TreeSHA))
 	if _, refused := errors.AsType[*gitops.PackError](err); refused {
-		return nil, badBundle("%s", outcome.WithoutFullStop(err))
+		return nil, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)
 	}
 	if !changeset.Same(workspace.ChangeFiles(change), b.View.Change.Files) {
-		return nil, badBundle("its objects are not the change that its transcript tells of")
+		return nil, invalidBundleError("its objects are not the change that its transcript tells of")
 	}
 	return change, nil
 }

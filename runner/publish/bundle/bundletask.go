@@ -20,9 +20,9 @@ import (
 
 // knownTask is what the second half knows about the task without the bundle: its configuration and the workflow's event.
 type knownTask struct {
-	job     *job.Job
-	event   intake.Event
-	subject int // number of the issue or pull request that is the event's task; 0 for none
+	job           *job.Job
+	event         intake.Event
+	subjectNumber int // number of the issue or pull request that is the event's task; 0 for none
 }
 
 // readKnownTask reads what is known before the bundle's base commit is checked out.
@@ -36,11 +36,12 @@ func (h SecondHalf) readKnownTask(ctx context.Context) (knownTask, error) {
 	if err != nil {
 		return knownTask{}, err
 	}
-	return knownTask{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
+	return knownTask{j, h.Event, subjectNumberOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
-// refuseForksRun stops a second half that a fork's workflow run started. The fork's pull request may contain its own workflow
-// with the first half's name, so its author may have written the whole bundle. trust.forks concerns events, not bundles.
+// refuseForksRun returns an error if a fork's workflow run started this one. The fork's pull request may contain
+// its own workflow with the first half's name, so its author may have written the whole bundle. trust.forks
+// concerns events, not bundles.
 func refuseForksRun(e intake.Event) error {
 	if !e.InActions || e.Event == nil || e.WorkflowRun == nil {
 		return nil
@@ -56,7 +57,7 @@ func refuseForksRun(e intake.Event) error {
 // author may have written that commit. Then only this half's own inputs count.
 func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
-		return h.template(ctx)
+		return h.loadTemplate(ctx)
 	}
 	return h.adoptSettings(h.Source.LoadInputs(ctx, h.Workspace.Commit()))
 }
@@ -64,8 +65,8 @@ func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 // taskEvents lists events that make their issue or pull request the task.
 var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch", "repository_dispatch"}
 
-// subjectOf returns the number of the issue or pull request that is the event's task, or 0.
-func subjectOf(e intake.Event, j *job.Job) int {
+// subjectNumberOf returns the number of the issue or pull request that is the event's task, or 0.
+func subjectNumberOf(e intake.Event, j *job.Job) int {
 	switch {
 	case !e.InActions || e.Event == nil || j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
 		return 0
@@ -84,11 +85,11 @@ func subjectOf(e intake.Event, j *job.Job) int {
 	return number
 }
 
-// asker returns the requester that the event names, or none. Dispatch events name none.
-func (k knownTask) asker() actions.Account {
+// requester returns the account that made the request in the event, or zero. Dispatch events name none.
+func (k knownTask) requester() actions.Account {
 	e := k.event
 	switch {
-	case k.subject == 0 || e.PullRequest == nil && e.Issue == nil:
+	case k.subjectNumber == 0 || e.PullRequest == nil && e.Issue == nil:
 		return actions.Account{}
 	case e.Review != nil:
 		return e.Review.User
@@ -130,23 +131,23 @@ func (k knownTask) readPull(ctx context.Context, in forge.Repository) (*forge.Pu
 
 // baseBranch returns the base branch for the pull request. It must be a branch that this half knows by itself.
 func (k knownTask) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
-	known, why, err := k.knownBases(ctx, in, pull)
+	known, knownReason, err := k.knownBases(ctx, in, pull)
 	if err != nil {
 		return "", err
 	}
 	branch := cmp.Or(branchNamed, known[0])
 	if err := form.ValidateBranch(branch); err != nil {
-		return "", badBundle("its base: %s", outcome.WithoutFullStop(err))
+		return "", invalidBundleError("its base: %s", outcome.WithoutFullStop(err))
 	}
 	wanted := p.Job.Repository.Base
 	switch {
 	case !slices.Contains(known, branch):
-		return "", refusedBundle("its base is %s, and %s; to open the pull request for %s, run agent-ci publish with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
-			branch, why, branch, branch)
+		return "", refusedBundleError("its base is %s, and %s; to open the pull request for %s, run agent-ci publish with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
+			branch, knownReason, branch, branch)
 	case wanted != "" && wanted != branch:
-		return "", badBundle("its base is %s, repository.base is %s", branch, wanted)
+		return "", invalidBundleError("its base is %s, repository.base is %s", branch, wanted)
 	case branch == p.Task.Branch:
-		return "", badBundle("its branch is its base")
+		return "", invalidBundleError("its branch is its base")
 	}
 	return branch, nil
 }
@@ -169,54 +170,54 @@ func (k knownTask) knownBases(ctx context.Context, in forge.Repository, pull *fo
 // refuseOtherTask returns an error unless the bundle's branch belongs to its task, and its task is the event's.
 func (k knownTask) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
 	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
-		return refusedBundle("its branch %s is not %s%s, that of its task; to publish that branch, run agent-ci publish with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
+		return refusedBundleError("its branch %s is not %s%s, that of its task; to publish that branch, run agent-ci publish with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
 			t.Branch, intake.BranchPrefix, t.Key, t.Branch)
 	}
-	if k.subject == 0 {
+	if k.subjectNumber == 0 {
 		return k.refuseOtherJob(repository, t)
 	}
 	if pull != nil {
 		return refuseOtherPull(repository, pull, t)
 	}
-	subject := form.Issue{Repository: k.event.Repository, Number: k.subject}
-	if !isOf(t, subject) || !k.isKeyOf(subject.Number, t.Key) && t.Branch != k.job.PullRequest.Branch {
-		return notOfEvent("issue "+subject.String(), t)
+	subject := form.Issue{Repository: k.event.Repository, Number: k.subjectNumber}
+	if !isTaskOf(t, subject) || !k.isKeyOfIssue(subject.Number, t.Key) && t.Branch != k.job.PullRequest.Branch {
+		return otherTaskError("issue "+subject.String(), t)
 	}
 	return nil
 }
 
 // refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task in the event.
 func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
-	fits := k.isKeyNamed(t.Key)
+	fits := k.isKeyOfJob(t.Key)
 	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
 		if own.Repository == "" {
 			own.Repository = repository
 		}
-		if !isOf(t, own) {
-			return refusedBundle("it is of another task (%s) than the job of agent-ci publish, whose task.issue is %s", t.Branch, own)
+		if !isTaskOf(t, own) {
+			return refusedBundleError("it is of another task (%s) than the job of agent-ci publish, whose task.issue is %s", t.Branch, own)
 		}
-		fits = t.Key == k.job.Name || k.isKeyOf(own.Number, t.Key)
+		fits = t.Key == k.job.Name || k.isKeyOfIssue(own.Number, t.Key)
 	}
 	if !fits && t.Branch != k.job.PullRequest.Branch {
-		return refusedBundle("it is of another task (%s) than the job of agent-ci publish; to publish that task, give agent-ci publish the job of the run (--job, or --set name=…)", t.Branch)
+		return refusedBundleError("it is of another task (%s) than the job of agent-ci publish; to publish that task, give agent-ci publish the job of the run (--job, or --set name=…)", t.Branch)
 	}
 	return nil
 }
 
-// isKeyNamed reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
-func (k knownTask) isKeyNamed(key string) bool {
+// isKeyOfJob reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
+func (k knownTask) isKeyOfJob(key string) bool {
 	name, number := intake.IssueOfKey(key)
 	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
 }
 
-// isKeyOf reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
-func (k knownTask) isKeyOf(number int, key string) bool {
+// isKeyOfIssue reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
+func (k knownTask) isKeyOfIssue(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
 	return of == number && (k.job.Name == "" || name == k.job.Name)
 }
 
-// isOf reports whether a task names an issue as its own.
-func isOf(t intake.Task, issue form.Issue) bool {
+// isTaskOf reports whether a task names an issue as its own.
+func isTaskOf(t intake.Task, issue form.Issue) bool {
 	return t.Issue != nil && t.Issue.Number == issue.Number && strings.EqualFold(t.Issue.Repository, issue.Repository)
 }
 
@@ -229,24 +230,25 @@ func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) 
 	}
 	closing := publish.Closing(t.Issue, repository)
 	if pull.Head != t.Branch || !strings.EqualFold(pull.HeadRepository, repository) || closing != "" && closing != fixes {
-		return notOfEvent(fmt.Sprintf("pull request #%d", pull.Number), t)
+		return otherTaskError(fmt.Sprintf("pull request #%d", pull.Number), t)
 	}
 	return nil
 }
 
-func notOfEvent(subject string, t intake.Task) error {
-	return refusedBundle("it is of another task (%s) than the event, which is about %s; to publish that task, give agent-ci publish the job of the run (--job, or --set task.prompt=… or task.issue=…)",
+// otherTaskError returns the error for a bundle of another task than the event's. subject names the event's task.
+func otherTaskError(subject string, t intake.Task) error {
+	return refusedBundleError("it is of another task (%s) than the event, which is about %s; to publish that task, give agent-ci publish the job of the run (--job, or --set task.prompt=… or task.issue=…)",
 		t.Branch, subject)
 }
 
 // fixesIssue matches the line with the issue in pull requests and commits of runs.
 var fixesIssue = lazyregexp.New(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
-// refuseBranchOfOtherTask stops a second half if its branch was made for another issue, or has an open pull request for another. It
-// is for runs without a task in the event.
+// refuseBranchOfOtherTask returns an error if the branch was made for another issue, or has an open pull request
+// for one. It is for runs without a task in the event.
 func (k knownTask) refuseBranchOfOtherTask(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
-	if k.subject != 0 || branch == k.job.PullRequest.Branch {
+	if k.subjectNumber != 0 || branch == k.job.PullRequest.Branch {
 		return nil
 	}
 	pull, err := intake.FindPullRequest(ctx, in, branch, p.Base.Branch)

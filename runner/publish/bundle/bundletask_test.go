@@ -33,8 +33,8 @@ func TestMatchesTaskKeys(t *testing.T) {
 		{"a-issue-3", "a-issue-3-issue-7", true, 7, true},
 	} {
 		k := knownTask{job: &job.Job{Name: test.name}}
-		if k.isKeyNamed(test.key) != test.named || k.isKeyOf(test.number, test.key) != test.of {
-			t.Errorf("%q of the job %q: named %v, of issue %d: %v", test.key, test.name, k.isKeyNamed(test.key), test.number, k.isKeyOf(test.number, test.key))
+		if k.isKeyOfJob(test.key) != test.named || k.isKeyOfIssue(test.number, test.key) != test.of {
+			t.Errorf("%q of the job %q: named %v, of issue %d: %v", test.key, test.name, k.isKeyOfJob(test.key), test.number, k.isKeyOfIssue(test.number, test.key))
 		}
 	}
 }

@@ -28,7 +28,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SecondHalf has the second half's own inputs, which do not depend on the bundle.
+// SecondHalf has the inputs of agent-ci publish that do not depend on the bundle. It publishes what an earlier
+// run, the first half, left in a bundle.
 type SecondHalf struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace // its work tree is not changed
@@ -65,7 +66,7 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 	if err := to.RequirePublishable(ctx, p.Task.Branch, p.Base); err != nil {
 		return to, p, err
 	}
-	p.Change, err = h.change(ctx, b, to, p.Base)
+	p.Change, err = h.readChange(ctx, b, to, p.Base)
 	return to, p, err
 }
 
@@ -90,7 +91,7 @@ func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, 
 }
 
 // template reads this half's configuration from the workspace's base.
-func (h SecondHalf) template(ctx context.Context) (*job.Job, error) {
+func (h SecondHalf) loadTemplate(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
 
@@ -99,53 +100,53 @@ const maxProtected = 10_000
 
 // withBundleRestrictions returns j with the stricter settings of the bundle's job added.
 func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
-	var made job.Job
-	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
-		return nil, badBundle("its job cannot be read (%v)", err)
+	var bundleJob job.Job
+	if err := json.Unmarshal(b.View.Started.Job, &bundleJob); err != nil {
+		return nil, invalidBundleError("its job cannot be read (%v)", err)
 	}
-	if _, err := policy.Protected(made.Policy.Protect, "any"); err != nil || len(made.Policy.Protect) > maxProtected {
-		return nil, badBundle("the patterns of its policy.protect cannot be used")
+	if _, err := policy.Protected(bundleJob.Policy.Protect, "any"); err != nil || len(bundleJob.Policy.Protect) > maxProtected {
+		return nil, invalidBundleError("the patterns of its policy.protect cannot be used")
 	}
-	if made.OnVerifyFailed == "none" {
-		j.OnVerifyFailed = made.OnVerifyFailed
+	if bundleJob.OnVerifyFailed == "none" {
+		j.OnVerifyFailed = bundleJob.OnVerifyFailed
 	}
-	j.PullRequest.Draft = j.PullRequest.Draft || made.PullRequest.Draft
-	j.Policy.Silenced = job.StricterTreatment(j.Policy.Silenced, made.Policy.Silenced)
-	j.Policy.WorkflowRisk = job.StricterTreatment(j.Policy.WorkflowRisk, made.Policy.WorkflowRisk)
-	j.Policy.Protect = slices.Concat(j.Policy.Protect, made.Policy.Protect)
+	j.PullRequest.Draft = j.PullRequest.Draft || bundleJob.PullRequest.Draft
+	j.Policy.Silenced = job.StricterTreatment(j.Policy.Silenced, bundleJob.Policy.Silenced)
+	j.Policy.WorkflowRisk = job.StricterTreatment(j.Policy.WorkflowRisk, bundleJob.Policy.WorkflowRisk)
+	j.Policy.Protect = slices.Concat(j.Policy.Protect, bundleJob.Policy.Protect)
 	return &j, nil
 }
 
 // fillProposal fills p from the bundle. It returns an error if the repository, run id or branch do not fit this half. The job is
 // the base commit's with the bundle's restrictions.
 func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask, repository string, p *publish.Proposal) (err error) {
-	if p.Job, err = h.template(ctx); err != nil {
+	if p.Job, err = h.loadTemplate(ctx); err != nil {
 		return err
 	}
 	branch := b.View.Workspace.Branch
 	if madeFor := b.View.Workspace.Repository; repository != "" && madeFor != "" && !strings.EqualFold(madeFor, repository) {
-		return badBundle("it was made for %s, this is %s", madeFor, repository)
+		return invalidBundleError("it was made for %s, this is %s", madeFor, repository)
 	}
 	if !isSafeRunID(b.View.Started.RunID) {
-		return badBundle("its run id is not one")
+		return invalidBundleError("its run id is not one")
 	}
 	if err := form.ValidateBranch(branch); err != nil {
-		return badBundle("its branch: %s", outcome.WithoutFullStop(err))
+		return invalidBundleError("its branch: %s", outcome.WithoutFullStop(err))
 	}
 	if branch != known.job.PullRequest.Branch && !intake.IsRunBranch(branch) {
-		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
+		return invalidBundleError("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
 	}
 	if p.Job, err = b.withBundleRestrictions(*p.Job); err != nil {
 		return err
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
-	p.Task, p.Verification, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
+	p.Task, p.Verification, p.Stopped = b.task(known.requester()), b.verification(), b.limitStop()
 	p.Callbacks.Allow = requireBaseInBranch
 	p.Callbacks.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
 		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
 			return nil, workspace.CheckoutFailure(err)
 		}
-		j, err := h.template(ctx)
+		j, err := h.loadTemplate(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -154,16 +155,16 @@ func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask,
 	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Verification))
 }
 
-// table returns the bundle's check results, or a passed table without checks.
-func (b Bundle) table() transcript.Verify {
+// verification returns the bundle's check results, or a passed table without checks.
+func (b Bundle) verification() transcript.Verify {
 	if b.View.Verify == nil {
 		return transcript.Verify{Passed: true}
 	}
 	return *b.View.Verify
 }
 
-// stopped returns an outcome if a limit stopped the agent's work, or nil.
-func (b Bundle) stopped() *outcome.Stop {
+// limitStop returns an outcome.Stop if a limit stopped the agent's work, or nil.
+func (b Bundle) limitStop() *outcome.Stop {
 	end := b.View.Finished
 	if end.Outcome != string(outcome.BudgetExceeded) {
 		return nil
@@ -171,8 +172,9 @@ func (b Bundle) stopped() *outcome.Stop {
 	return outcome.Stopf(outcome.BudgetExceeded, end.Reason, "The agent was stopped before it was done: %s was used up.", settings.LimitKey(end.Reason))
 }
 
-// task returns the bundle's task with the co-author of the commit. asker, the requester in the event, overrides the bundle's.
-func (b Bundle) task(asker actions.Account) intake.Task {
+// task returns the bundle's task with the co-author of the commit. requester is the requester in the event, and
+// overrides the bundle's.
+func (b Bundle) task(requester actions.Account) intake.Task {
 	recorded := b.View.Task
 	t := intake.Task{Key: b.View.Started.Key, Title: recorded.Title, Branch: b.View.Workspace.Branch}
 	if isDigest(recorded.InputDigest) {
@@ -181,8 +183,8 @@ func (b Bundle) task(asker actions.Account) intake.Task {
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue = &issue
 	}
-	if asker.Login != "" {
-		recorded.Actor, recorded.ActorID = asker.Login, asker.ID
+	if requester.Login != "" {
+		recorded.Actor, recorded.ActorID = requester.Login, requester.ID
 	}
 	if form.ValidateKey(recorded.Actor) == nil {
 		t.Actor, t.ActorID = recorded.Actor, recorded.ActorID
@@ -203,16 +205,16 @@ func isDigest(text string) bool {
 func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
-		return badBundle("there is no branch %s", base.Branch)
+		return invalidBundleError("there is no branch %s", base.Branch)
 	case now.Tip != base.SHA && now.Relation != forge.Ahead:
-		return badBundle("its base commit %s is not part of %s", gitops.Short(base.SHA), base.Branch)
+		return invalidBundleError("its base commit %s is not part of %s", gitops.Short(base.SHA), base.Branch)
 	}
 	return nil
 }
 
-// change returns the change in the bundle's objects, or nil without one. Without a change it only checks that the base commit
-// is part of the base branch.
-func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
+// readChange returns the change in the bundle's objects, or nil without one. Without a change it only checks
+// that the base commit is part of the base branch.
+func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
 	if !b.hasChange() {
 		now, err := publish.LookUpBase(ctx, to.Repo, base)
 		if err == nil {
@@ -231,7 +233,7 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 // Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of the base commit,
 // of the job file and of the operator here. It ignores hook definitions in the bundle.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
-	lessons := proposals.Recorded(h.Record, b.View).Attach(h.Workspace, p.Job, false)
+	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Verification.Rows)
 	callbacks := lessons.Callbacks(nil)
 	p.Callbacks.Judge, p.Callbacks.MoveOnto, p.Callbacks.Lessons = callbacks.Judge, callbacks.MoveOnto, lessons.ForReviewers

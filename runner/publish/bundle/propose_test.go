@@ -161,8 +161,8 @@ func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 
 func TestReadsRunStateFromBundle(t *testing.T) {
 	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, ChangeState: transcript.ChangeState{Verify: &transcript.Verify{Attempt: 2}}}}
-	if stop := b.stopped(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.table().Attempt != 2 {
-		t.Errorf("%v, %+v", stop, b.table())
+	if stop := b.limitStop(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.verification().Attempt != 2 {
+		t.Errorf("%v, %+v", stop, b.verification())
 	}
 	if got := b.NothingToPublish().Message; got != "The run ended as budget_exceeded/tokens: there is nothing to publish." {
 		t.Error(got)

@@ -14,10 +14,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// review publishes a review that only comments: an agent neither approves nor blocks. Findings on no line of the diff are in
-// the review's text.
-func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
-	o, err := decode[reviewObject](raw)
+// postReview publishes a review that only comments: an agent neither approves nor blocks. Findings on no line of
+// the diff are in the review's text.
+func (s Poster) postReview(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
+	o, err := decodeObject[reviewObject](raw)
 	if err != nil {
 		return step, err
 	}
@@ -106,7 +106,8 @@ func (s Poster) rereadDiff(ctx context.Context) ([]forge.PullFile, error) {
 	return files, nil
 }
 
-// positionOf returns a finding's place on the new side of the diff, or false. An end line in another hunk is left out.
+// positionOf returns a finding's place on the new side of the diff. It returns false if the diff does not have
+// the line. It leaves out an end line in another hunk.
 func positionOf(f finding, files []forge.PullFile) (forge.LineComment, bool) {
 	i := slices.IndexFunc(files, func(file forge.PullFile) bool { return file.Path == f.Path })
 	if i < 0 {

@@ -71,8 +71,9 @@ var findingProperties = object{
 	"body":     textSchema(maxText, "What is wrong, why, and what to do, in Markdown."),
 }
 
-func textSchema(most int, about string) object {
-	return object{"type": "string", "minLength": 1, "maxLength": most, "description": about}
+// textSchema returns the schema of a text that is not empty.
+func textSchema(maxLength int, description string) object {
+	return object{"type": "string", "minLength": 1, "maxLength": maxLength, "description": description}
 }
 
 // closedObject returns the schema of an object with exactly these properties, all required.

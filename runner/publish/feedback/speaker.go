@@ -35,6 +35,7 @@ type Posted struct {
 	Subject intake.Subject
 }
 
+// repository returns the repository of the issue or pull request.
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.Subject.Repository) }
 
 // RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or input.
@@ -58,24 +59,24 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 	return nil
 }
 
-// PostFromFile posts the agent's object, which is in a file of the record. Before that it asks the hooks in all, which may be
-// nil. d is what hooks learn about the post.
-func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Posted, error) {
+// PostFromFile posts the agent's object, which is in a file of the record. Before that it runs the hooks, which
+// may refuse; allHooks may be nil. draft is what hooks learn about the post.
+func (s Poster) PostFromFile(ctx context.Context, file string, allHooks *hooks.Hooks, draft hooks.Draft) (*Posted, error) {
 	raw, err := s.Record.Read(file)
-	if err == nil && all != nil {
-		d.As, d.Body, d.Labels, d.Files = s.Publish.As, string(raw), []string{}, []string{}
-		err = all.BeforePublish(ctx, d)
+	if err == nil && allHooks != nil {
+		draft.As, draft.Body, draft.Labels, draft.Files = s.Publish.As, string(raw), []string{}, []string{}
+		err = allHooks.BeforePublish(ctx, draft)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.post(ctx, raw)
+	return s.postObject(ctx, raw)
 }
 
-// post posts the agent's object, unless this run has posted it before it was killed.
-func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+// postObject posts the agent's object, and records the step.
+func (s Poster) postObject(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	publish := map[string]func(context.Context, json.RawMessage) (transcript.Publish, error){
-		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
+		job.AsReview: s.postReview, job.AsLabels: s.postLabels, job.AsComment: s.postComment,
 	}[s.Publish.As]
 	step, err := publish(ctx, raw)
 	if err != nil {
@@ -121,10 +122,10 @@ func (s Poster) existingPosts(ctx context.Context) ([]forge.Comment, error) {
 	return all, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.Subject.Number), err)
 }
 
-// label adds the chosen labels that the issue lacks and the job allows. Labels that this run added before it was killed count
-// as its own.
-func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
-	chosen, err := decode[labelsObject](raw)
+// postLabels adds the chosen labels that the issue lacks and the job allows. Labels that this run added before
+// it was killed count as its own.
+func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
+	chosen, err := decodeObject[labelsObject](raw)
 	if err != nil {
 		return step, err
 	}
@@ -176,9 +177,9 @@ func (s Poster) intendedLabels() (labels []string, err error) {
 	return labels, err
 }
 
-// comment creates or updates the comment.
-func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
-	o, err := decode[commentObject](raw)
+// postComment creates the comment, or updates that of an earlier run.
+func (s Poster) postComment(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
+	o, err := decodeObject[commentObject](raw)
 	if err != nil {
 		return step, err
 	}
@@ -203,18 +204,18 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcri
 }
 
 // decode parses an object that the schema has validated.
-func decode[T any](raw json.RawMessage) (object T, err error) {
+func decodeObject[T any](raw json.RawMessage) (object T, err error) {
 	if err = json.Unmarshal(raw, &object); err != nil {
 		err = fmt.Errorf("read what the agent gave to be published: %w", err)
 	}
 	return object, err
 }
 
-// End returns the outcome of a run that posted something.
-func (s *Posted) End() *outcome.Stop {
+// Outcome returns the outcome of a run that posted something.
+func (s *Posted) Outcome() *outcome.Stop {
 	switch s.Step {
 	case job.AsReview:
-		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.Subject.Name(), s.findings(), s.URL)
+		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.Subject.Name(), s.describeFindings(), s.URL)
 	case job.AsLabels:
 		if len(s.Labels) == 0 {
 			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no new label, because no other label of publish.labels fits: %s.", s.Subject.Name(), s.URL)
@@ -226,7 +227,8 @@ func (s *Posted) End() *outcome.Stop {
 	return outcome.Stopf(outcome.NoChanges, "commented", "The comment on %s %s: %s.", strings.ToLower(name[:1])+name[1:], how, s.URL)
 }
 
-func (s *Posted) findings() string {
+// describeFindings returns the numbers of findings in words.
+func (s *Posted) describeFindings() string {
 	switch {
 	case s.Findings+s.FindingsInText == 0:
 		return "nothing found"

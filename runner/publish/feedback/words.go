@@ -17,17 +17,17 @@ const (
 	maxFinding = 12_000
 )
 
-// noRoom is appended to a text that was cut to the limit.
-const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
+// omittedNote is appended to a text that was cut to the limit.
+const omittedNote = "\n*There is no room for the rest; the run's output.json has all.*\n"
 
-// prose returns the agent's text as Markdown without effects: mentions, references, links and HTML become plain text. It drops
-// blocks beyond limit, in UTF-16 code units, and says so.
-func prose(text string, limit int) string {
+// harmlessMarkdown returns the agent's text as Markdown without effects: mentions, references, links and HTML
+// become plain text. It drops blocks beyond limit, in UTF-16 code units, and says so.
+func harmlessMarkdown(text string, limit int) string {
 	var b strings.Builder
-	remaining := limit - markdown.Units(noRoom)
+	remaining := limit - markdown.Units(omittedNote)
 	for _, block := range markdown.Whole(text) {
 		if remaining -= markdown.Units(block); remaining < 0 {
-			b.WriteString(noRoom)
+			b.WriteString(omittedNote)
 			break
 		}
 		b.WriteString(block)
@@ -37,10 +37,11 @@ func prose(text string, limit int) string {
 
 // findingText returns a finding as a comment on its lines.
 func findingText(f finding) string {
-	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, maxReview)
+	return intake.FindingMark + findingHeadline(f) + "\n\n" + harmlessMarkdown(f.Body, maxReview)
 }
 
-func headline(f finding) string {
+// findingHeadline returns the title and severity of a finding.
+func findingHeadline(f finding) string {
 	return fmt.Sprintf("**%s** (%s)", markdown.Text(markdown.Cut(f.Title, maxTitle)), markdown.Text(f.Severity))
 }
 
@@ -48,7 +49,7 @@ func headline(f finding) string {
 // findings whose comments the forge refused. offDiff are findings on no line of the diff.
 func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []finding) string {
 	var b strings.Builder
-	b.WriteString(s.mark(s.Subject.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
+	b.WriteString(s.mark(s.Subject.HeadSHA) + "\n" + harmlessMarkdown(o.Summary, maxFinding))
 	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.Subject.HeadSHA))+" was reviewed")
 	remaining := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
 	all := offDiff
@@ -56,7 +57,7 @@ func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []find
 		all = append(all, p.finding)
 	}
 	for i, f := range all {
-		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, maxFinding))
+		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, findingHeadline(f), harmlessMarkdown(f.Body, maxFinding))
 		switch {
 		case i == len(offDiff):
 			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
@@ -74,7 +75,7 @@ func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []find
 
 // commentText returns the text of the comment that later runs update.
 func (s Poster) commentText(o commentObject) string {
-	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, maxReview) + "\n" + s.footer("Written")
+	return s.mark(s.Snapshot) + "\n" + harmlessMarkdown(o.Comment, maxReview) + "\n" + s.footer("Written")
 }
 
 // ourLink matches addresses that need no escaping in Markdown.
@@ -89,6 +90,7 @@ func (s Poster) footer(what string) string {
 	return fmt.Sprintf("*%s by %s. Text of a model: check it before you rely on it.*\n", what, by)
 }
 
+// mark returns the hidden mark by which later runs recognise this post. input identifies what it is about.
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
 // sameContent reports whether two texts are equal, apart from their mark and the link to their run.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	progressEvery = 15 * time.Second // least time between two edits
-	progressWait  = 10 * time.Second // timeout of one edit, which delays the run
+	minEditInterval = 15 * time.Second // least time between two edits
+	editTimeout     = 10 * time.Second // timeout of one edit, which delays the run
 )
 
 // Longest parts of the comment, in UTF-16 code units. Escaping can make a message eight times longer.
@@ -73,29 +73,31 @@ func (c *comment) applyEvent(e transcript.Event) {
 		c.stage = stage
 	}
 	now := c.now()
-	if c.last.IsZero() || now.Sub(c.last) < progressEvery<<min(c.failures, 5) {
+	if c.last.IsZero() || now.Sub(c.last) < minEditInterval<<min(c.failures, 5) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
+	ctx, cancel := context.WithTimeout(context.Background(), editTimeout)
 	defer cancel()
-	c.update(ctx, c.running(), c.run.View().Plan)
+	c.update(ctx, c.runningText(), c.run.View().Plan)
 }
 
-func (c *comment) running() string {
-	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.otherAgents(), c.page())
+// runningText returns what the run is doing, with a link to it.
+func (c *comment) runningText() string {
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.otherAgents(), c.runLink())
 }
 
-func (c *comment) page() string {
+// runLink returns a link to the workflow run in brackets, or "" outside of a workflow.
+func (c *comment) runLink() string {
 	if c.pages.Run == "" {
 		return ""
 	}
 	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
 }
 
-// files returns links to the workflow run and, if uploaded, to its files.
-func (c *comment) files() string {
+// fileLinks returns links to the workflow run and, if uploaded, to its files.
+func (c *comment) fileLinks() string {
 	if c.pages.Artifacts == "" {
-		return c.page()
+		return c.runLink()
 	}
 	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
@@ -128,6 +130,7 @@ type Thread struct {
 // Pages has the addresses of the workflow run and of the files that it uploads. They are "" outside of a workflow.
 type Pages struct{ Run, Artifacts string }
 
+// write creates the comment, or edits it once it exists.
 func (t *Thread) write(ctx context.Context, body string) error {
 	if t.Earlier != 0 {
 		return t.Repository.EditComment(ctx, t.Earlier, body)
@@ -142,7 +145,7 @@ func (t *Thread) write(ctx context.Context, body string) error {
 // Comment starts a progress comment.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
 	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.NewFollower(&transcript.View{})}
-	c.update(ctx, c.running(), transcript.Plan{})
+	c.update(ctx, c.runningText(), transcript.Plan{})
 	w.comment.Store(c)
 }
 
@@ -178,6 +181,6 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	if verdict != "" {
 		sign, verdict = "", verdict+"\n" // the verdict has its own
 	}
-	c.update(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), sentence), view.Plan)
+	c.update(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.fileLinks(), sentence), view.Plan)
 	return c.err
 }

@@ -41,7 +41,7 @@ func planned(t *testing.T, status string) transcript.Event {
 func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	p := b.comment()
-	p.update(t.Context(), p.running(), transcript.Plan{})
+	p.update(t.Context(), p.runningText(), transcript.Plan{})
 	for _, step := range []struct {
 		after time.Duration
 		event transcript.Event
@@ -67,7 +67,7 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 func TestRetriesFailedCommentLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
-	p.update(t.Context(), p.running(), transcript.Plan{})
+	p.update(t.Context(), p.runningText(), transcript.Plan{})
 	pass := func(seconds, attempts int) {
 		t.Helper()
 		for range seconds {

@@ -21,7 +21,7 @@ func TestProgressCommentGolden(t *testing.T) {
 		{Step: "Look at loop.go", Status: "completed"},
 		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},
 	}}
-	c.update(t.Context(), c.running(), plan)
+	c.update(t.Context(), c.runningText(), plan)
 	w := &Watch{}
 	w.comment.Store(c)
 	end := End{

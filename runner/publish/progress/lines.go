@@ -46,6 +46,7 @@ func (w *Watch) Show(e transcript.Event) {
 	}
 }
 
+// writeJSON writes an event as a line of JSON. After an error it writes no more events.
 func (w *Watch) writeJSON(e transcript.Event) {
 	if w.Events == nil {
 		return
@@ -99,7 +100,7 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 
 // eventLine returns the line for an event, or "". It begins with the agent's name if another agent started that agent.
 func (w *Watch) eventLine(e transcript.Event) string {
-	line := lineOf(e) + w.usageSuffix(e)
+	line := lineFor(e) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
 		return line
 	}
@@ -123,8 +124,8 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 	return ""
 }
 
-// lineOf describes an event in one line, or returns "" for an event that is not shown.
-func lineOf(e transcript.Event) string {
+// lineFor describes an event in one line, or returns "" for an event that is not shown.
+func lineFor(e transcript.Event) string {
 	description, err := timeline.Describe(e)
 	if err != nil || description.Detail {
 		return ""
@@ -154,8 +155,9 @@ func Printable(text string) string {
 // durations matches durations in output, which differ each time a command fails.
 var durations = lazyregexp.New(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?)\b`)
 
-// seenBefore reports whether the last output of the same name was equal, apart from durations.
-func (w *Watch) seenBefore(o timeline.Output) bool {
+// isRepeated reports whether the last output of the same name was equal, apart from durations. It remembers
+// this output as the last one.
+func (w *Watch) isRepeated(o timeline.Output) bool {
 	masked := durations().ReplaceAllString(o.Tail, "0 s")
 	before, known := w.lastOutputs[o.Name]
 	if w.lastOutputs == nil {
@@ -170,7 +172,7 @@ func (w *Watch) seenBefore(o timeline.Output) bool {
 func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
 	title := Printable(o.Title())
-	if w.seenBefore(o) {
+	if w.isRepeated(o) {
 		w.addToGroup("agent-ci:   " + title + ": as shown above\n")
 		return
 	}

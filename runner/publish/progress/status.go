@@ -14,7 +14,7 @@ import (
 // status is the run's current activity, for the status line.
 type status struct {
 	phase             record.Phase
-	began             time.Time
+	startedAt         time.Time
 	activities        []*activity // in the order of their starts
 	run               *transcript.Follower
 	sessionActivities map[session]*activity // commands that continue after their call
@@ -25,10 +25,10 @@ type status struct {
 
 // activity is something in progress.
 type activity struct {
-	key      activityKey
-	words    string
-	since    time.Time
-	forModel bool // it waits for the model
+	key         activityKey
+	description string
+	since       time.Time
+	awaitsModel bool // it waits for the model
 }
 
 // activityKey identifies the activity that an event ends. The zero value is for activities without such an event.
@@ -55,6 +55,7 @@ func sessionIn(e transcript.Event, object []byte) (session, bool) {
 	return session{e.OtherAgent(), named.ID}, true
 }
 
+// activityKind is what an activity waits for.
 type activityKind int
 
 const (
@@ -62,11 +63,13 @@ const (
 	ofCall
 )
 
-func requestOf(e transcript.Event) activityKey {
+// requestKey returns the key of an agent's request to the model.
+func requestKey(e transcript.Event) activityKey {
 	return activityKey{kind: ofRequest, agent: e.OtherAgent()}
 }
 
-func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
+// callKey returns the key of a tool call.
+func callKey(e transcript.Event, id string, ref transcript.CallRef) activityKey {
 	return activityKey{ofCall, e.OtherAgent(), id, ref}
 }
 
@@ -98,11 +101,11 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, forModel: true})
+		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting for the model", since: now, awaitsModel: true})
 	case transcript.TypeModelRetry:
-		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, forModel: true})
+		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting to ask the model again", since: now, awaitsModel: true})
 	case transcript.TypeModelResponse, transcript.TypeModelFailure:
-		s.endActivity(requestOf(e))
+		s.endActivity(requestKey(e))
 	case transcript.TypeToolStarted:
 		var d transcript.ToolStarted
 		_ = json.Unmarshal(e.Data, &d)
@@ -113,7 +116,7 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 		var d transcript.ToolFinished
 		_ = json.Unmarshal(e.Data, &d)
 		s.keepSession(e, d)
-		s.endActivity(callOf(e, d.CallID, d.Ref()))
+		s.endActivity(callKey(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
 		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.agent == e.OtherAgent() })
 	case transcript.TypeChange: // nothing of the agent runs any more
@@ -124,9 +127,9 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 // callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity shows that command and its
 // start.
 func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
-	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
+	a := &activity{key: callKey(e, d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
 	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
-		a.words, a.since = s.sessionActivities[in].words, s.sessionActivities[in].since
+		a.description, a.since = s.sessionActivities[in].description, s.sessionActivities[in].since
 	}
 	return a
 }
@@ -139,7 +142,7 @@ func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
 	if !names {
 		return
 	}
-	key := callOf(e, d.CallID, d.Ref())
+	key := callKey(e, d.CallID, d.Ref())
 	if i := slices.IndexFunc(s.activities, func(a *activity) bool { return a.key == key }); i >= 0 {
 		if s.sessionActivities == nil {
 			s.sessionActivities = map[session]*activity{}
@@ -162,6 +165,7 @@ func (s *status) replaceActivity(a *activity) {
 	s.activities = append(s.activities, a)
 }
 
+// endActivity removes the activity with a key. The zero key removes none.
 func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.kind != 0 })
 }
@@ -170,7 +174,7 @@ func (s *status) endActivity(key activityKey) {
 // if nothing else is in progress. shown is nil without any activity.
 func (s *status) currentActivity() (shown *activity, others int) {
 	for _, a := range s.activities {
-		if shown == nil || shown.forModel || !a.forModel {
+		if shown == nil || shown.awaitsModel || !a.awaitsModel {
 			shown = a
 		}
 	}
@@ -178,7 +182,7 @@ func (s *status) currentActivity() (shown *activity, others int) {
 }
 
 // idle has the words for a phase without a known activity.
-var idle = map[record.Phase]string{
+var idleWords = map[record.Phase]string{
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
 	record.PhaseAgent:        "preparing the next step",
@@ -191,13 +195,13 @@ func (s *status) logLine(now time.Time) string {
 	line := "… " + strings.ToLower(string(s.phase)) + ": "
 	shown, others := s.currentActivity()
 	if shown == nil {
-		return line + idle[s.phase]
+		return line + idleWords[s.phase]
 	}
-	line += shown.words
+	line += shown.description
 	if others > 0 {
 		line += fmt.Sprintf(" and %d more", others)
 	}
-	if !shown.forModel {
+	if !shown.awaitsModel {
 		line += ", running"
 	}
 	return line + " for " + transcript.FormatSeconds(now.Sub(shown.since).Seconds())
@@ -211,35 +215,35 @@ const (
 
 // terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
-	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.began)))
+	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.startedAt)))
 	if s.stopping {
-		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.began)))
+		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.startedAt)))
 	}
 	if len(head)+1+minWords > cells {
-		return fit(head, cells), ""
+		return fitWidth(head, cells), ""
 	}
 	tail := s.describeAgents() + s.describeCost()
-	room := cells - len(head) - 1 - width(tail)
+	room := cells - len(head) - 1 - cellCount(tail)
 	if room < minWords {
 		tail, room = "", cells-len(head)-1
 	}
 	doing, took := s.describeActivity(now)
 	step := s.describeStep()
-	room -= width(took)
-	if width(doing)+width(step) > room {
+	room -= cellCount(took)
+	if cellCount(doing)+cellCount(step) > room {
 		doing, step = shareRoom(doing, step, room)
 	}
-	return head, fit(" "+doing+took+step+tail, cells-len(head))
+	return head, fitWidth(" "+doing+took+step+tail, cells-len(head))
 }
 
 // shareRoom shortens activity and step to room cells together. The activity gets three fifths, or more if the step needs less. A
 // step with too few cells is left out.
 func shareRoom(activity, step string, room int) (shortActivity, shortStep string) {
-	activityCells := min(width(activity), max(room-width(step), room*3/5))
-	if shortStep = fit(step, room-activityCells); width(shortStep) < minWords {
+	activityCells := min(cellCount(activity), max(room-cellCount(step), room*3/5))
+	if shortStep = fitWidth(step, room-activityCells); cellCount(shortStep) < minWords {
 		shortStep = ""
 	}
-	return fit(activity, room-width(shortStep)), shortStep
+	return fitWidth(activity, room-cellCount(shortStep)), shortStep
 }
 
 // describeActivity returns the current activity in words, and as took its duration and the number of others.
@@ -249,7 +253,7 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 	}
 	shown, others := s.currentActivity()
 	if shown == nil {
-		return idle[s.phase], ""
+		return idleWords[s.phase], ""
 	}
 	if d := now.Sub(shown.since); d >= time.Second {
 		took = " " + transcript.FormatClock(d)
@@ -257,7 +261,7 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 	if others > 0 {
 		took += fmt.Sprintf(" (+%d)", others)
 	}
-	return Printable(shown.words), took
+	return Printable(shown.description), took
 }
 
 // describeStep returns the current step of the plan, or "" outside of the agent's work.
@@ -297,6 +301,7 @@ func (s *status) describeCost() string {
 	return separator + used + limitSuffix(s.tokenLimit > 0, transcript.GroupThousands(s.tokenLimit)) + " tokens"
 }
 
+// limitSuffix returns a limit as the end of a phrase, or "" if nothing is limited.
 func limitSuffix(limited bool, limit string) string {
 	if !limited {
 		return ""

@@ -23,11 +23,11 @@ import (
 
 // Mask masks values in the log of this step and of later steps. It writes them to the log to do so, so it only works if no one
 // redirects the log.
-func (w *Watch) Mask(hidden []secrets.Value) {
+func (w *Watch) Mask(values []secrets.Value) {
 	if w.Step == nil || !w.Step.MayMask {
 		return
 	}
-	for _, each := range hidden {
+	for _, each := range values {
 		_ = w.Step.Log.Mask(each.Secret) // ignored: a log that cannot be written shows no secret
 	}
 }

@@ -18,9 +18,9 @@ type Terminal struct {
 }
 
 const (
-	redrawEvery = time.Second
-	// plainEvery is how long a log without a terminal may be silent.
-	plainEvery = 30 * time.Second
+	redrawInterval = time.Second
+	// maxLogSilence is how long a log without a terminal may be silent.
+	maxLogSilence = 30 * time.Second
 	// eraseTimeout is how long a forced stop waits for the erasing of the status line. If nothing reads the terminal, the
 	// write never returns, and must not delay the result.
 	eraseTimeout = 250 * time.Millisecond
@@ -36,7 +36,7 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	w.mu.Lock()
 	now := time.Now()
 	w.mayDraw, w.written = true, now
-	w.status().began = now
+	w.status().startedAt = now
 	w.mu.Unlock()
 	var forcedDone <-chan struct{}
 	if forced != nil {
@@ -46,7 +46,7 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	go func() {
 		defer close(done)
 		defer w.eraseForGood()
-		w.redrawEverySecond(ctx, forcedDone, stop)
+		w.redrawRegularly(ctx, forcedDone, stop)
 	}()
 	return func() {
 		close(stop)
@@ -62,9 +62,10 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	}
 }
 
-// redrawEverySecond draws the status once a second until stop is closed. forcedDone is nil if a second signal kills the process.
-func (w *Watch) redrawEverySecond(ctx context.Context, forcedDone, stop <-chan struct{}) {
-	ticks := time.NewTicker(redrawEvery)
+// redrawRegularly draws the status at every redrawInterval until stop or forcedDone is closed. When ctx ends, it
+// shows that the run is stopping. forcedDone is nil if a second signal kills the process; then it returns.
+func (w *Watch) redrawRegularly(ctx context.Context, forcedDone, stop <-chan struct{}) {
+	ticks := time.NewTicker(redrawInterval)
 	defer ticks.Stop()
 	cancelled := ctx.Done()
 	for {
@@ -85,6 +86,7 @@ func (w *Watch) redrawEverySecond(ctx context.Context, forcedDone, stop <-chan s
 	}
 }
 
+// redraw draws the status line. A log without a terminal gets a line if it was silent for maxLogSilence.
 func (w *Watch) redraw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +94,7 @@ func (w *Watch) redraw() {
 		w.draw()
 		return
 	}
-	if w.Lines != nil && time.Since(w.written) >= plainEvery {
+	if w.Lines != nil && time.Since(w.written) >= maxLogSilence {
 		w.beginGroup(string(w.status().phase))
 		w.addToGroup("agent-ci: " + Printable(w.status().logLine(time.Now())) + "\n")
 	}
@@ -116,8 +118,8 @@ func (w *Watch) eraseForGood() {
 	}
 }
 
-// BeginActivity implements record.StepObserver. It shows an activity until over is called.
-func (w *Watch) BeginActivity(phase record.Phase, what string) (over func()) {
+// BeginActivity implements record.StepObserver. It shows an activity until endActivity is called.
+func (w *Watch) BeginActivity(phase record.Phase, description string) (endActivity func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status()
@@ -125,7 +127,7 @@ func (w *Watch) BeginActivity(phase record.Phase, what string) (over func()) {
 		s.phase = phase
 		w.beginGroup(string(phase))
 	}
-	begun := &activity{words: what, since: time.Now()}
+	begun := &activity{description: description, since: time.Now()}
 	s.replaceActivity(begun)
 	w.draw()
 	return func() {
@@ -151,7 +153,7 @@ func (w *Watch) InitStatus(known *transcript.View, costLimit float64, tokenLimit
 // status returns the run's status. The first call makes it. The caller holds w.mu.
 func (w *Watch) status() *status {
 	if w.current == nil {
-		w.current = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.NewFollower(&transcript.View{})}
+		w.current = &status{phase: record.PhaseSetup, startedAt: time.Now(), run: transcript.NewFollower(&transcript.View{})}
 	}
 	return w.current
 }

@@ -198,7 +198,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 		list := &price.List{Rates: price.Rates{Input: 1, Output: 1}}
 		line := func(cells int) string {
 			head, rest := w.status().terminalLine(time.Now(), cells)
-			if n := width(head + rest); n > cells {
+			if n := cellCount(head + rest); n > cells {
 				t.Errorf("%q takes %d cells of %d", head+rest, n, cells)
 			}
 			return head + rest

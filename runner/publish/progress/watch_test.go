@@ -39,10 +39,10 @@ func TestDescribesEvents(t *testing.T) {
 		"before the change: test is green": event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green"}}}),
 		"warning: two lines":               event(t, transcript.TypeWarning, transcript.Warning{Message: "two\nlines"}),
 	} {
-		must.Same(t, want, lineOf(e), e.Type)
+		must.Same(t, want, lineFor(e), e.Type)
 	}
 	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
-		if got := lineOf(e); got != "" {
+		if got := lineFor(e); got != "" {
 			t.Errorf("%s %s is shown as %q", e.Type, e.Data, got)
 		}
 	}

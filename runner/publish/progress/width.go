@@ -21,21 +21,21 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// width returns how many cells a text takes. The text must come from Printable.
-func width(text string) (cells int) {
+// cellCount returns how many terminal cells a text takes. The text must come from Printable.
+func cellCount(text string) (cells int) {
 	for _, r := range text {
 		cells += cellsOf(r)
 	}
 	return cells
 }
 
-// fit shortens a text to cells cells. A shortened text ends in an ellipsis.
-func fit(text string, cells int) string {
+// fitWidth shortens a text to a number of terminal cells. A shortened text ends in an ellipsis.
+func fitWidth(text string, cells int) string {
 	if cells <= 0 {
 		return ""
 	}
 	room := cells
-	if width(text) > cells {
+	if cellCount(text) > cells {
 		room--
 	}
 	var cut strings.Builder
@@ -53,7 +53,7 @@ func fit(text string, cells int) string {
 			cut.WriteRune(r)
 		}
 	}
-	if width(text) > cells {
+	if cellCount(text) > cells {
 		cut.WriteRune('…')
 	}
 	return cut.String()

@@ -48,11 +48,11 @@ func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Prop
 	if err = cmp.Or(err, l.WarnOfUnproven(published)); err != nil {
 		return err
 	}
-	change, all, err := l.addNew(ctx, empty, all)
+	change, all, err := l.addNewLessons(ctx, empty, all)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	c := l.Case(p.Job, change, nil)
+	c := l.JudgeCase(p.Job, change, nil)
 	c.RunnerPaths = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
 	if err := c.Judge(ctx); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Prop
 // closed once a person has closed it.
 func claimsDigest(all []memory.Lesson) string {
 	sum := sha256.New()
-	for _, made := range all {
-		fmt.Fprintln(sum, made.ID)
+	for _, lesson := range all {
+		fmt.Fprintln(sum, lesson.ID)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }

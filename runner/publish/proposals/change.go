@@ -32,8 +32,8 @@ func hasFile(change *gitops.ChangeSet) bool {
 	return change != nil && slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == lessons.Path })
 }
 
-// stateIn describes the lessons file in a change.
-func (l *Lessons) stateIn(change *gitops.ChangeSet) (found fileState, err error) {
+// fileStateIn describes the lessons file in a change.
+func (l *Lessons) fileStateIn(change *gitops.ChangeSet) (found fileState, err error) {
 	found.present = hasFile(change)
 	if !found.present || l.job.Memory.Propose != job.ProposeInChange {
 		return found, nil
@@ -48,17 +48,17 @@ func (l *Lessons) stateIn(change *gitops.ChangeSet) (found fileState, err error)
 // fileBeforeAndAfter returns the lessons file of the change's base, and of the change. valid is false if one of them is no lessons
 // file.
 func (l *Lessons) fileBeforeAndAfter(change *gitops.ChangeSet) (before, after []byte, valid bool, err error) {
-	if after, valid, err = l.file(change.Tree); err != nil || !valid {
+	if after, valid, err = l.readFile(change.Tree); err != nil || !valid {
 		return nil, nil, false, err
 	}
-	if before, valid, err = l.file(change.Base.Tree); err != nil || !valid {
+	if before, valid, err = l.readFile(change.Base.Tree); err != nil || !valid {
 		return nil, nil, false, err
 	}
 	return before, after, true, nil
 }
 
-// file returns a tree's lessons file. valid is false if it is no lessons file.
-func (l *Lessons) file(tree gitops.Tree) (raw []byte, valid bool, err error) {
+// readFile returns a tree's lessons file. valid is false if it is no lessons file.
+func (l *Lessons) readFile(tree gitops.Tree) (raw []byte, valid bool, err error) {
 	raw, err = fileIn(l.workspace.Checkout(), tree)
 	if errors.As(err, new(config.Problems)) {
 		return nil, false, nil
@@ -68,13 +68,13 @@ func (l *Lessons) file(tree gitops.Tree) (raw []byte, valid bool, err error) {
 
 // pathsByRunner returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it holds.
 func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
-	found, err := l.stateIn(change)
+	found, err := l.fileStateIn(change)
 	if err != nil || !found.byRunner {
 		return nil, err
 	}
-	for _, made := range found.added {
-		for _, text := range made.Evidence {
-			if e, err := l.pin(text, change); err != nil || e == (lessons.Evidence{}) {
+	for _, lesson := range found.added {
+		for _, text := range lesson.Evidence {
+			if e, err := l.pinEvidence(text, change); err != nil || e == (lessons.Evidence{}) {
 				return nil, err
 			}
 		}
@@ -88,15 +88,15 @@ func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) 
 	if err != nil || change.Empty() {
 		return change, nil, err
 	}
-	return l.addNew(ctx, change, all)
+	return l.addNewLessons(ctx, change, all)
 }
 
-// addNew adds new lessons to a change that does not touch the lessons file. It returns the change and the added lessons. If the
-// file cannot take them, it warns and adds none.
-func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
+// addNewLessons adds lessons that the base lacks to a change that does not touch the lessons file. It returns the
+// change and the added lessons. If the file cannot take them, it warns and adds none.
+func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
-		l.notWritten(problems[0].String())
+		l.warnNotWritten(problems[0].String())
 		return change, nil, nil
 	}
 	if err != nil {
@@ -108,20 +108,21 @@ func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []me
 	}
 	content, err := lessons.Append(before, all)
 	if err != nil {
-		l.notWritten(outcome.WithoutFullStop(err))
+		l.warnNotWritten(outcome.WithoutFullStop(err))
 		return change, nil, nil
 	}
 	with, err := l.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
 	return with, all, err
 }
 
-func (l *Lessons) notWritten(why string) {
+// warnNotWritten warns that the proposed lessons are not written. why ends the sentence.
+func (l *Lessons) warnNotWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
 // recordProposal records the lessons that the change or pull request proposes, if they differ from the last record.
 func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
-	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: recorded(all)}
+	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: toTranscript(all)}
 	if l.lastRecorded == nil && len(all) == 0 || l.lastRecorded != nil && reflect.DeepEqual(l.lastRecorded, now) {
 		return nil
 	}
@@ -131,11 +132,11 @@ func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 
 // ForReviewers returns the lessons in a change for reviewers, read from the change itself. A bundle's claims do not count.
 func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error) {
-	found, err := l.stateIn(change)
+	found, err := l.fileStateIn(change)
 	if err != nil || len(found.added) == 0 {
 		return nil, err
 	}
-	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
+	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: toTranscript(found.added)}, nil
 }
 
 // addToWorkTree writes the proposed lessons to the work tree, so that they are part of the change and checks see them. If the agent itself
@@ -148,7 +149,7 @@ func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (
 	if err != nil {
 		return change, err
 	}
-	found, err := l.stateIn(change)
+	found, err := l.fileStateIn(change)
 	if err != nil || found.present && !found.byRunner {
 		return change, err
 	}
@@ -168,7 +169,7 @@ func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (
 		if change, err = l.writeToTree(ctx, change, with); err != nil {
 			return change, err
 		}
-		if found, err = l.stateIn(change); err != nil || !found.byRunner {
+		if found, err = l.fileStateIn(change); err != nil || !found.byRunner {
 			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: a file at %s, or a rule of .gitignore, prevents it.", lessons.Path)
 			all = nil
 		}
@@ -229,11 +230,11 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	if !hasFile(change) {
 		return change, nil
 	}
-	after, _, err := l.file(change.Tree)
+	after, _, err := l.readFile(change.Tree)
 	if err != nil {
 		return nil, err
 	}
-	before, _, err := l.file(change.Base.Tree)
+	before, _, err := l.readFile(change.Base.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -243,9 +244,9 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 		l.rec.Warn("lessons_left_out", "The lessons of the earlier run are not taken over (memory.propose).")
 		added = nil
 	}
-	for _, made := range added {
-		if made.Evidence, err = l.withoutPins(made.Evidence, change); err == nil {
-			err = l.propose(made)
+	for _, lesson := range added {
+		if lesson.Evidence, err = l.withoutPins(lesson.Evidence, change); err == nil {
+			err = l.propose(lesson)
 		}
 		if err != nil {
 			return nil, err
@@ -258,7 +259,7 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
-		pinned, err := l.pin(text, change)
+		pinned, err := l.pinEvidence(text, change)
 		if err != nil {
 			return nil, err
 		}
@@ -269,11 +270,11 @@ func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]st
 	return all, nil
 }
 
-// moveOnto moves a change to another base. Its lessons are appended again after the base's, so two runs with lessons do not
-// conflict.
-func (l *Lessons) moveOnto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
+// rebase moves a change to another base. Its lessons are appended again after the base's, so two runs with
+// lessons do not conflict.
+func (l *Lessons) rebase(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
-	found, err := l.stateIn(change)
+	found, err := l.fileStateIn(change)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +304,7 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 		if err != nil {
 			return change, err
 		}
-		lessonsFile, err := l.stateIn(change)
+		lessonsFile, err := l.fileStateIn(change)
 		if err != nil {
 			return change, err
 		}
@@ -323,16 +324,16 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 	return change, dropped, err
 }
 
-// Case returns what judges a change. Lessons that agent-ci wrote do not count as protected. repairs is the content of the pull
-// request that the change repairs, or nil.
-func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
+// JudgeCase returns what judges a change. Lessons that agent-ci wrote do not count as protected. repairs is the
+// change of the pull request that this change repairs, or nil.
+func (l *Lessons) JudgeCase(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
 	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
 }
 
 // Callbacks returns the functions that move and judge a change with its lessons.
 func (l *Lessons) Callbacks(repairs *gitops.ChangeSet) publish.Callbacks {
-	return publish.Callbacks{MoveOnto: l.moveOnto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		return l.Case(j, change, repairs).Judge(ctx)
+	return publish.Callbacks{MoveOnto: l.rebase, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+		return l.JudgeCase(j, change, repairs).Judge(ctx)
 	}}
 }

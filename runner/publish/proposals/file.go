@@ -36,14 +36,14 @@ func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return raw, err
 	}
-	if free, err := isFree(in, tree); err != nil || free {
+	if free, err := isPathFree(in, tree); err != nil || free {
 		return nil, err
 	}
 	return nil, lessons.NoFile(lessons.Path)
 }
 
-// isFree reports whether a tree has nothing at the path of the lessons file, and only folders above it.
-func isFree(in *gitops.Checkout, tree gitops.Tree) (bool, error) {
+// isPathFree reports whether a tree has nothing at the path of the lessons file, and only folders above it.
+func isPathFree(in *gitops.Checkout, tree gitops.Tree) (bool, error) {
 	id, err := in.IDAt(tree, lessons.Path)
 	if err != nil || id != "" {
 		return false, err

@@ -22,7 +22,7 @@ import (
 
 // Lessons has one run's lessons.
 type Lessons struct {
-	Given memory.Memory // lessons of the base commit
+	FromBase memory.Memory // lessons of the base commit
 
 	rec           *record.Record
 	workspace     *workspace.Workspace
@@ -62,14 +62,14 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 	for i := range all {
 		all[i].Claim = rec.Redact(all[i].Claim)
 	}
-	l.Given = memory.Choose(all, words)
-	l.event = &transcript.Memory{File: lessons.Path, SHA256: record.DigestOf(raw), Lessons: recorded(all), ChosenIDs: l.Given.Chosen}
+	l.FromBase = memory.Choose(all, words)
+	l.event = &transcript.Memory{File: lessons.Path, SHA256: record.DigestOf(raw), Lessons: toTranscript(all), ChosenIDs: l.FromBase.Chosen}
 	return l
 }
 
-// Recorded returns the lessons in a run's record, up to the limits of a run. If the run continues a pull request, lessons may
-// be from earlier runs.
-func Recorded(rec *record.Record, v *transcript.View) *Lessons {
+// FromRecord returns the lessons in a run's record, up to the limits of a run. If the run continues a pull
+// request, lessons may be from earlier runs.
+func FromRecord(rec *record.Record, v *transcript.View) *Lessons {
 	l := &Lessons{rec: rec, date: dateOf(v.Started.RunID, v.StartedAt), lastRecorded: v.Lessons, event: v.Memory}
 	own, earlier := 0, 0
 	for _, proposed := range v.ProposedLessons {
@@ -86,9 +86,9 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	if v.Memory == nil {
 		return l
 	}
-	l.Given.Chosen = v.Memory.ChosenIDs
+	l.FromBase.Chosen = v.Memory.ChosenIDs
 	for _, given := range v.Memory.Lessons {
-		l.Given.Lessons = append(l.Given.Lessons, memory.Lesson(given))
+		l.FromBase.Lessons = append(l.FromBase.Lessons, memory.Lesson(given))
 	}
 	return l
 }
@@ -118,15 +118,16 @@ func (l *Lessons) RecordChecks(tables ...[]transcript.VerifyRow) {
 	l.checks = names
 }
 
-// RecordGiven writes the event about the given lessons, if there are any.
-func (l *Lessons) RecordGiven() error {
+// RecordFromBase writes the event about the lessons of the base commit, if there are any.
+func (l *Lessons) RecordFromBase() error {
 	if l.event == nil {
 		return nil
 	}
 	return l.rec.Append(transcript.TypeMemory, l.event)
 }
 
-func recorded(all []memory.Lesson) []transcript.Lesson {
+// toTranscript converts lessons to those of the transcript.
+func toTranscript(all []memory.Lesson) []transcript.Lesson {
 	recorded := make([]transcript.Lesson, len(all))
 	for i, l := range all {
 		recorded[i] = transcript.Lesson(l)

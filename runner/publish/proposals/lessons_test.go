@@ -24,7 +24,7 @@ func TestBoundsRecordedLessons(t *testing.T) {
 		if test.onPull {
 			v.Task = transcript.Task{Source: "event", URL: "https://github.com/octo/widgets/pull/7"}
 		}
-		l := Recorded(nil, v)
+		l := FromRecord(nil, v)
 		own := 0
 		for _, made := range l.proposed {
 			if made.Run == "r1" {

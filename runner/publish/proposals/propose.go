@@ -22,29 +22,29 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		made := memory.Lesson{ID: lessons.LessonID(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
-		if refusal := l.proposalProblem(p, made.ID); refusal != "" {
-			return made, refusal, nil
+		lesson := memory.Lesson{ID: lessons.LessonID(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
+		if refusal := l.proposalProblem(p, lesson.ID); refusal != "" {
+			return lesson, refusal, nil
 		}
 		for i, text := range p.Evidence {
-			e, refusal, err := l.evidence(text, seen)
+			e, refusal, err := l.checkEvidence(text, seen)
 			if err != nil || refusal != "" {
-				return made, fmt.Sprintf("evidence[%d]: %s", i, refusal), err
+				return lesson, fmt.Sprintf("evidence[%d]: %s", i, refusal), err
 			}
-			if !slices.Contains(made.Evidence, e.String()) {
-				made.Evidence = append(made.Evidence, e.String())
+			if !slices.Contains(lesson.Evidence, e.String()) {
+				lesson.Evidence = append(lesson.Evidence, e.String())
 			}
 		}
-		return made, "", l.propose(made)
+		return lesson, "", l.propose(lesson)
 	}
 }
 
 // propose records a lesson and adds it to the proposed ones.
-func (l *Lessons) propose(made memory.Lesson) error {
-	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(made)); err != nil {
+func (l *Lessons) propose(lesson memory.Lesson) error {
+	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(lesson)); err != nil {
 		return err
 	}
-	l.proposed = append(l.proposed, made)
+	l.proposed = append(l.proposed, lesson)
 	return nil
 }
 
@@ -52,8 +52,8 @@ func (l *Lessons) propose(made memory.Lesson) error {
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	sameLesson := func(other memory.Lesson) bool { return other.ID == id }
 	own := 0
-	for _, made := range l.proposed {
-		if made.Run == l.rec.ID {
+	for _, lesson := range l.proposed {
+		if lesson.Run == l.rec.ID {
 			own++
 		}
 	}
@@ -62,7 +62,7 @@ func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 		return "claim " + err.Error()
 	case own >= maxProposed:
 		return fmt.Sprintf("this run has proposed %d lessons, and that is all that one may. Go on without.", own)
-	case slices.ContainsFunc(l.Given.Lessons, sameLesson) || slices.ContainsFunc(l.proposed, sameLesson):
+	case slices.ContainsFunc(l.FromBase.Lessons, sameLesson) || slices.ContainsFunc(l.proposed, sameLesson):
 		return "this lesson is known already. Go on without."
 	case l.hasSecret(p.Claim):
 		return "claim holds what looks like a secret. Say it without."
@@ -77,8 +77,8 @@ func (l *Lessons) hasSecret(text string) bool {
 	return l.rec.Redact(text) != text || strings.Contains(text, "[secret ")
 }
 
-// evidence parses and verifies evidence from the model. refusal is a message for the model, or "".
-func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
+// checkEvidence parses and verifies evidence from the model. refusal is a message for the model, or "".
+func (l *Lessons) checkEvidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
 	e, wrong := lessons.ParseEvidence(text)
 	switch {
 	case wrong != nil:
@@ -119,10 +119,10 @@ func pinMatches(pin, inBase, inChange, base string) bool {
 // hold, and lessons without evidence.
 func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
-	for _, made := range l.proposed {
+	for _, lesson := range l.proposed {
 		var evidence []string
-		for _, text := range made.Evidence {
-			e, err := l.pin(text, change)
+		for _, text := range lesson.Evidence {
+			e, err := l.pinEvidence(text, change)
 			if err != nil {
 				return nil, err
 			}
@@ -130,9 +130,9 @@ func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 				evidence = append(evidence, e.String())
 			}
 		}
-		made.Evidence = evidence
+		lesson.Evidence = evidence
 		if len(evidence) > 0 {
-			all = append(all, made)
+			all = append(all, lesson)
 		}
 	}
 	return all, nil
@@ -144,16 +144,17 @@ func (l *Lessons) WarnOfUnproven(change *gitops.ChangeSet) error {
 	if err != nil || len(proven) == len(l.proposed) {
 		return err
 	}
-	for _, made := range l.proposed {
-		if !slices.ContainsFunc(proven, func(p memory.Lesson) bool { return p.ID == made.ID }) {
-			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is missing: %s", made.ID, made.Claim)
+	for _, lesson := range l.proposed {
+		if !slices.ContainsFunc(proven, func(p memory.Lesson) bool { return p.ID == lesson.ID }) {
+			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is missing: %s", lesson.ID, lesson.Claim)
 		}
 	}
 	return nil
 }
 
-// pin returns evidence pinned to a commit or blob, or the zero value if it does not hold with the change.
-func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
+// pinEvidence returns evidence pinned to a commit or blob. It returns the zero value if the evidence does not
+// hold with the change.
+func (l *Lessons) pinEvidence(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
 	if err != nil {
 		return lessons.Evidence{}, err

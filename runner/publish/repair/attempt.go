@@ -21,7 +21,7 @@ type Attempt struct {
 
 	thread *thread
 	record *record.Record
-	bounds job.Repair // the job's limits
+	limits job.Repair // the job's limits
 }
 
 // NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it returns known, which
@@ -41,26 +41,26 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 	return known, nil
 }
 
-// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports that on the pull
-// request and returns an error. link is the CI run's page, or "".
-func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, bounds job.Repair) (*Attempt, error) {
-	next := &Attempt{Case: a.Case, record: source.Record, bounds: bounds, thread: &thread{
+// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports that
+// on the pull request and returns an error. link is the page of this CI run, or "".
+func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, limits job.Repair) (*Attempt, error) {
+	next := &Attempt{Case: a.Case, record: source.Record, limits: limits, thread: &thread{
 		Server: source.Forge, Repository: source.Forge.Repository(source.Event.Repository), Number: a.Pull.Number,
 		Run: source.Record.ID, Link: link, Redact: source.Record.Redact,
 	}}
 	var err error
-	next.Plan, err = next.thread.decide(ctx, a.Case, source.RepairedCommit(), bounds)
+	next.Plan, err = next.thread.decide(ctx, a.Case, source.RepairedCommit(), limits)
 	return next, err
 }
 
 // Begin counts the attempt in the pull request's comment.
 func (a *Attempt) Begin(ctx context.Context) error {
-	return a.thread.announceAttempt(ctx, a.Plan, a.bounds.Attempts)
+	return a.thread.announceAttempt(ctx, a.Plan, a.limits.Attempts)
 }
 
 // Conclude reports the attempt's result on the pull request. pushed is the pushed commit, or "".
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
-	end := attemptEnd{Stop: *stop, Commit: pushed, Spent: a.Plan.Attempt.TotalUSD(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts}
+	end := attemptEnd{Stop: *stop, PushedSHA: pushed, SpentUSD: a.Plan.Attempt.TotalUSD(cost), IsLast: a.Plan.Attempt.Attempt >= a.limits.Attempts}
 	folder := a.record.Path()
 	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // readers of the comment have no access to this machine's folder
 	err := a.thread.conclude(ctx, a.Case, end)
@@ -74,7 +74,7 @@ func (c *Case) agentInput() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)
 	if len(c.Red) > 0 {
-		fmt.Fprintf(&b, " %s red on its commit %s and not on %s. Find the cause, and mend it in the change.", checksAre(len(c.Red)), gitops.Short(c.Head), c.Pull.Base)
+		fmt.Fprintf(&b, " %s red on its commit %s and not on %s. Find the cause, and mend it in the change.", countRedChecks(len(c.Red)), gitops.Short(c.Head), c.Pull.Base)
 	}
 	if c.ConflictsWithBase {
 		fmt.Fprintf(&b, " %s moved into conflict with it: bring both together, so that what each was made for stays.", c.Pull.Base)
@@ -93,7 +93,8 @@ func (c *Case) agentInput() []clean.Part {
 	return parts
 }
 
-func checksAre(n int) string {
+// countRedChecks returns the subject and verb of a sentence about n red checks.
+func countRedChecks(n int) string {
 	if n == 1 {
 		return "One check is"
 	}

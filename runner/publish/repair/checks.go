@@ -42,7 +42,7 @@ const maxRed = 10
 // change did not cause them.
 func readCase(ctx context.Context, repository forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
-	checks, err := checksOf(ctx, repository, head.SHA)
+	checks, err := readChecks(ctx, repository, head.SHA)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func readCase(ctx context.Context, repository forge.Repository, pull *forge.Pull
 		return nil, err
 	}
 	for _, check := range red {
-		onBase, err := c.redOnBase(ctx, repository, check, base)
+		onBase, err := c.isRedOnBase(ctx, repository, check, base)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,8 @@ func isRed(c forge.Check) bool {
 	return red && c.Status == "completed"
 }
 
-func checksOf(ctx context.Context, repository forge.Repository, sha string) ([]forge.Check, error) {
+// readChecks returns the checks of a commit.
+func readChecks(ctx context.Context, repository forge.Repository, sha string) ([]forge.Check, error) {
 	checks, err := repository.Checks(ctx, sha)
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
 }
@@ -88,7 +89,7 @@ func checksOf(ctx context.Context, repository forge.Repository, sha string) ([]f
 type baseCommit struct {
 	sha    string
 	checks []forge.Check
-	read   bool
+	isRead bool
 }
 
 // baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so the one that the change was
@@ -101,16 +102,17 @@ func baseCommits(ctx context.Context, repository forge.Repository, base, madeOn 
 	return []baseCommit{{sha: tip.SHA}, {sha: madeOn}}, nil
 }
 
-// redOnBase reports whether the same check is red on the base. The first base commit with a conclusive result decides.
-func (c *Case) redOnBase(ctx context.Context, repository forge.Repository, red forge.Check, base []baseCommit) (bool, error) {
+// isRedOnBase reports whether the same check is red on the base. The first base commit with a conclusive result
+// decides.
+func (c *Case) isRedOnBase(ctx context.Context, repository forge.Repository, red forge.Check, base []baseCommit) (bool, error) {
 	for i := range base {
 		baseCommit := &base[i]
-		if !baseCommit.read {
+		if !baseCommit.isRead {
 			var err error
-			if baseCommit.checks, err = checksOf(ctx, repository, baseCommit.sha); err != nil {
+			if baseCommit.checks, err = readChecks(ctx, repository, baseCommit.sha); err != nil {
 				return false, err
 			}
-			baseCommit.read = true
+			baseCommit.isRead = true
 		}
 		for _, check := range baseCommit.checks {
 			if check.App != red.App || check.Name != red.Name || check.Status != "completed" || !isConclusive(check) {

@@ -35,17 +35,17 @@ type thread struct {
 
 // state is hidden data in the comment, for later runs.
 type state struct {
-	head     string
-	run      string // the comment's last writer
-	attempts int
-	spentUSD float64
-	rerun    bool // the failed jobs were started again
+	head         string
+	run          string // the comment's last writer
+	attempts     int
+	spentUSD     float64
+	rerunStarted bool // the failed jobs were started again
 }
 
 var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
 
 func (s state) String() string {
-	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.FormatDollars(s.spentUSD), s.rerun)
+	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.FormatDollars(s.spentUSD), s.rerunStarted)
 }
 
 // readState parses the last mark in a comment. The text before it is not trusted, and may have other marks.
@@ -55,12 +55,12 @@ func readState(body string) state {
 		return state{}
 	}
 	m := all[len(all)-1]
-	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spentUSD: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
+	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spentUSD: intake.ReadDollars(m[4]), rerunStarted: m[5] == "true"}
 }
 
-// read finds the comment of earlier repairs, the oldest if there are two. Anybody can write the mark, so the author must be the
-// token's account.
-func (t *thread) read(ctx context.Context) error {
+// readComment finds the comment of earlier repairs, the oldest if there are two. Anybody can write the mark, so
+// the author must be the token's account.
+func (t *thread) readComment(ctx context.Context) error {
 	comments, err := t.Repository.Comments(ctx, t.Number)
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
@@ -78,7 +78,7 @@ func (t *thread) read(ctx context.Context) error {
 
 // describeCase sets the comment's new state, and its list of failed checks.
 func (t *thread) describeCase(c *Case, last intake.Repair) {
-	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerun: t.storedState.head == c.Head && t.storedState.rerun}
+	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: t.storedState.head == c.Head && t.storedState.rerunStarted}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {
@@ -93,6 +93,7 @@ func (t *thread) describeCase(c *Case, last intake.Repair) {
 	t.redSummary = b.String()
 }
 
+// link returns the check's name as a link to its page.
 func (r Red) link() string {
 	name := markdown.Cut(r.Name, 200)
 	if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") {
@@ -129,7 +130,7 @@ func (t *thread) listRemaining(c *Case) {
 // whose comment remains continues. allowed is the number of attempts.
 func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) error {
 	decidedOn := t.storedState
-	if err := t.read(ctx); err != nil {
+	if err := t.readComment(ctx); err != nil {
 		return err
 	}
 	if t.storedState != decidedOn {
@@ -137,11 +138,11 @@ func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) erro
 	}
 	t.newState.attempts = p.Attempt.Attempt
 	t.conclusion = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, allowed)
-	if err := t.write(ctx); err != nil {
+	if err := t.writeComment(ctx); err != nil {
 		return err
 	}
 	ownID, ownText := t.id, t.shown
-	if err := t.read(ctx); err != nil {
+	if err := t.readComment(ctx); err != nil {
 		return err
 	}
 	if t.storedState.run == t.newState.run || t.storedState == decidedOn { // our comment, or the forge does not show it yet
@@ -156,6 +157,7 @@ func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) erro
 	return t.startedElsewhere()
 }
 
+// startedElsewhere returns the error for a repair that another run has begun.
 func (t *thread) startedElsewhere() error {
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
 		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
@@ -164,34 +166,34 @@ func (t *thread) startedElsewhere() error {
 // attemptEnd is the result of an attempt.
 type attemptEnd struct {
 	outcome.Stop
-	Commit string // pushed commit; "" for none
-	Spent  float64
-	Last   bool // no other attempt follows
+	PushedSHA string // pushed commit; "" for none
+	SpentUSD  float64
+	IsLast    bool // no other attempt follows
 }
 
 // conclude reports the result of the attempt in the comment.
 func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
-	cost := e.Spent - t.newState.spentUSD
-	if err := t.read(ctx); err != nil {
+	cost := e.SpentUSD - t.newState.spentUSD
+	if err := t.readComment(ctx); err != nil {
 		return err
 	}
-	if t.id != 0 && t.storedState.run != t.newState.run && e.Commit == "" {
+	if t.id != 0 && t.storedState.run != t.newState.run && e.PushedSHA == "" {
 		return t.addCost(ctx, cost)
 	}
-	t.newState.spentUSD = e.Spent
+	t.newState.spentUSD = e.SpentUSD
 	if t.storedState.head == t.newState.head {
 		t.newState.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
 	}
-	if e.Commit != "" {
-		t.newState.head, t.newState.rerun = e.Commit, false
-		t.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.newState.attempts, gitops.Short(e.Commit))
-		return t.write(ctx)
+	if e.PushedSHA != "" {
+		t.newState.head, t.newState.rerunStarted = e.PushedSHA, false
+		t.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.newState.attempts, gitops.Short(e.PushedSHA))
+		return t.writeComment(ctx)
 	}
-	if e.Last {
+	if e.IsLast {
 		t.listRemaining(c)
 	}
 	t.conclusion = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.newState.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000)))
-	return t.write(ctx)
+	return t.writeComment(ctx)
 }
 
 // addCost adds this run's cost to a comment that another run wrote. It changes nothing else.
@@ -200,16 +202,17 @@ func (t *thread) addCost(ctx context.Context, cost float64) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	before := spentSoFar(t.storedState.spentUSD)
+	before := describeSpent(t.storedState.spentUSD)
 	t.storedState.spentUSD += cost
-	withCost := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
+	withCost := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, describeSpent(t.storedState.spentUSD), 1) + t.storedState.String()
 	if err := t.Repository.EditComment(ctx, t.id, withCost); err != nil {
 		return t.writeFailure(err)
 	}
 	return nil
 }
 
-func spentSoFar(dollars float64) string {
+// describeSpent returns the sentence with the cost of all attempts.
+func describeSpent(dollars float64) string {
 	return fmt.Sprintf("All attempts so far cost $%s.", intake.FormatDollars(dollars))
 }
 
@@ -226,13 +229,14 @@ func (t *thread) text() string {
 		paragraphs = append(paragraphs, t.remaining)
 	}
 	if t.newState.spentUSD > 0 {
-		paragraphs = append(paragraphs, spentSoFar(t.newState.spentUSD))
+		paragraphs = append(paragraphs, describeSpent(t.newState.spentUSD))
 	}
 	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.newState.String()
 }
 
-// write creates or updates the comment. The comment counts the attempts, so an attempt does not start if this fails.
-func (t *thread) write(ctx context.Context) error {
+// writeComment creates or updates the comment. The comment counts the attempts, so an attempt does not start if
+// this fails.
+func (t *thread) writeComment(ctx context.Context) error {
 	text := t.text()
 	if text == t.shown {
 		return nil
@@ -253,11 +257,12 @@ func (t *thread) write(ctx context.Context) error {
 	return nil
 }
 
+// writeFailure returns the error for a comment that cannot be written.
 func (t *thread) writeFailure(err error) error {
 	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
 }
 
-// nameChecks names checks. A check that failed by infrastructure has the reason added.
+// nameChecks joins the names of checks, each with its infrastructure failure if it had one.
 func nameChecks(all []Red, separator string) string {
 	var named []string
 	for _, red := range all[:min(len(all), maxRed)] {

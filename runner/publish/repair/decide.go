@@ -13,13 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// lastAttempt returns the number of the last attempt and the cost of all. The head commit has both. The comment has later numbers if
-// attempts pushed nothing; it counts if it is about the same head.
-func lastAttempt(head *forge.Commit, noted state) intake.Repair {
+// lastAttempt returns the number of the last attempt and the cost of all. The head commit's trailers have both.
+// The comment may have later numbers, of attempts that pushed nothing; they count if it is about the same head.
+func lastAttempt(head *forge.Commit, inComment state) intake.Repair {
 	last := intake.Repair{HeadSHA: head.SHA}
 	last.Attempt, last.SpentUSD = intake.ParseTrailers(head)
-	if noted.head == head.SHA {
-		last.Attempt, last.SpentUSD = max(last.Attempt, noted.attempts), max(last.SpentUSD, noted.spentUSD)
+	if inComment.head == head.SHA {
+		last.Attempt, last.SpentUSD = max(last.Attempt, inComment.attempts), max(last.SpentUSD, inComment.spentUSD)
 	}
 	return last
 }
@@ -32,8 +32,8 @@ type Plan struct {
 
 // decide returns the plan of the next attempt. If there is nothing to fix, or a rerun or a person has to act, it reports that in the
 // comment and returns an error.
-func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
-	if err := t.read(ctx); err != nil {
+func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits job.Repair) (*Plan, error) {
+	if err := t.readComment(ctx); err != nil {
 		return nil, err
 	}
 	last := lastAttempt(head, t.storedState)
@@ -45,7 +45,7 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		}
 		sentence, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
 		t.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
-		if err := t.write(ctx); err != nil {
+		if err := t.writeComment(ctx); err != nil {
 			return nil, err
 		}
 		return nil, stop
@@ -59,7 +59,7 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		return stopWith("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
 	if c.onlyInfrastructure() {
-		rerunStarted, err := t.rerun(ctx, c)
+		rerunStarted, err := t.rerunFailedJobs(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -69,19 +69,19 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		}
 	}
 	switch {
-	case last.Attempt >= allowed.Attempts:
+	case last.Attempt >= limits.Attempts:
 		t.listRemaining(c)
 		return stopWith("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			outcome.CountNoun(last.Attempt, "attempt"), allowed.Attempts, pull, c.Pull.URL)
-	case allowed.CostUSD > 0 && last.SpentUSD >= allowed.CostUSD:
+			outcome.CountNoun(last.Attempt, "attempt"), limits.Attempts, pull, c.Pull.URL)
+	case limits.CostUSD > 0 && last.SpentUSD >= limits.CostUSD:
 		t.listRemaining(c)
 		return stopWith("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, last.SpentUSD, allowed.CostUSD, c.Pull.URL)
+			pull, last.SpentUSD, limits.CostUSD, c.Pull.URL)
 	}
 	plan := &Plan{Attempt: last}
 	plan.Attempt.Attempt++
-	if allowed.CostUSD > 0 {
-		plan.RemainingUSD = allowed.CostUSD - last.SpentUSD
+	if limits.CostUSD > 0 {
+		plan.RemainingUSD = limits.CostUSD - last.SpentUSD
 	}
 	return plan, nil
 }
@@ -91,9 +91,9 @@ func (c *Case) onlyInfrastructure() bool {
 	return len(c.Red) > 0 && !c.ConflictsWithBase && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
 }
 
-// rerun starts the failed jobs again, once for each head commit. It reports whether any started.
-func (t *thread) rerun(ctx context.Context, c *Case) (started bool, err error) {
-	if t.newState.rerun {
+// rerunFailedJobs starts the failed jobs again, once for each head commit. It reports whether any started.
+func (t *thread) rerunFailedJobs(ctx context.Context, c *Case) (started bool, err error) {
+	if t.newState.rerunStarted {
 		return false, nil
 	}
 	rerunIDs := map[int64]bool{}
@@ -116,6 +116,6 @@ func (t *thread) rerun(ctx context.Context, c *Case) (started bool, err error) {
 			return started, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
 		}
 	}
-	t.newState.rerun = started
+	t.newState.rerunStarted = started
 	return started, nil
 }

@@ -86,14 +86,14 @@ func (c *Case) readJobs(ctx context.Context, repository forge.Repository, id int
 	return nil
 }
 
-// cutLog returns an excerpt of a job's log, of up to most bytes.
-func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, most int) (string, error) {
+// cutLog returns an excerpt of a job's log, of up to maxBytes bytes.
+func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, maxBytes int) (string, error) {
 	log, err := repository.JobLog(ctx, job.ID)
 	if err != nil {
 		return "", err
 	}
 	defer log.Close()
-	return failinglog.Cut(log, job, most)
+	return failinglog.Excerpt(log, job, maxBytes)
 }
 
 // infrastructurePatterns matches log lines about failed machines, networks and services. A change can print such lines, but that only

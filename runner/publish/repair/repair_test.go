@@ -187,7 +187,7 @@ func TestLargerAttemptCountHolds(t *testing.T) {
 
 // TestStateRoundTrips writes what a comment counts and reads it.
 func TestStateRoundTrips(t *testing.T) {
-	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spentUSD: 1.25, rerun: true}
+	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spentUSD: 1.25, rerunStarted: true}
 	if got := readState("words\n" + want.String()); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -291,7 +291,7 @@ func TestOneConcurrentAttemptWins(t *testing.T) {
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
 				t.Fatalf("%s has the comment, the slow one ended with %v, and there are %d comments", wins, slowErr, len(r.comments))
 			}
-			if err := fast.conclude(t.Context(), red, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}); err != nil || len(r.comments) != 1 {
+			if err := fast.conclude(t.Context(), red, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1}); err != nil || len(r.comments) != 1 {
 				t.Fatalf("%v, %d comments", err, len(r.comments))
 			}
 			want := 1
@@ -325,7 +325,7 @@ func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 	r.after = func() { r.comments, late = nil, r.comments }
 	must.Do(t, only.announceAttempt(t.Context(), plan, 3))
 	r.comments = late
-	must.Do(t, only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}))
+	must.Do(t, only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1}))
 	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
 		t.Errorf("%d comments, %+v", len(r.comments), got)
 	}
@@ -344,7 +344,7 @@ func TestAddsCostOfLostAttempt(t *testing.T) {
 			order = []*thread{early, late}
 		}
 		for _, each := range order {
-			must.Do(t, each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1.5}))
+			must.Do(t, each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1.5}))
 		}
 		want := state{head: headSHA, run: "late", attempts: 2, spentUSD: 3}
 		if got := readState(r.comments[0].Body); got != want || len(r.comments) != 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// RequireKeptTests returns an error if a repair removes or breaks tests of the base. It exempts tests in files that the pull request changed
-// and the repair did not. before is the pull request's change.
+// RequireKeptTests returns an error if a repair removes or breaks tests of the base. It exempts tests in files
+// that the pull request changed and the repair did not. before is the pull request's change.
 func RequireKeptTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
 	repaired := judge.DifferingPaths(before, change)
 	changedOnlyByPull := func(file string) bool {

@@ -75,7 +75,7 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 	}
 	options := worker.Options{
 		Shared: worker.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks},
-		Job:    o.Job(), Model: o.Model, Skills: o.Skills, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Memory: o.Lessons.Given, TakeLesson: o.Lessons.LessonTaker(),
+		Job:    o.Job(), Model: o.Model, Skills: o.Skills, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Memory: o.Lessons.FromBase, TakeLesson: o.Lessons.LessonTaker(),
 	}
 	var order *team.Order
 	switch rec := o.Recording; {
@@ -172,7 +172,7 @@ func (s *Start) recordNewRun(ctx context.Context, o *Opened) error {
 		s.Record.Append(transcript.TypeTask, o.Task.TranscriptEvent()),
 		s.Record.Append(transcript.TypeWorkspace, ws.Event(o.Project.Name(), o.Task.Branch, o.Job().Repository.Path)),
 		s.Record.Append(transcript.TypePolicy, o.Sandboxes.Event(ws.SandboxPathElsewhere())),
-		o.Hooks.RecordList(), o.Lessons.RecordGiven(),
+		o.Hooks.RecordList(), o.Lessons.RecordFromBase(),
 	); err != nil {
 		return err
 	}

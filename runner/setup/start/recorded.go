@@ -73,7 +73,7 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 			return nil, err
 		}
 	}
-	return s.completeRecordedPlace(ctx, p, proposals.Recorded(s.Record, h.View))
+	return s.completeRecordedPlace(ctx, p, proposals.FromRecord(s.Record, h.View))
 }
 
 // NewReplayPlace returns the place of a replay. CompleteReplayPlace adds the base commit's configuration.
@@ -104,5 +104,5 @@ func (s *Start) CompleteReplayPlace(ctx context.Context, p Place, h *history.Run
 		return nil, err
 	}
 	p.Assignment = &a
-	return s.completeRecordedPlace(ctx, p, proposals.Recorded(s.Record, h.View).ForReplay())
+	return s.completeRecordedPlace(ctx, p, proposals.FromRecord(s.Record, h.View).ForReplay())
 }

@@ -19,27 +19,28 @@ const (
 	lineTail = 512
 )
 
-// Cut reads a log and returns an excerpt of up to most bytes, with marks where lines are left out. The excerpt covers the failing
-// steps, or the whole log if no line has their time. With a read error it also returns the excerpt so far.
-func Cut(log io.Reader, job forge.Job, most int) (string, error) {
-	if most <= 0 {
+// Excerpt reads a log and returns an excerpt of up to maxBytes bytes, with marks for omitted lines. It covers
+// the failing steps, or the whole log if no line has their time. With a read error it also returns the excerpt
+// so far.
+func Excerpt(log io.Reader, job forge.Job, maxBytes int) (string, error) {
+	if maxBytes <= 0 {
 		return "", nil
 	}
-	all, failing := newExcerpt(most), newExcerpt(most)
+	all, failing := newExcerpt(maxBytes), newExcerpt(maxBytes)
 	spans := failingSpans(job)
 	in := bufio.NewReaderSize(log, 64<<10)
-	within := false
+	inFailingStep := false
 	var err error
 	for line := (line{}); err == nil; {
-		if err = line.read(in); line.empty() && err != nil {
+		if err = line.readNext(in); line.empty() && err != nil {
 			break
 		}
 		at, text := splitTimestamp(line.text)
 		if at != nil {
-			within = spans.contains(at)
+			inFailingStep = spans.contains(at)
 		}
 		all.add(text)
-		if within {
+		if inFailingStep {
 			failing.add(text)
 		}
 	}
@@ -61,8 +62,8 @@ type line struct {
 
 func (l *line) empty() bool { return l.size == 0 }
 
-// read reads the next line, without its line end.
-func (l *line) read(in *bufio.Reader) error {
+// readNext reads the next line, without its line end.
+func (l *line) readNext(in *bufio.Reader) error {
 	l.text, l.tail, l.size = l.text[:0], l.tail[:0], 0
 	for {
 		part, err := in.ReadSlice('\n')
@@ -70,7 +71,7 @@ func (l *line) read(in *bufio.Reader) error {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		l.join()
+		l.joinEnds()
 		return err
 	}
 }
@@ -89,7 +90,7 @@ func (l *line) keep(part []byte) {
 }
 
 // join joins the two ends of the line.
-func (l *line) join() {
+func (l *line) joinEnds() {
 	if omitted := l.size - len(l.text) - len(l.tail); omitted > 0 {
 		l.text = fmt.Appendf(l.text, " [… %d bytes of this line left out] ", omitted)
 	}
@@ -126,17 +127,17 @@ func splitTimestamp(text []byte) (at, rest []byte) {
 	return text[:stampBytes], bytes.TrimPrefix(rest[1:], []byte(" "))
 }
 
-// spans are periods: first and last second, both included.
-type spans [][2]string
+// timeSpans are periods: first and last second, both included.
+type timeSpans [][2]string
 
 // failingConclusions lists conclusions of steps that fail a job, the most significant first.
 var failingConclusions = []string{"failure", "timed_out", "cancelled"}
 
 // failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of other steps in the same second are
 // included.
-func failingSpans(job forge.Job) spans {
+func failingSpans(job forge.Job) timeSpans {
 	for _, conclusion := range failingConclusions {
-		var all spans
+		var all timeSpans
 		for _, step := range job.Steps {
 			if step.Conclusion == conclusion && !step.Started.IsZero() && !step.Completed.Before(step.Started) {
 				all = append(all, [2]string{step.Started.UTC().Format(stampLayout), step.Completed.UTC().Format(stampLayout)})
@@ -149,8 +150,9 @@ func failingSpans(job forge.Job) spans {
 	return nil
 }
 
-// contains compares timestamps as text, because their layout sorts by time.
-func (s spans) contains(at []byte) bool {
+// contains reports whether a time is in one of the periods. It compares texts, because their layout sorts by
+// time.
+func (s timeSpans) contains(at []byte) bool {
 	for _, span := range s {
 		if string(at) >= span[0] && string(at) <= span[1] {
 			return true
@@ -166,71 +168,71 @@ const (
 )
 
 const (
-	before, after = 3, 5 // lines kept before and after an error
-	gapBytes      = 48   // size of the mark for left out lines
+	linesBefore, linesAfter = 3, 5 // lines kept before and after an error
+	gapBytes                = 48   // size of the mark for left out lines
 )
 
 // excerpt collects the lines to show of a log.
 type excerpt struct {
-	most  int
-	lines int // read so far
-	end   []byte
-	first int    // number of the first line in end
-	small []byte // buffer for a line in lower case
+	maxBytes  int
+	lines     int // read so far
+	tail      []byte
+	tailStart int    // number of the first line in end
+	lower     []byte // buffer for a line in lower case
 
-	keptLines   []numbered
-	budget      map[kind]int
-	followLines int  // how many more lines to keep after an error
-	followKind  kind // kind of that error
+	keptLines   []numberedLine
+	budget      map[lineKind]int
+	followLines int      // how many more lines to keep after an error
+	followKind  lineKind // kind of that error
 }
 
-type numbered struct {
+type numberedLine struct {
 	number int
 	text   string
 }
 
 // kind is the reason to keep a line.
-type kind int
+type lineKind int
 
 const (
-	ordinary kind = iota
+	ordinary lineKind = iota
 	marked
 	errorLike
 )
 
-func newExcerpt(most int) *excerpt {
-	share := most * errorShare / 10
-	return &excerpt{most: most, budget: map[kind]int{marked: share, errorLike: share}}
+func newExcerpt(maxBytes int) *excerpt {
+	share := maxBytes * errorShare / 10
+	return &excerpt{maxBytes: maxBytes, budget: map[lineKind]int{marked: share, errorLike: share}}
 }
 
 // add adds the next line of the log.
 func (e *excerpt) add(text []byte) {
 	if kind := e.kindOf(text); kind != ordinary {
 		e.keepBefore(kind)
-		e.followLines, e.followKind = after+1, kind
+		e.followLines, e.followKind = linesAfter+1, kind
 	}
 	if e.followLines > 0 {
 		e.followLines--
 		e.keep(e.followKind, e.lines, text)
 	}
-	e.end = append(append(e.end, text...), '\n')
+	e.tail = append(append(e.tail, text...), '\n')
 	e.lines++
-	if share := e.most * endShare / 10; len(e.end) > 2*share+lineHead+lineTail {
-		e.drop(len(e.end) - share)
+	if share := e.maxBytes * endShare / 10; len(e.tail) > 2*share+lineHead+lineTail {
+		e.drop(len(e.tail) - share)
 	}
 }
 
-// drop removes whole lines, at least least bytes, from the beginning of the kept end. The last line stays.
-func (e *excerpt) drop(least int) {
-	if least <= 0 {
+// drop removes whole lines from the beginning of the tail, at least minBytes bytes. The last line stays.
+func (e *excerpt) drop(minBytes int) {
+	if minBytes <= 0 {
 		return
 	}
-	cut := least + bytes.IndexByte(e.end[least-1:], '\n')
-	if cut == len(e.end) {
-		cut = bytes.LastIndexByte(e.end[:cut-1], '\n') + 1
+	cut := minBytes + bytes.IndexByte(e.tail[minBytes-1:], '\n')
+	if cut == len(e.tail) {
+		cut = bytes.LastIndexByte(e.tail[:cut-1], '\n') + 1
 	}
-	e.first += bytes.Count(e.end[:cut], []byte("\n"))
-	e.end = e.end[:copy(e.end, e.end[cut:])]
+	e.tailStart += bytes.Count(e.tail[:cut], []byte("\n"))
+	e.tail = e.tail[:copy(e.tail, e.tail[cut:])]
 }
 
 var errorMark = []byte("##[error]")
@@ -239,7 +241,7 @@ var errorMark = []byte("##[error]")
 var errorWords = [][]byte{[]byte("error"), []byte("fail"), []byte("panic"), []byte("fatal"), []byte("exception"), []byte("traceback"), []byte("not ok")}
 
 // kindOf returns the kind of a line. Once the budget of a kind is used up, its lines are ordinary.
-func (e *excerpt) kindOf(text []byte) kind {
+func (e *excerpt) kindOf(text []byte) lineKind {
 	switch {
 	case e.budget[marked] > 0 && bytes.HasPrefix(text, errorMark):
 		return marked
@@ -249,53 +251,54 @@ func (e *excerpt) kindOf(text []byte) kind {
 	return ordinary
 }
 
+// looksLikeError reports whether a line has a word of errors, in any case.
 func (e *excerpt) looksLikeError(text []byte) bool {
-	e.small = append(e.small[:0], text...)
-	for i, c := range e.small {
+	e.lower = append(e.lower[:0], text...)
+	for i, c := range e.lower {
 		if c >= 'A' && c <= 'Z' {
-			e.small[i] = c + 'a' - 'A'
+			e.lower[i] = c + 'a' - 'A'
 		}
 	}
 	for _, word := range errorWords {
-		if bytes.Contains(e.small, word) {
+		if bytes.Contains(e.lower, word) {
 			return true
 		}
 	}
 	return false
 }
 
-// keepBefore keeps the lines before the current one, up to the constant before.
-func (e *excerpt) keepBefore(of kind) {
+// keepBefore keeps the lines before the current one, up to linesBefore.
+func (e *excerpt) keepBefore(reason lineKind) {
 	last := e.lines
-	end := bytes.TrimSuffix(e.end, []byte("\n"))
+	end := bytes.TrimSuffix(e.tail, []byte("\n"))
 	var texts [][]byte
-	for len(texts) < before && last > e.first {
+	for len(texts) < linesBefore && last > e.tailStart {
 		at := bytes.LastIndexByte(end, '\n') + 1
 		texts, last = append(texts, end[at:]), last-1
 		end = end[:max(at-1, 0)]
 	}
 	for i := len(texts) - 1; i >= 0; i-- {
-		e.keep(of, last, texts[i])
+		e.keep(reason, last, texts[i])
 		last++
 	}
 }
 
 // keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept already.
-func (e *excerpt) keep(of kind, number int, text []byte) {
+func (e *excerpt) keep(reason lineKind, number int, text []byte) {
 	n := len(e.keptLines)
-	if e.budget[of] <= 0 || n > 0 && e.keptLines[n-1].number >= number {
+	if e.budget[reason] <= 0 || n > 0 && e.keptLines[n-1].number >= number {
 		return
 	}
-	e.budget[of] -= len(text) + 1
+	e.budget[reason] -= len(text) + 1
 	if n == 0 || e.keptLines[n-1].number != number-1 {
-		e.budget[of] -= gapBytes
+		e.budget[reason] -= gapBytes
 	}
-	e.keptLines = append(e.keptLines, numbered{number, string(text)})
+	e.keptLines = append(e.keptLines, numberedLine{number, string(text)})
 }
 
 // text returns the kept lines and the end of the log, in order.
 func (e *excerpt) text() string {
-	e.drop(len(e.end) - e.most*endShare/10)
+	e.drop(len(e.tail) - e.maxBytes*endShare/10)
 	var b strings.Builder
 	next := 0
 	write := func(number int, text string) {
@@ -306,24 +309,24 @@ func (e *excerpt) text() string {
 		next = number + 1
 	}
 	for _, line := range e.keptLines {
-		if line.number < e.first {
+		if line.number < e.tailStart {
 			write(line.number, line.text)
 		}
 	}
-	number := e.first
-	for line := range strings.Lines(string(e.end)) {
+	number := e.tailStart
+	for line := range strings.Lines(string(e.tail)) {
 		write(number, strings.TrimSuffix(line, "\n"))
 		number++
 	}
-	return lastBytes(b.String(), e.most)
+	return lastBytes(b.String(), e.maxBytes)
 }
 
-// lastBytes returns the last most bytes of a text, from the start of a line if possible.
-func lastBytes(text string, most int) string {
-	if len(text) <= most {
+// lastBytes returns the last maxBytes bytes of a text, from the start of a line if possible.
+func lastBytes(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
-	text = clip.End(text, most)
+	text = clip.End(text, maxBytes)
 	if _, whole, cut := strings.Cut(text, "\n"); cut && whole != "" {
 		return whole
 	}

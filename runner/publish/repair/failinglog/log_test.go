@@ -42,7 +42,7 @@ func aJob(conclusion string) forge.Job {
 
 func cut(t *testing.T, log io.Reader, job forge.Job) string {
 	t.Helper()
-	text := must.Get(failinglog.Cut(log, job, most))(t)
+	text := must.Get(failinglog.Excerpt(log, job, most))(t)
 	check(t, text, most)
 	return text
 }
@@ -55,7 +55,7 @@ func check(t *testing.T, text string, most int) {
 	}
 }
 
-func numbered(word string, count int) []string {
+func numberedLine(word string, count int) []string {
 	var lines []string
 	for i := range count {
 		lines = append(lines, fmt.Sprintf("%s %d", word, i))
@@ -102,9 +102,9 @@ func TestFallsBackToWholeLog(t *testing.T) {
 // The end is what tells most; the errors before it are found too, marked ones and the
 // first of those that look like one, and all places that were cut are told.
 func TestLongStepKeepsErrorsAndEnd(t *testing.T) {
-	lines := append(numbered("begin", 1000), "main.go:3: Error: undefined: greet")
-	lines = append(append(lines, numbered("middle", 1000)...), "##[error]main.go:3 it does not build")
-	lines = append(append(lines, numbered("end", 1000)...), "##[error]Process completed with exit code 2.")
+	lines := append(numberedLine("begin", 1000), "main.go:3: Error: undefined: greet")
+	lines = append(append(lines, numberedLine("middle", 1000)...), "##[error]main.go:3 it does not build")
+	lines = append(append(lines, numberedLine("end", 1000)...), "##[error]Process completed with exit code 2.")
 	got := cut(t, strings.NewReader(stamped(10, lines...)), aJob("failure"))
 	must.Contain(t, got,
 		"begin 997\nbegin 998\nbegin 999\nmain.go:3: Error: undefined: greet\nmiddle 0\nmiddle 1\nmiddle 2\nmiddle 3\nmiddle 4\n[… 992 lines left out]\n",
@@ -139,9 +139,9 @@ func TestForgedLinesMoveNoBorder(t *testing.T) {
 }
 
 func TestCutFitsGivenRoom(t *testing.T) {
-	log := stamped(10, append(numbered("line", 2000), "red")...)
+	log := stamped(10, append(numberedLine("line", 2000), "red")...)
 	for _, room := range []int{0, 1, 20, 100, 1000, 24 << 10} {
-		text, err := failinglog.Cut(strings.NewReader(log), aJob("failure"), room)
+		text, err := failinglog.Excerpt(strings.NewReader(log), aJob("failure"), room)
 		check(t, text, room)
 		if err != nil || room >= 20 && !strings.HasSuffix(text, "red\n") {
 			t.Errorf("in %d bytes: %v, %q", room, err, text)
@@ -165,7 +165,7 @@ func TestCleansUnprintableText(t *testing.T) {
 // A log ends where its server breaks off; what came counts.
 func TestKeepsLogBeforeReadError(t *testing.T) {
 	broken := errors.New("broken")
-	text, err := failinglog.Cut(io.MultiReader(strings.NewReader("one\ntw"), iotest.ErrReader(broken)), forge.Job{}, most)
+	text, err := failinglog.Excerpt(io.MultiReader(strings.NewReader("one\ntw"), iotest.ErrReader(broken)), forge.Job{}, most)
 	if text != "one\ntw\n" || !errors.Is(err, broken) {
 		t.Errorf("%q, %v", text, err)
 	}
