@@ -136,7 +136,7 @@ func TestRecognisesOwnCommits(t *testing.T) {
 		"not the last lines": {forge.Commit{Message: trailers + "\nmore\n", Parents: []string{"abc"}}, false},
 		"only a subject":     {forge.Commit{Message: "Agent-CI-Run: r\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
 	} {
-		must.Same(t, c.want, c.info.Ours(), name)
+		must.Same(t, c.want, c.info.MadeByRun(), name)
 	}
 }
 

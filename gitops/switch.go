@@ -106,7 +106,7 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 		return err
 	}
 	if tip, tipErr := c.Tip(ctx, branch); tipErr == nil && tip != nil {
-		return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
+		return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.ContentAuthor()}
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 // commit. A tip that agent-ci made, or that is in the history of the base, may be left.
 func (c *Checkout) requireMovable(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.Tip(ctx, branch)
-	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
+	if err != nil || tip == nil || tip.SHA == id.String() || tip.MadeByRun() {
 		return err
 	}
 	old := plumbing.NewHash(tip.SHA)
@@ -123,7 +123,7 @@ func (c *Checkout) requireMovable(ctx context.Context, branch string, id plumbin
 	if err != nil || ancestor {
 		return err
 	}
-	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
+	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.ContentAuthor()}
 }
 
 // copyCommitObjects copies a commit, its new trees and blobs, and its Git LFS contents into the

@@ -25,20 +25,20 @@ const (
 	TrailerBase = "Agent-CI-Base"
 )
 
-// Ours reports whether a run made this commit, directly on the base it names, and nobody amended
+// MadeByRun reports whether a run made this commit, directly on the base that it names, and nobody amended
 // it. Then the branch contains no work of others.
-func (c *Commit) Ours() bool {
-	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.Amended()
+func (c *Commit) MadeByRun() bool {
+	isOnNamedBase := len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0]
+	return c.Trailer(TrailerRun) != "" && isOnNamedBase && !c.Amended()
 }
 
-// Amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
-// renews the committer's. A run, or a forge for it, writes the same date twice, but maybe different
-// people.
+// Amended reports whether the commit was rewritten. git commit --amend keeps the author's date and renews the
+// committer's. A run, or a forge for it, writes the same date twice.
 func (c *Commit) Amended() bool { return !c.Authored.Equal(c.Committed) }
 
-// By returns the person who wrote the commit's content: the committer of an amended commit, else
+// ContentAuthor returns the person who wrote the commit's content: the committer of an amended commit, else
 // the author.
-func (c *Commit) By() string {
+func (c *Commit) ContentAuthor() string {
 	if c.Amended() {
 		return c.Committer
 	}

@@ -57,8 +57,8 @@ type Hunk struct {
 	Lines []string
 }
 
-// Has reports whether the hunk contains a line number of the new side.
-func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
+// Contains reports whether the hunk contains a line number of the new side.
+func (h Hunk) Contains(line int) bool { return line >= h.First && line < h.First+h.Count }
 
 var hunkHead = lazyregexp.New(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
 

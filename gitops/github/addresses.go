@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Addresses returns the root URLs of the API and of the web pages. get returns environment
-// variables, as GitHub Actions sets them.
-func Addresses(get func(variable string) string) (api, server string) {
-	api = cmp.Or(get("GITHUB_API_URL"), defaultAPIURL)
-	return api, cmp.Or(strings.TrimSuffix(get("GITHUB_SERVER_URL"), "/"), serverOf(api))
+// Addresses returns the root URLs of the API and of the web pages, by the environment variables of GitHub
+// Actions.
+func Addresses(getenv func(variable string) string) (api, server string) {
+	api = cmp.Or(getenv("GITHUB_API_URL"), defaultAPIURL)
+	return api, cmp.Or(strings.TrimSuffix(getenv("GITHUB_SERVER_URL"), "/"), serverOf(api))
 }
 
 // serverOf returns the root URL of the web pages for an API URL. GitHub's own API is on a separate

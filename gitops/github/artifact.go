@@ -42,13 +42,13 @@ const readActions = "actions: read"
 // Artifacts lists the artifacts of a workflow run in repository OWNER/NAME, newest first.
 func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64) ([]Artifact, error) {
 	r := c.repository(repositoryName)
-	what := call{action: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
+	call := apiCall{action: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
 	var all []Artifact
-	err := r.run(ctx, what, func() error {
+	err := r.runCall(ctx, call, func() error {
 		for page := 1; len(all) < maxArtifacts; page++ {
 			var reply struct{ Artifacts []Artifact }
 			path := fmt.Sprintf("repos/%s/actions/runs/%d/artifacts?per_page=%d&page=%d", r.fullName, run, pageSize, page)
-			if err := r.send(ctx, http.MethodGet, path, nil, &reply); err != nil {
+			if err := r.sendJSON(ctx, http.MethodGet, path, nil, &reply); err != nil {
 				return err
 			}
 			all = append(all, reply.Artifacts...)
@@ -62,26 +62,26 @@ func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64
 }
 
 // DownloadArtifact writes the archive of an artifact to to. It fails if the archive has more than
-// most bytes. The API usually redirects to another host, which gets neither the token nor
+// maxBytes bytes. The API usually redirects to another host, which gets neither the token nor
 // Options.UserAgent. A wrong digest is an error, but is only detected after writing.
-func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
+func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, maxBytes int64) error {
 	r := c.repository(repositoryName)
-	what := call{action: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
+	call := apiCall{action: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
 	const expired = "it is not kept any more: artifacts are for as many days as retention-days of the workflow says"
-	place, err := r.storageURL(ctx, what, fmt.Sprintf("artifacts/%d/zip", a.ID), expired)
+	place, err := r.storageURL(ctx, call, fmt.Sprintf("artifacts/%d/zip", a.ID), expired)
 	if err != nil {
 		return err
 	}
-	if err := c.fetchArchive(ctx, place, a.Digest, to, most); err != nil {
-		return c.downloadError(ctx, what, place, err)
+	if err := c.fetchArchive(ctx, place, a.Digest, to, maxBytes); err != nil {
+		return c.downloadError(ctx, call, place, err)
 	}
 	return nil
 }
 
 // storageURL asks the API for the URL of an archive or log. path is relative to the repository's
 // actions. expired is the advice in the error if GitHub has deleted the content.
-func (r *repository) storageURL(ctx context.Context, what call, path, expired string) (place *url.URL, err error) {
-	err = r.run(ctx, what, func() (err error) {
+func (r *repository) storageURL(ctx context.Context, call apiCall, path, expired string) (place *url.URL, err error) {
+	err = r.runCall(ctx, call, func() (err error) {
 		place, err = r.redirectTarget(ctx, "repos/"+r.fullName+"/actions/"+path)
 		return err
 	})
@@ -143,38 +143,39 @@ func (c *Client) openStorage(ctx context.Context, place *url.URL) (*http.Respons
 	return response, nil
 }
 
-// fetchArchive downloads an archive from a URL that the API has named.
-func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
+// fetchArchive downloads an archive from a URL that the API has named, and verifies its digest.
+func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, maxBytes int64) error {
 	response, err := c.openStorage(ctx, place)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if response.ContentLength > most {
-		return tooLarge(most)
+	if response.ContentLength > maxBytes {
+		return tooLargeError(maxBytes)
 	}
 	sum := sha256.New()
-	size, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(response.Body, most+1))
+	size, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(response.Body, maxBytes+1))
 	switch want, known := strings.CutPrefix(digest, "sha256:"); {
 	case err != nil:
 		return withoutAddress(err)
-	case size > most:
-		return tooLarge(most)
+	case size > maxBytes:
+		return tooLargeError(maxBytes)
 	case known && want != hex.EncodeToString(sum.Sum(nil)):
 		return errors.New("what came is not what the API tells the digest of")
 	}
 	return nil
 }
 
-func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
+// tooLargeError returns the error for an archive of more than maxBytes bytes.
+func tooLargeError(maxBytes int64) error { return fmt.Errorf("it has more than %d MiB", maxBytes>>20) }
 
 // downloadError describes a failed download without the URL, because its signature would give
 // everybody access.
-func (c *Client) downloadError(ctx context.Context, what call, place *url.URL, err error) error {
+func (c *Client) downloadError(ctx context.Context, call apiCall, place *url.URL, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what.action, ctx.Err())
+		return fmt.Errorf("%s: %w", call.action, ctx.Err())
 	}
-	e := &forge.Error{Kind: forge.Unavailable, Doing: what.action, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
+	e := &forge.Error{Kind: forge.Unavailable, Doing: call.action, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
 	if errors.As(err, new(*transport.RedirectError)) {
 		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub keeps nothing there"
 	}

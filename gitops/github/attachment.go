@@ -31,7 +31,8 @@ type attachments struct {
 // of the web pages.
 func newAttachments(server, repository, token string, base http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	isSafe := func(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) }
+	if err != nil || u.Host == "" || !isSafe(u) {
 		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
 	}
 	a := &attachments{server: u, repository: repository}
@@ -92,9 +93,11 @@ func (a *attachments) isImageURL(u *url.URL) bool {
 // mayRedirectTo reports whether a redirect may go to u.
 func (a *attachments) mayRedirectTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
-	return a.isImageURL(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
+	isStore := u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
+	return a.isImageURL(u) || onGitHub && isStore
 }
 
+// Attachment downloads an attachment of an issue or comment.
 func (r *repository) Attachment(ctx context.Context, address string) ([]byte, error) {
 	all, err := r.attachments()
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 
 // Checks reads the check runs of a commit, then its statuses, up to forge.MaxChecks together.
 func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, error) {
-	what := call{action: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
-	runs, err := pagesUpTo(ctx, forge.MaxChecks, r, what, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
+	runs, err := listUpTo(ctx, forge.MaxChecks, r, call, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
 		found, resp, err := r.rest.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: page})
 		if err != nil {
 			return nil, resp, err
@@ -35,7 +35,7 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 	if err != nil {
 		return nil, err
 	}
-	statuses, err := pagesUpTo(ctx, forge.MaxChecks-len(runs), r, what, checkFromStatus, func(page gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
+	statuses, err := listUpTo(ctx, forge.MaxChecks-len(runs), r, call, checkFromStatus, func(page gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
 		found, resp, err := r.rest.Repositories.GetCombinedStatus(ctx, r.owner, r.name, sha, &page)
 		if err != nil {
 			return nil, resp, err
@@ -55,7 +55,7 @@ var jobPage = lazyregexp.New(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
 func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 	c := forge.Check{
 		Name: run.GetName(), Status: run.GetStatus(), Conclusion: run.GetConclusion(), App: run.GetApp().GetSlug(), URL: run.GetDetailsURL(),
-		Summary: cut(run.GetOutput().GetTitle(), run.GetOutput().GetSummary()), Started: run.GetStartedAt().Time, Completed: run.GetCompletedAt().Time,
+		Summary: joinSummary(run.GetOutput().GetTitle(), run.GetOutput().GetSummary()), Started: run.GetStartedAt().Time, Completed: run.GetCompletedAt().Time,
 	}
 	page, err := url.Parse(run.GetDetailsURL())
 	if err != nil || c.App != forge.GitHubActions {
@@ -75,7 +75,7 @@ var conclusions = map[string]string{"success": "success", "failure": "failure", 
 // checkFromStatus converts a commit status. A status that is not final becomes a check in progress.
 func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	c := forge.Check{
-		Name: status.GetContext(), Status: "in_progress", URL: status.GetTargetURL(), Summary: cut(status.GetDescription()),
+		Name: status.GetContext(), Status: "in_progress", URL: status.GetTargetURL(), Summary: joinSummary(status.GetDescription()),
 		Started: status.GetCreatedAt().Time,
 	}
 	if conclusion, settled := conclusions[status.GetState()]; settled {
@@ -84,20 +84,20 @@ func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	return c
 }
 
-// cut joins the texts that are not empty, and cuts the result to forge.MaxSummary bytes.
-func cut(texts ...string) string {
+// joinSummary joins the texts that are not empty, and cuts the result to forge.MaxSummary bytes.
+func joinSummary(texts ...string) string {
 	all := strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
 	return strings.ToValidUTF8(clip.Start(all, forge.MaxSummary), "")
 }
 
 // WorkflowRun reads a workflow run.
 func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {
-	what := call{action: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
+	call := apiCall{action: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
 	var run struct {
 		gh.WorkflowRun
 		Path string // not in go-github v60
 	}
-	if err := r.get(ctx, what, fmt.Sprintf("actions/runs/%d", id), &run); err != nil {
+	if err := r.getJSON(ctx, call, fmt.Sprintf("actions/runs/%d", id), &run); err != nil {
 		return nil, err
 	}
 	return &forge.WorkflowRun{
@@ -108,8 +108,8 @@ func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.Workflow
 
 // WorkflowJobs reads the jobs of the newest attempt.
 func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job, error) {
-	what := call{action: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
-	return pagesUpTo(ctx, forge.MaxChecks, r, what, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
+	return listUpTo(ctx, forge.MaxChecks, r, call, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
 		found, resp, err := r.rest.Actions.ListWorkflowJobs(ctx, r.owner, r.name, runID, &gh.ListWorkflowJobsOptions{Filter: "latest", ListOptions: page})
 		if err != nil {
 			return nil, resp, err
@@ -136,40 +136,41 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 // JobLog opens the log of a job. It is usually on another host, which gets neither the token nor
 // Options.UserAgent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
-	what := call{action: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
+	call := apiCall{action: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
 	const expired = "it is not kept any more: a repository's settings say for how many days logs are"
-	place, err := r.storageURL(ctx, what, fmt.Sprintf("jobs/%d/logs", jobID), expired)
+	place, err := r.storageURL(ctx, call, fmt.Sprintf("jobs/%d/logs", jobID), expired)
 	if err != nil {
 		return nil, err
 	}
 	response, err := r.openStorage(ctx, place)
 	if err != nil {
-		return nil, r.downloadError(ctx, what, place, err)
+		return nil, r.downloadError(ctx, call, place, err)
 	}
 	return response.Body, nil
 }
 
-// notNow lists messages of GitHub for jobs that cannot be rerun, whatever the permission.
-var notNow = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
+// notRerunnable lists messages of GitHub for jobs that cannot be rerun, whatever the permission.
+var notRerunnable = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
 
 // RerunFailedJobs runs failed jobs again. If GitHub forbids that whatever the permission, the error
 // is Invalid instead of Forbidden.
 func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
-	what := call{action: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
-	err := r.run(ctx, what, func() error {
+	call := apiCall{action: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
+	err := r.runCall(ctx, call, func() error {
 		_, err := r.rest.Actions.RerunFailedJobsByID(ctx, r.owner, r.name, runID)
 		return err
 	})
-	if e, ok := errors.AsType[*forge.Error](err); ok && e.Kind == forge.Forbidden && slices.ContainsFunc(notNow, func(words string) bool { return strings.Contains(e.Message, words) }) {
+	if e, ok := errors.AsType[*forge.Error](err); ok && e.Kind == forge.Forbidden && slices.ContainsFunc(notRerunnable, func(words string) bool { return strings.Contains(e.Message, words) }) {
 		e.Kind = forge.Invalid
-		e.Remedy = r.remedy(e, what)
+		e.Remedy = r.remedy(e, call)
 	}
 	return err
 }
 
+// PullRequestsWith returns the open pull requests whose head is a commit.
 func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge.PullRequest, error) {
-	what := call{action: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
-	all, err := pagesUpTo(ctx, pageSize, r, what, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
+	all, err := listUpTo(ctx, pageSize, r, call, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, &page)
 	})
 	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { return p.State != "open" || p.HeadSHA != sha }), err
@@ -178,8 +179,8 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 // CommitAccounts asks GitHub for the accounts of a commit's mail addresses, and whether its
 // signature is valid.
 func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
-	what := call{action: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
-	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
+	commit, err := request(ctx, r, call, func() (*gh.RepositoryCommit, *gh.Response, error) {
 		// Page 2 omits the changed files, which only the first page contains.
 		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
 	})
@@ -193,13 +194,13 @@ func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.Comm
 
 // PushedBy looks for the account in the newest activities of the branch.
 func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.User, error) {
-	what := call{action: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: heads + branch}
+	call := apiCall{action: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: headsPrefix + branch}
 	var pushes []struct { // not in go-github v60
 		After string
 		Actor *gh.User
 	}
 	query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
-	err := r.get(ctx, what, "activity?"+query.Encode(), &pushes)
+	err := r.getJSON(ctx, call, "activity?"+query.Encode(), &pushes)
 	for _, push := range pushes {
 		if push.After == sha {
 			return userFrom(push.Actor), err

@@ -112,7 +112,7 @@ func parseAPIURL(raw string) (*url.URL, error) {
 		wrong = "is not a URL"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		wrong = "must hold no user, query or fragment"
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
 		wrong = fmt.Sprintf("%s://%s would send the token in the clear", u.Scheme, u.Host)
 	}
 	if wrong != "" {
@@ -126,7 +126,8 @@ func parseAPIURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-func loopback(host string) bool {
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 

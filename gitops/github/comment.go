@@ -13,8 +13,8 @@ const writeIssues = "issues: write"
 
 // CreateComment comments on an issue or pull request.
 func (r *repository) CreateComment(ctx context.Context, number int, body string) (*forge.Comment, error) {
-	what := call{action: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
-	written, err := ask(ctx, r, what, func() (*gh.IssueComment, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
+	written, err := request(ctx, r, call, func() (*gh.IssueComment, *gh.Response, error) {
 		return r.rest.Issues.CreateComment(ctx, r.owner, r.name, number, &gh.IssueComment{Body: &body})
 	})
 	if err != nil {
@@ -24,9 +24,10 @@ func (r *repository) CreateComment(ctx context.Context, number int, body string)
 	return &comment, nil
 }
 
+// EditComment replaces the text of a comment.
 func (r *repository) EditComment(ctx context.Context, id int64, body string) error {
-	what := call{action: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
-	return r.run(ctx, what, func() error {
+	call := apiCall{action: fmt.Sprintf("edit the comment %d in %s", id, r.fullName), permission: writeIssues}
+	return r.runCall(ctx, call, func() error {
 		_, _, err := r.rest.Issues.EditComment(ctx, r.owner, r.name, id, &gh.IssueComment{Body: &body})
 		return err
 	})
@@ -34,8 +35,8 @@ func (r *repository) EditComment(ctx context.Context, id int64, body string) err
 
 // DeleteComment deletes a comment. A missing comment is no error.
 func (r *repository) DeleteComment(ctx context.Context, id int64) error {
-	what := call{action: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
-	err := r.run(ctx, what, func() error {
+	call := apiCall{action: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
+	err := r.runCall(ctx, call, func() error {
 		_, err := r.rest.Issues.DeleteComment(ctx, r.owner, r.name, id)
 		return err
 	})
@@ -45,36 +46,39 @@ func (r *repository) DeleteComment(ctx context.Context, id int64) error {
 	return err
 }
 
+// Comments reads the comments of an issue or pull request.
 func (r *repository) Comments(ctx context.Context, number int) ([]forge.Comment, error) {
-	what := call{action: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
-	return r.comments(ctx, what, number)
+	call := apiCall{action: fmt.Sprintf("read the comments of %s#%d", r.fullName, number), permission: "issues: read"}
+	return r.listComments(ctx, call, number)
 }
 
-func (r *repository) comments(ctx context.Context, what call, number int) ([]forge.Comment, error) {
-	return pages(ctx, r, what, commentFrom, func(page gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+// listComments reads the comments of an issue or pull request. call describes the call that needs them.
+func (r *repository) listComments(ctx context.Context, call apiCall, number int) ([]forge.Comment, error) {
+	return listAll(ctx, r, call, commentFrom, func(page gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
 		return r.rest.Issues.ListComments(ctx, r.owner, r.name, number, &gh.IssueListCommentsOptions{ListOptions: page})
 	})
 }
 
+// ReviewComments reads the comments on the diff of a pull request.
 func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.ReviewComment, error) {
-	what := call{action: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
-	return pages(ctx, r, what, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	return listAll(ctx, r, call, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
 		return r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, &gh.PullRequestListCommentsOptions{ListOptions: page})
 	})
 }
 
-// pages returns the elements of a list, up to forge.MaxComments. from converts each element.
-func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
-	return pagesUpTo(ctx, forge.MaxComments, r, what, from, list)
+// listAll returns the elements of a list, up to forge.MaxComments. list returns one page, from converts each
+// element.
+func listAll[T, C any](ctx context.Context, r *repository, call apiCall, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
+	return listUpTo(ctx, forge.MaxComments, r, call, from, list)
 }
 
-// pagesUpTo returns the elements of a list, up to most. list returns one page, from converts each
-// element.
-func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
+// listUpTo returns up to maxItems elements of a list. list returns one page, from converts each element.
+func listUpTo[T, C any](ctx context.Context, maxItems int, r *repository, call apiCall, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	var all []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}
-	err := r.run(ctx, what, func() error {
-		for len(all) < most {
+	err := r.runCall(ctx, call, func() error {
+		for len(all) < maxItems {
 			page, resp, err := list(at)
 			if err != nil {
 				return err
@@ -92,7 +96,7 @@ func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call
 	if err != nil {
 		return nil, err
 	}
-	return all[:min(len(all), most)], nil
+	return all[:min(len(all), maxItems)], nil
 }
 
 // commentFrom converts a comment of go-github.
@@ -108,6 +112,7 @@ func commentFrom(comment *gh.IssueComment) forge.Comment {
 	}
 }
 
+// reviewCommentFrom converts a review comment of go-github.
 func reviewCommentFrom(comment *gh.PullRequestComment) forge.ReviewComment {
 	return forge.ReviewComment{
 		ID: comment.GetID(), ReviewID: comment.GetPullRequestReviewID(), Author: userFrom(comment.GetUser()),

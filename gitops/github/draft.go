@@ -16,18 +16,18 @@ const (
 	markReady      = `mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
 )
 
-// SetDraft uses GraphQL, because REST has no such call.
+// SetDraft makes a pull request a draft, or marks it as ready. It uses GraphQL, because REST has no such call.
 func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bool) error {
 	if pull.Draft == draft {
 		return nil
 	}
-	what := call{action: fmt.Sprintf("mark the pull request #%d as ready for review", pull.Number), permission: writePulls}
+	call := apiCall{action: fmt.Sprintf("mark the pull request #%d as ready for review", pull.Number), permission: writePulls}
 	mutation := markReady
 	if draft {
-		what.action = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
+		call.action = fmt.Sprintf("make the pull request #%d a draft", pull.Number)
 		mutation = convertToDraft
 	}
-	if err := r.query(ctx, what, mutation, map[string]string{"id": pull.NodeID}, nil); err != nil {
+	if err := r.queryGraphQL(ctx, call, mutation, map[string]string{"id": pull.NodeID}, nil); err != nil {
 		return err
 	}
 	pull.Draft = draft
@@ -39,24 +39,24 @@ type graphQLError struct {
 	Path          []any
 }
 
-// query sends a GraphQL query and decodes the reply's data into data.
-func (c *Client) query(ctx context.Context, what call, query string, variables, data any) error {
+// queryGraphQL sends a GraphQL query and decodes the reply's data into data.
+func (c *Client) queryGraphQL(ctx context.Context, call apiCall, query string, variables, data any) error {
 	var reply struct {
 		Data   any
 		Errors []graphQLError
 	}
 	reply.Data = data
-	if err := c.send(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply); err != nil {
-		return c.errorFor(ctx, what, err)
+	if err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply); err != nil {
+		return c.callError(ctx, call, err)
 	}
 	if len(reply.Errors) > 0 {
-		return c.graphQLFailure(what, reply.Errors)
+		return c.graphQLFailure(call, reply.Errors)
 	}
 	return nil
 }
 
-// send sends a request that go-github does not support, and decodes the JSON reply into into.
-func (c *Client) send(ctx context.Context, method, path string, body, into any) error {
+// sendJSON sends a request that go-github does not support, and decodes the JSON reply into into.
+func (c *Client) sendJSON(ctx context.Context, method, path string, body, into any) error {
 	request, err := c.rest.NewRequest(method, path, body)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ var kindByGraphQLType = map[string]forge.Kind{
 }
 
 // graphQLFailure returns the error for GraphQL errors, which have status 200.
-func (c *Client) graphQLFailure(what call, list []graphQLError) error {
+func (c *Client) graphQLFailure(call apiCall, list []graphQLError) error {
 	messages := namesOf(list, func(each graphQLError) string { return each.Message })
 	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
 	message := c.printable(strings.Join(messages, "; "))
@@ -83,9 +83,9 @@ func (c *Client) graphQLFailure(what call, list []graphQLError) error {
 		kind = forge.NotPermitted
 	}
 	e := &forge.Error{
-		Kind: kind, Doing: what.action, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
+		Kind: kind, Doing: call.action, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
 		Message: message, Err: errors.New("GraphQL errors"),
 	}
-	e.Remedy = c.remedy(e, what)
+	e.Remedy = c.remedy(e, call)
 	return e
 }

@@ -18,23 +18,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// call describes an API call for its error.
-type call struct {
+// apiCall describes a call of the API, for its error.
+type apiCall struct {
 	action     string
 	permission string   // permission that a fine-grained or Actions token needs
 	objects    []string // object ids in the call
 	ref        string   // heads/BRANCH in the call, or ""
 }
 
-const heads = "heads/"
+const headsPrefix = "heads/"
 
-// errorFor returns the error for a failed call. After the end of ctx it wraps the error of ctx
-// instead.
-func (c *Client) errorFor(ctx context.Context, what call, err error) error {
+// callError returns the error for a failed call. After the end of ctx it wraps the error of ctx instead.
+func (c *Client) callError(ctx context.Context, call apiCall, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", what.action, ctx.Err())
+		return fmt.Errorf("%s: %w", call.action, ctx.Err())
 	}
-	e := &forge.Error{Doing: what.action, Err: err}
+	e := &forge.Error{Doing: call.action, Err: err}
 	if resp, message := replyOf(err); resp != nil {
 		fillFromReply(e, resp, message)
 		fillFromLimit(e, err)
@@ -42,8 +41,8 @@ func (c *Client) errorFor(ctx context.Context, what call, err error) error {
 		fillFromTransport(e, err)
 	}
 	e.Message = c.printable(e.Message)
-	nameRefusal(e)
-	e.Remedy = c.remedy(e, what)
+	wrapKnownRefusal(e)
+	e.Remedy = c.remedy(e, call)
 	return e
 }
 
@@ -119,8 +118,8 @@ var refusals = map[string]error{
 	"Draft pull requests are not supported": forge.ErrNoDrafts, // in private repositories of some plans
 }
 
-// nameRefusal adds the error of package forge that fits the message.
-func nameRefusal(e *forge.Error) {
+// wrapKnownRefusal wraps the error of package forge that fits the message, if there is one.
+func wrapKnownRefusal(e *forge.Error) {
 	for words, refusal := range refusals {
 		if e.Kind == forge.Invalid && strings.Contains(e.Message, words) {
 			e.Err = errors.Join(refusal, e.Err)
@@ -128,6 +127,7 @@ func nameRefusal(e *forge.Error) {
 	}
 }
 
+// pullRequestsNotPermitted reports whether a message says that workflows may not open pull requests.
 func pullRequestsNotPermitted(message string) bool {
 	return strings.Contains(message, "not permitted to create or approve pull requests")
 }
@@ -155,14 +155,14 @@ func fillFromTransport(e *forge.Error, err error) {
 }
 
 // remedy returns what the user can do about an error.
-func (c *Client) remedy(e *forge.Error, what call) string {
+func (c *Client) remedy(e *forge.Error, call apiCall) string {
 	switch e.Kind {
 	case forge.Unauthorized:
 		return "set GITHUB_TOKEN to a token that is valid for this server"
 	case forge.Forbidden:
-		return "give the token the permission " + what.permission + " for this repository"
+		return "give the token the permission " + call.permission + " for this repository"
 	case forge.NotFound:
-		return "check the name, and that the token may see it (a private repository is not found without " + what.permission + ")"
+		return "check the name, and that the token may see it (a private repository is not found without " + call.permission + ")"
 	case forge.NotPermitted:
 		return "allow it in the repository's (or organisation's) Settings, Actions, General, " +
 			`"Allow GitHub Actions to create and approve pull requests", or use the token of an app or a person`
@@ -204,6 +204,7 @@ func (c *Client) printable(text string) string {
 	}), " "), maxMessage)
 }
 
+// withoutQuery returns a URL without user, query and fragment.
 func withoutQuery(u *url.URL) string {
 	bare := *u
 	bare.User, bare.RawQuery, bare.Fragment = nil, "", ""

@@ -14,14 +14,14 @@ const pageSize = 100
 // Issue reads an issue with its comments. GitHub redirects to the new place of a transferred issue,
 // so the number shows whether it was moved.
 func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error) {
-	what := call{action: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
-	found, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) { return r.rest.Issues.Get(ctx, r.owner, r.name, number) })
+	call := apiCall{action: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
+	found, err := request(ctx, r, call, func() (*gh.Issue, *gh.Response, error) { return r.rest.Issues.Get(ctx, r.owner, r.name, number) })
 	if err != nil {
 		return nil, err
 	}
 	if found.GetNumber() != number {
 		return nil, &forge.Error{
-			Kind: forge.NotFound, Doing: what.action, Message: "the issue was moved to " + r.printable(found.GetHTMLURL()),
+			Kind: forge.NotFound, Doing: call.action, Message: "the issue was moved to " + r.printable(found.GetHTMLURL()),
 			Remedy: "name the issue where it is now",
 		}
 	}
@@ -29,7 +29,7 @@ func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error
 	if found.GetComments() == 0 {
 		return issue, nil
 	}
-	if issue.Comments, err = r.comments(ctx, what, number); err != nil {
+	if issue.Comments, err = r.listComments(ctx, call, number); err != nil {
 		return nil, err
 	}
 	issue.MoreComments = max(found.GetComments()-len(issue.Comments), 0)
@@ -53,6 +53,7 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 	}
 }
 
+// userFrom converts an account of go-github. A nil account becomes the zero User.
 func userFrom(user *gh.User) forge.User {
 	return forge.User{Login: user.GetLogin(), ID: user.GetID(), Bot: user.GetType() == "Bot"}
 }

@@ -20,8 +20,8 @@ const writePulls = "pull-requests: write"
 
 // FindPullRequest looks at the newest pull requests from the branch, up to one page.
 func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
-	what := call{action: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: heads + head}
-	pulls, err := ask(ctx, r, what, func() ([]*gh.PullRequest, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: headsPrefix + head}
+	pulls, err := request(ctx, r, call, func() ([]*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
 			State: "all", Head: r.owner + ":" + head,
 			Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
@@ -33,45 +33,47 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return bestPullRequest(pulls, r.owner, head, base), nil
 }
 
-// bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an
-// open one into another base, then the newest closed one into base. If base is "", any base fits.
-// It checks head again, because GitHub ignores filters that it does not understand.
+// bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an open one
+// into another base, then the newest closed one into base. An empty base fits any. GitHub ignores filters that
+// it does not understand, so it checks head again.
 func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
-	var newest, elsewhere *gh.PullRequest
+	var newest, otherBase *gh.PullRequest
 	for _, pull := range pulls {
 		from := pull.GetHead()
 		if from.GetRef() != head || !strings.EqualFold(from.GetUser().GetLogin(), owner) {
 			continue
 		}
-		open, wanted := pull.GetState() == "open", base == "" || pull.GetBase().GetRef() == base
+		open, intoBase := pull.GetState() == "open", base == "" || pull.GetBase().GetRef() == base
 		switch {
-		case open && wanted:
+		case open && intoBase:
 			return pullRequestFrom(pull)
 		case open:
-			elsewhere = pull
-		case wanted && (newest == nil || pull.GetNumber() > newest.GetNumber()):
+			otherBase = pull
+		case intoBase && (newest == nil || pull.GetNumber() > newest.GetNumber()):
 			newest = pull
 		}
 	}
-	if found := cmp.Or(elsewhere, newest); found != nil {
+	if found := cmp.Or(otherBase, newest); found != nil {
 		return pullRequestFrom(found)
 	}
 	return nil
 }
 
+// PullRequest reads a pull request.
 func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRequest, error) {
-	what := call{action: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
-	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read the pull request %s#%d", r.fullName, number), permission: "pull-requests: read"}
+	return r.requestPullRequest(ctx, call, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Get(ctx, r.owner, r.name, number)
 	})
 }
 
-// CreatePullRequest retries a failed attempt. Before that it looks whether the attempt did create
-// the pull request. It also retries if GitHub does not know a newly pushed head yet.
+// CreatePullRequest creates a pull request and retries failed attempts. Before a retry it checks whether the
+// attempt did create the pull request. It also retries if GitHub does not know a newly pushed head yet.
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createOnce(ctx, pull)
-		if err == nil || attempt == transport.MaxAttempts || forge.KindOf(err) != forge.Unavailable && !isUnknownObject(err) {
+		mayRetry := forge.KindOf(err) == forge.Unavailable || isUnknownObject(err)
+		if err == nil || !mayRetry || attempt == transport.MaxAttempts {
 			return created, err
 		}
 		if waitErr := r.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
@@ -92,8 +94,8 @@ func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRe
 
 // createOnce sends one attempt of CreatePullRequest.
 func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
-	what := call{action: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
-	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
+	return r.requestPullRequest(ctx, call, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
 			Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &pull.Body, Draft: &pull.Draft,
 		})
@@ -111,10 +113,11 @@ func isUnknownObject(err error) bool {
 
 // retryUnknownObject sends a call about a new object. It retries the call a few times if GitHub does not know
 // the object yet.
-func (r *repository) retryUnknownObject(ctx context.Context, what call, send func() error) error {
+func (r *repository) retryUnknownObject(ctx context.Context, call apiCall, send func() error) error {
 	for attempt := 1; ; attempt++ {
-		err := r.run(ctx, what, send)
-		if attempt == transport.MaxAttempts || forge.KindOf(err) != forge.NotFound && !isUnknownObject(err) {
+		err := r.runCall(ctx, call, send)
+		isUnknown := forge.KindOf(err) == forge.NotFound || isUnknownObject(err)
+		if !isUnknown || attempt == transport.MaxAttempts {
 			return err
 		}
 		if r.wait(ctx, transport.FirstDelay<<attempt) != nil {
@@ -123,16 +126,18 @@ func (r *repository) retryUnknownObject(ctx context.Context, what call, send fun
 	}
 }
 
+// UpdatePullRequest changes the fields of a pull request that update sets.
 func (r *repository) UpdatePullRequest(ctx context.Context, number int, update forge.PullRequestUpdate) (*forge.PullRequest, error) {
-	what := call{action: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
+	call := apiCall{action: fmt.Sprintf("update the pull request %s#%d", r.fullName, number), permission: writePulls}
 	edit := &gh.PullRequest{Title: update.Title, Body: update.Body, State: update.State}
-	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
+	return r.requestPullRequest(ctx, call, func() (*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.Edit(ctx, r.owner, r.name, number, edit)
 	})
 }
 
-func (r *repository) pullRequest(ctx context.Context, what call, send func() (*gh.PullRequest, *gh.Response, error)) (*forge.PullRequest, error) {
-	pull, err := ask(ctx, r, what, send)
+// requestPullRequest sends a call that returns a pull request.
+func (r *repository) requestPullRequest(ctx context.Context, call apiCall, send func() (*gh.PullRequest, *gh.Response, error)) (*forge.PullRequest, error) {
+	pull, err := request(ctx, r, call, send)
 	if err != nil {
 		return nil, err
 	}
@@ -170,24 +175,25 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// AddLabels also creates labels that do not exist, if the token may do that.
+// AddLabels adds labels. It creates missing labels, if the token may do that.
 func (r *repository) AddLabels(ctx context.Context, number int, labels []string) error {
 	if len(labels) == 0 {
 		return nil
 	}
-	what := call{action: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
-	return r.retryUnknownObject(ctx, what, func() error { // go-github sends only the list, which GitHub does not document
-		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
+	call := apiCall{action: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
+	return r.retryUnknownObject(ctx, call, func() error { // go-github sends only the list, which GitHub does not document
+		return r.sendJSON(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
 	})
 }
 
-// AddAssignees checks the result, because GitHub silently ignores accounts that it cannot assign.
+// AddAssignees assigns accounts. GitHub silently ignores accounts that it cannot assign, so it checks the
+// result.
 func (r *repository) AddAssignees(ctx context.Context, number int, logins []string) error {
 	if len(logins) == 0 {
 		return nil
 	}
-	what := call{action: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
-	issue, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("assign %s#%d", r.fullName, number), permission: writePulls}
+	issue, err := request(ctx, r, call, func() (*gh.Issue, *gh.Response, error) {
 		return r.rest.Issues.AddAssignees(ctx, r.owner, r.name, number, logins)
 	})
 	if err != nil {
@@ -195,7 +201,7 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 	}
 	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
 		return &forge.Error{
-			Kind: forge.Invalid, Doing: what.action, Message: "GitHub did not assign " + strings.Join(missing, ", "),
+			Kind: forge.Invalid, Doing: call.action, Message: "GitHub did not assign " + strings.Join(missing, ", "),
 			Remedy: "name accounts with access to the repository, at most ten",
 		}
 	}
@@ -217,9 +223,9 @@ func (r *repository) RequestReviewers(ctx context.Context, number int, users, te
 	if len(users)+len(teams) == 0 {
 		return nil
 	}
-	what := call{action: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
+	call := apiCall{action: fmt.Sprintf("request reviews of %s#%d", r.fullName, number), permission: writePulls}
 	reviewers := gh.ReviewersRequest{Reviewers: users, TeamReviewers: teams}
-	return r.retryUnknownObject(ctx, what, func() error {
+	return r.retryUnknownObject(ctx, call, func() error {
 		_, _, err := r.rest.PullRequests.RequestReviewers(ctx, r.owner, r.name, number, reviewers)
 		return err
 	})

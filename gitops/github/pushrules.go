@@ -24,9 +24,9 @@ type branchRule struct {
 // PushRules returns the rules of rulesets and, if the branch exists, of its protection. It omits
 // rules that the account may be able to bypass.
 func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
-	what := call{action: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
+	call := apiCall{action: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: headsPrefix + branch}
 	var listed []branchRule
-	if err := r.get(ctx, what, "rules/branches/"+url.PathEscape(branch)+"?per_page=100", &listed); err != nil {
+	if err := r.getJSON(ctx, call, "rules/branches/"+url.PathEscape(branch)+"?per_page=100", &listed); err != nil {
 		return nil, err
 	}
 	var rules []forge.PushRule
@@ -34,7 +34,7 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 	for _, each := range listed {
 		setting, known := settings[each.Ruleset]
 		if !known {
-			setting = r.describeBindingRuleset(ctx, what, each.Ruleset)
+			setting = r.describeBindingRuleset(ctx, call, each.Ruleset)
 			settings[each.Ruleset] = setting
 		}
 		if setting != "" {
@@ -43,28 +43,28 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 		}
 	}
 	if exists {
-		rules = append(rules, r.protection(ctx, what, branch)...)
+		rules = append(rules, r.protectionRules(ctx, call, branch)...)
 	}
 	return rules, ctx.Err()
 }
 
-// get sends a GET request that go-github does not support, and decodes the reply into into. path is
+// getJSON sends a GET request that go-github does not support, and decodes the reply into into. path is
 // relative to the repository.
-func (r *repository) get(ctx context.Context, what call, path string, into any) error {
-	return r.run(ctx, what, func() error {
-		return r.send(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)
+func (r *repository) getJSON(ctx context.Context, call apiCall, path string, into any) error {
+	return r.runCall(ctx, call, func() error {
+		return r.sendJSON(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)
 	})
 }
 
 // describeBindingRuleset describes a ruleset that the account's pushes cannot bypass. It returns "" for a
 // ruleset that they can bypass, or that cannot be read.
-func (r *repository) describeBindingRuleset(ctx context.Context, what call, id int64) string {
+func (r *repository) describeBindingRuleset(ctx context.Context, call apiCall, id int64) string {
 	var set struct {
 		Name, Source string
 		Bypass       string                                `json:"current_user_can_bypass"`
 		Links        struct{ HTML *struct{ Href string } } `json:"_links"`
 	}
-	err := r.get(ctx, what, fmt.Sprintf("rulesets/%d", id), &set)
+	err := r.getJSON(ctx, call, fmt.Sprintf("rulesets/%d", id), &set)
 	if err != nil || set.Bypass != "never" && set.Bypass != "pull_requests_only" {
 		return ""
 	}
@@ -78,10 +78,10 @@ func (r *repository) describeBindingRuleset(ctx context.Context, what call, id i
 // enabled is a setting of a branch's protection.
 type enabled struct{ Enabled bool }
 
-// protection returns the rules in a branch's protection that apply to everybody. It omits rules
+// protectionRules returns the rules in a branch's protection that apply to everybody. It omits rules
 // with exceptions for administrators or other accounts. Only administrators may read the
 // protection; for others the result is empty.
-func (r *repository) protection(ctx context.Context, what call, branch string) []forge.PushRule {
+func (r *repository) protectionRules(ctx context.Context, call apiCall, branch string) []forge.PushRule {
 	var p struct {
 		EnforceAdmins enabled                      `json:"enforce_admins"`
 		Lock          enabled                      `json:"lock_branch"`
@@ -91,13 +91,13 @@ func (r *repository) protection(ctx context.Context, what call, branch string) [
 			Exempt *struct{} `json:"bypass_pull_request_allowances"`
 		} `json:"required_pull_request_reviews"`
 	}
-	if r.get(ctx, what, "branches/"+url.PathEscape(branch)+"/protection", &p) != nil || !p.EnforceAdmins.Enabled {
+	if r.getJSON(ctx, call, "branches/"+url.PathEscape(branch)+"/protection", &p) != nil || !p.EnforceAdmins.Enabled {
 		return nil
 	}
 	setting := r.printable(fmt.Sprintf("the protection of the branch %s of %s (Settings, Branches)", branch, r.fullName))
 	var rules []forge.PushRule
-	add := func(kind string, is bool) {
-		if is {
+	add := func(kind string, applies bool) {
+		if applies {
 			rules = append(rules, forge.PushRule{Kind: kind, Setting: setting})
 		}
 	}

@@ -14,26 +14,29 @@ import (
 
 const readPulls = "pull-requests: read"
 
+// PullRequestFiles reads the files that a pull request changes.
 func (r *repository) PullRequestFiles(ctx context.Context, number int) ([]forge.PullFile, error) {
-	what := call{action: fmt.Sprintf("read what the pull request %s#%d changes", r.fullName, number), permission: readPulls}
-	return pagesUpTo(ctx, forge.MaxPullFiles, r, what, pullFileFrom, func(page gh.ListOptions) ([]*gh.CommitFile, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read what the pull request %s#%d changes", r.fullName, number), permission: readPulls}
+	return listUpTo(ctx, forge.MaxPullFiles, r, call, pullFileFrom, func(page gh.ListOptions) ([]*gh.CommitFile, *gh.Response, error) {
 		return r.rest.PullRequests.ListFiles(ctx, r.owner, r.name, number, &page)
 	})
 }
 
+// pullFileFrom converts a changed file of go-github.
 func pullFileFrom(file *gh.CommitFile) forge.PullFile {
 	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), ID: file.GetSHA(), Status: file.GetStatus(), Patch: file.GetPatch()}
 }
 
+// Reviews reads the reviews of a pull request.
 func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, error) {
-	what := call{action: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
-	return pages(ctx, r, what, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
+	return listAll(ctx, r, call, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return r.rest.PullRequests.ListReviews(ctx, r.owner, r.name, number, &page)
 	})
 }
 
-// CreateReview retries a failed attempt. Before that it looks whether the attempt did create the
-// review.
+// CreateReview creates a review and retries failed attempts. Before a retry it checks whether the attempt did
+// create the review.
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
@@ -60,19 +63,19 @@ const rightSide = "RIGHT"
 
 // createReviewOnce sends one attempt of CreateReview.
 func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
-	what := call{action: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
+	call := apiCall{action: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
 	event := "COMMENT"
-	request := &gh.PullRequestReviewRequest{CommitID: &review.CommitSHA, Body: &review.Body, Event: &event}
+	draft := &gh.PullRequestReviewRequest{CommitID: &review.CommitSHA, Body: &review.Body, Event: &event}
 	for _, c := range review.Comments {
 		side := rightSide
-		draft := &gh.DraftReviewComment{Path: &c.Path, Body: &c.Body, Line: &c.Line, Side: &side}
+		comment := &gh.DraftReviewComment{Path: &c.Path, Body: &c.Body, Line: &c.Line, Side: &side}
 		if c.From > 0 && c.From < c.Line {
-			draft.StartLine, draft.StartSide = &c.From, &side
+			comment.StartLine, comment.StartSide = &c.From, &side
 		}
-		request.Comments = append(request.Comments, draft)
+		draft.Comments = append(draft.Comments, comment)
 	}
-	created, err := ask(ctx, r, what, func() (*gh.PullRequestReview, *gh.Response, error) {
-		return r.rest.PullRequests.CreateReview(ctx, r.owner, r.name, number, request)
+	created, err := request(ctx, r, call, func() (*gh.PullRequestReview, *gh.Response, error) {
+		return r.rest.PullRequests.CreateReview(ctx, r.owner, r.name, number, draft)
 	})
 	if err != nil {
 		return nil, err
@@ -81,6 +84,7 @@ func (r *repository) createReviewOnce(ctx context.Context, number int, review fo
 	return &made, nil
 }
 
+// reviewFrom converts a review of go-github.
 func reviewFrom(review *gh.PullRequestReview) forge.Review {
 	return forge.Review{
 		ID: review.GetID(), Author: userFrom(review.GetUser()), Body: review.GetBody(), State: review.GetState(),

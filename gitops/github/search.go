@@ -42,27 +42,27 @@ type cursor struct {
 
 // Search lists the repositories of an account, or searches GitHub. A search returns up to
 // forge.MaxFound results: https://docs.github.com/en/rest/search/search
-func (c *Client) Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error) {
+func (c *Client) Search(ctx context.Context, s forge.Search, limit int) ([]forge.Hit, error) {
 	switch {
 	case s.Code != "":
-		return c.searchCode(ctx, s, most)
+		return c.searchCode(ctx, s, limit)
 	case s.Issues != "" || len(s.Labels) > 0:
 		words := []string{"is:issue", "is:open", "archived:false"}
 		for _, label := range s.Labels {
-			words = append(words, "label:"+phrase(label))
+			words = append(words, "label:"+quotePhrase(label))
 		}
-		return c.searchAny(ctx, "ISSUE", wordsOf(s, words, s.Issues), most)
+		return c.searchAny(ctx, "ISSUE", searchText(s, words, s.Issues), limit)
 	case s.Organisation != "":
-		return c.listOwned(ctx, s, most)
+		return c.listOwned(ctx, s, limit)
 	}
-	return c.searchAny(ctx, "REPOSITORY", wordsOf(s, []string{"archived:false", "topic:" + s.Topic}, ""), most)
+	return c.searchAny(ctx, "REPOSITORY", searchText(s, []string{"archived:false", "topic:" + s.Topic}, ""), limit)
 }
 
-// phrase quotes a text for a search. A search cannot contain escaped quotes, so they become blanks.
-func phrase(text string) string { return `"` + strings.ReplaceAll(text, `"`, " ") + `"` }
+// quotePhrase quotes a text for a search. A search cannot contain escaped quotes, so they become blanks.
+func quotePhrase(text string) string { return `"` + strings.ReplaceAll(text, `"`, " ") + `"` }
 
-// wordsOf returns the search text: the words, the organisation, then the free text.
-func wordsOf(s forge.Search, words []string, text string) string {
+// searchText returns the text of a search: the words, the organisation, then the free text.
+func searchText(s forge.Search, words []string, text string) string {
 	if s.Organisation != "" {
 		words = append(words, "org:"+s.Organisation)
 	}
@@ -72,10 +72,10 @@ func wordsOf(s forge.Search, words []string, text string) string {
 	return strings.Join(words, " ")
 }
 
-// searchAny returns all results of a search in GitHub's order, page by page. kind is GitHub's name
-// for the type of result. More than most results are an error.
-func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (hits []forge.Hit, err error) {
-	what := call{action: "search GitHub for " + words, permission: "metadata: read"}
+// searchAny returns all results of a search in GitHub's order. kind is GitHub's name for the type of result. More
+// than limit results are an error.
+func (c *Client) searchAny(ctx context.Context, kind, words string, limit int) (hits []forge.Hit, err error) {
+	call := apiCall{action: "search GitHub for " + words, permission: "metadata: read"}
 	variables := map[string]any{"words": words, "type": kind, "after": nil}
 	for {
 		var found struct {
@@ -89,14 +89,14 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (h
 				}
 			}
 		}
-		if err := c.query(ctx, what, findAny, variables, &found); err != nil {
+		if err := c.queryGraphQL(ctx, call, findAny, variables, &found); err != nil {
 			return nil, err
 		}
 		count := found.Search.IssueCount
 		if kind == "REPOSITORY" {
 			count = found.Search.RepositoryCount
 		}
-		if err := bounded(what, count, min(most, forge.MaxFound)); err != nil {
+		if err := requireAtMost(call, count, min(limit, forge.MaxFound)); err != nil {
 			return nil, err
 		}
 		for _, node := range found.Search.Nodes {
@@ -115,22 +115,22 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (h
 	}
 }
 
-// bounded returns an error if there are more than most results. A part of them could be different
-// at each call.
-func bounded(what call, found, most int) error {
-	if found <= most {
+// requireAtMost returns an error if there are more than limit results. A part of them could be different at each
+// call.
+func requireAtMost(call apiCall, found, limit int) error {
+	if found <= limit {
 		return nil
 	}
 	return &forge.Error{
-		Kind: forge.Invalid, Doing: what.action, Message: fmt.Sprintf("it finds %d, and at most %d can be taken", found, most),
+		Kind: forge.Invalid, Doing: call.action, Message: fmt.Sprintf("it finds %d, and at most %d can be taken", found, limit),
 		Remedy: "ask for less with each query, or list an organisation by itself or with a topic",
 	}
 }
 
 // listOwned lists the repositories of an account, sorted by name, without archived ones. More than
-// most are an error.
-func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
-	what := call{action: "list the repositories of " + s.Organisation, permission: "metadata: read"}
+// limit are an error.
+func (c *Client) listOwned(ctx context.Context, s forge.Search, limit int) (hits []forge.Hit, err error) {
+	call := apiCall{action: "list the repositories of " + s.Organisation, permission: "metadata: read"}
 	variables := map[string]any{"owner": s.Organisation, "topics": s.Topic != "", "heads": s.Heads, "wantHeads": s.Heads != "", "after": nil}
 	for {
 		var found struct {
@@ -142,15 +142,15 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 				}
 			}
 		}
-		if err := c.query(ctx, what, listOwned, variables, &found); err != nil {
+		if err := c.queryGraphQL(ctx, call, listOwned, variables, &found); err != nil {
 			return nil, err
 		}
 		if found.RepositoryOwner == nil {
-			return nil, &forge.Error{Kind: forge.NotFound, Doing: what.action, Message: "there is no such account", Remedy: "check the name of the organisation"}
+			return nil, &forge.Error{Kind: forge.NotFound, Doing: call.action, Message: "there is no such account", Remedy: "check the name of the organisation"}
 		}
 		page := found.RepositoryOwner.Repositories
 		if s.Topic == "" {
-			if err := bounded(what, page.TotalCount, most); err != nil {
+			if err := requireAtMost(call, page.TotalCount, limit); err != nil {
 				return nil, err
 			}
 		}
@@ -159,7 +159,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 				hits = append(hits, c.ownedHit(n))
 			}
 		}
-		if err := bounded(what, len(hits), most); err != nil {
+		if err := requireAtMost(call, len(hits), limit); err != nil {
 			return nil, err
 		}
 		if !page.PageInfo.HasNextPage {
@@ -169,6 +169,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits 
 	}
 }
 
+// hasTopic reports whether a repository has a topic. Every repository has the topic "".
 func (s *repositoryReply) hasTopic(topic string) bool {
 	return topic == "" || slices.ContainsFunc(s.RepositoryTopics.Nodes, func(n struct{ Topic struct{ Name string } }) bool { return n.Topic.Name == topic })
 }
@@ -188,21 +189,21 @@ func (c *Client) ownedHit(s *repositoryReply) forge.Hit {
 	return hit
 }
 
-// searchCode uses REST, because GraphQL cannot search code.
-func (c *Client) searchCode(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
-	words := wordsOf(s, nil, s.Code)
-	what := call{action: "search the code on GitHub for " + words, permission: "contents: read"}
+// searchCode returns the repositories with matching files. It uses REST, because GraphQL cannot search code.
+func (c *Client) searchCode(ctx context.Context, s forge.Search, limit int) (hits []forge.Hit, err error) {
+	words := searchText(s, nil, s.Code)
+	call := apiCall{action: "search the code on GitHub for " + words, permission: "contents: read"}
 	seen := map[string]bool{}
 	options := &gh.SearchOptions{ListOptions: gh.ListOptions{Page: 1, PerPage: pageSize}}
 	for options.Page != 0 {
 		page, resp, err := c.rest.Search.Code(ctx, words, options)
 		if err != nil {
-			return nil, c.errorFor(ctx, what, err)
+			return nil, c.callError(ctx, call, err)
 		}
 		if page.GetIncompleteResults() {
-			return nil, &forge.Error{Kind: forge.Unavailable, Doing: what.action, Message: "GitHub gave a part of the results", Remedy: "try again later, or ask for less"}
+			return nil, &forge.Error{Kind: forge.Unavailable, Doing: call.action, Message: "GitHub gave a part of the results", Remedy: "try again later, or ask for less"}
 		}
-		if err := bounded(what, page.GetTotal(), forge.MaxFound); err != nil {
+		if err := requireAtMost(call, page.GetTotal(), forge.MaxFound); err != nil {
 			return nil, err
 		}
 		for _, result := range page.CodeResults {
@@ -213,5 +214,5 @@ func (c *Client) searchCode(ctx context.Context, s forge.Search, most int) (hits
 		}
 		options.Page = resp.NextPage
 	}
-	return hits, bounded(what, len(hits), most)
+	return hits, requireAtMost(call, len(hits), limit)
 }

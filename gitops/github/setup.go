@@ -22,6 +22,7 @@ import (
 // Runs do not use it.
 type Setup struct{ *repository }
 
+// Setup returns the handle for agent-ci init of repository OWNER/NAME, without a request.
 func (c *Client) Setup(name string) Setup { return Setup{c.repository(name)} }
 
 var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
@@ -29,28 +30,28 @@ var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 // PutSecret creates or replaces a secret of Actions. It encrypts the value with the repository's
 // public key: https://docs.github.com/en/rest/guides/encrypting-secrets-for-the-rest-api
 func (s Setup) PutSecret(ctx context.Context, name, value string) error {
-	what := call{action: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
+	call := apiCall{action: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
 	if !secretPattern().MatchString(name) {
-		return &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: "that is not the name of a secret", Remedy: "use letters, digits and underscores"}
+		return &forge.Error{Kind: forge.Invalid, Doing: call.action, Message: "that is not the name of a secret", Remedy: "use letters, digits and underscores"}
 	}
-	key, err := ask(ctx, s.repository, what, func() (*gh.PublicKey, *gh.Response, error) {
+	key, err := request(ctx, s.repository, call, func() (*gh.PublicKey, *gh.Response, error) {
 		return s.rest.Actions.GetRepoPublicKey(ctx, s.owner, s.name)
 	})
 	if err != nil {
 		return err
 	}
-	sealed, err := seal(value, key.GetKey())
+	sealed, err := encryptSecret(value, key.GetKey())
 	if err != nil {
-		return fmt.Errorf("%s: %w", what.action, err)
+		return fmt.Errorf("%s: %w", call.action, err)
 	}
-	return s.run(ctx, what, func() error {
+	return s.runCall(ctx, call, func() error {
 		_, err := s.rest.Actions.CreateOrUpdateRepoSecret(ctx, s.owner, s.name, &gh.EncryptedSecret{Name: name, KeyID: key.GetKeyID(), EncryptedValue: sealed})
 		return err
 	})
 }
 
-// seal encrypts a value with a public key. Both key and result are base64.
-func seal(value, key string) (string, error) {
+// encryptSecret encrypts a value with a public key. Both key and result are base64.
+func encryptSecret(value, key string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(raw) != 32 {
 		return "", errors.New("seal it: the server's public key is not 32 bytes of base64")
@@ -65,15 +66,15 @@ func seal(value, key string) (string, error) {
 // LetWorkflowsOpenPullRequests allows workflows to open pull requests. It keeps the default
 // permissions of workflows.
 func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
-	what := call{action: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
-	now, err := ask(ctx, s.repository, what, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
+	call := apiCall{action: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
+	now, err := request(ctx, s.repository, call, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
 		return s.rest.Repositories.GetDefaultWorkflowPermissions(ctx, s.owner, s.name)
 	})
 	if err != nil || now.GetCanApprovePullRequestReviews() {
 		return err
 	}
 	wanted := gh.DefaultWorkflowPermissionRepository{DefaultWorkflowPermissions: now.DefaultWorkflowPermissions, CanApprovePullRequestReviews: gh.Bool(true)}
-	return s.run(ctx, what, func() error {
+	return s.runCall(ctx, call, func() error {
 		_, _, err := s.rest.Repositories.EditDefaultWorkflowPermissions(ctx, s.owner, s.name, wanted)
 		return err
 	})
@@ -81,8 +82,8 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 
 // CreateLabel creates a label if it does not exist.
 func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
-	what := call{action: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
-	err := s.run(ctx, what, func() error {
+	call := apiCall{action: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
+	err := s.runCall(ctx, call, func() error {
 		_, _, err := s.rest.Issues.CreateLabel(ctx, s.owner, s.name, &gh.Label{Name: &name, Color: &color, Description: &description})
 		return err
 	})
@@ -95,8 +96,8 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 // Entries lists a folder of a tree, with paths from the root. It returns nothing if the folder is
 // missing. It fails if the path is a file, because new files in the folder would replace it.
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
-	what := call{action: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
-	found, err := s.tree(ctx, what, tree)
+	call := apiCall{action: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
+	found, err := s.getTree(ctx, call, tree)
 	at := ""
 	for name := range strings.SplitSeq(folder, "/") {
 		if err != nil {
@@ -108,9 +109,9 @@ func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEd
 			return nil, nil
 		}
 		if entry := found.Entries[i]; entry.GetType() != "tree" {
-			return nil, &forge.Error{Kind: forge.Invalid, Doing: what.action, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
+			return nil, &forge.Error{Kind: forge.Invalid, Doing: call.action, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
 		}
-		found, err = s.tree(ctx, what, found.Entries[i].GetSHA())
+		found, err = s.getTree(ctx, call, found.Entries[i].GetSHA())
 	}
 	if err != nil {
 		return nil, err
@@ -122,16 +123,17 @@ func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEd
 	return entries, nil
 }
 
-func (s Setup) tree(ctx context.Context, what call, id string) (*gh.Tree, error) {
-	return ask(ctx, s.repository, what, func() (*gh.Tree, *gh.Response, error) {
+// getTree reads one folder of a tree.
+func (s Setup) getTree(ctx context.Context, call apiCall, id string) (*gh.Tree, error) {
+	return request(ctx, s.repository, call, func() (*gh.Tree, *gh.Response, error) {
 		return s.rest.Git.GetTree(ctx, s.owner, s.name, id, false)
 	})
 }
 
 // Blob returns the content of a file by its blob id.
 func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
-	what := call{action: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
-	blob, err := ask(ctx, s.repository, what, func() (*gh.Blob, *gh.Response, error) {
+	call := apiCall{action: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
+	blob, err := request(ctx, s.repository, call, func() (*gh.Blob, *gh.Response, error) {
 		return s.rest.Git.GetBlob(ctx, s.owner, s.name, id)
 	})
 	if err != nil {
@@ -139,15 +141,15 @@ func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
 	}
 	content, err := base64.StdEncoding.DecodeString(blob.GetContent()) // DecodeString ignores line breaks
 	if err != nil {
-		return nil, fmt.Errorf("%s: it is not in base64: %w", what.action, err)
+		return nil, fmt.Errorf("%s: it is not in base64: %w", call.action, err)
 	}
 	return content, nil
 }
 
 // HasSecret reports whether the repository has a secret of Actions.
 func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
-	what := call{action: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
-	_, err := ask(ctx, s.repository, what, func() (*gh.Secret, *gh.Response, error) {
+	call := apiCall{action: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
+	_, err := request(ctx, s.repository, call, func() (*gh.Secret, *gh.Response, error) {
 		return s.rest.Actions.GetRepoSecret(ctx, s.owner, s.name, name)
 	})
 	if forge.KindOf(err) == forge.NotFound {
@@ -158,9 +160,9 @@ func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
 
 // DeleteBranch deletes a branch if it exists.
 func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
-	what := call{action: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}
-	err := s.run(ctx, what, func() error {
-		_, err := s.rest.Git.DeleteRef(ctx, s.owner, s.name, what.ref)
+	call := apiCall{action: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: headsPrefix + branch}
+	err := s.runCall(ctx, call, func() error {
+		_, err := s.rest.Git.DeleteRef(ctx, s.owner, s.name, call.ref)
 		return err
 	})
 	if refused, ok := errors.AsType[*forge.Error](err); ok && refused.Status == http.StatusUnprocessableEntity {

@@ -28,7 +28,7 @@ func (c *Client) newStorageClient() *http.Client {
 	}
 	direct := transport.New()
 	direct.Proxy, direct.DialContext = nil, dialer.DialContext
-	anonymous := &transport.Authorizer{Base: &storageTransport{direct: direct, proxied: transport.New()}, MaySendTo: func(*url.URL) bool { return false }}
+	anonymous := &transport.Authorizer{Base: &storageRoundTripper{direct: direct, proxied: transport.New()}, MaySendTo: func(*url.URL) bool { return false }}
 	return &http.Client{
 		Transport: &transport.Retrier{Base: anonymous, Wait: c.wait, Now: time.Now},
 		Timeout:   downloadTimeout,
@@ -41,11 +41,12 @@ func (c *Client) newStorageClient() *http.Client {
 	}
 }
 
-// storageTransport connects directly, or through the proxy of the environment. The address of the
+// storageRoundTripper connects directly, or through the proxy of the environment. The address of the
 // proxy is not restricted.
-type storageTransport struct{ direct, proxied http.RoundTripper }
+type storageRoundTripper struct{ direct, proxied http.RoundTripper }
 
-func (t *storageTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip sends a request directly, or through the proxy of the environment.
+func (t *storageRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if proxy, err := http.ProxyFromEnvironment(req); proxy != nil || err != nil {
 		return t.proxied.RoundTrip(req)
 	}
@@ -54,11 +55,11 @@ func (t *storageTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 
 // checkStorageURL returns an error for a URL that an archive must not be fetched from.
 func (c *Client) checkStorageURL(ctx context.Context, place *url.URL) error {
-	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
+	mayBeHTTP := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && isLoopback(place.Hostname())
 	switch {
 	case place.User != nil:
 		return &transport.RedirectError{Why: "its address names a user"}
-	case place.Host == "" || place.Scheme != "https" && !inTheClear:
+	case place.Host == "" || place.Scheme != "https" && !mayBeHTTP:
 		return &transport.RedirectError{Why: fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
 	}
 	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without checkStorageAddress
@@ -70,15 +71,15 @@ func (c *Client) checkStorageURL(ctx context.Context, place *url.URL) error {
 // checkStorageAddress returns an error for an address outside the public internet, unless the API itself has
 // such an address.
 func (c *Client) checkStorageAddress(ctx context.Context, at netip.Addr) error {
-	if public(at) {
+	if isPublic(at) {
 		return nil
 	}
 	own, err := net.DefaultResolver.LookupNetIP(ctx, "ip", c.rest.BaseURL.Hostname())
-	if err == nil && slices.ContainsFunc(own, func(addr netip.Addr) bool { return !public(addr) }) {
+	if err == nil && slices.ContainsFunc(own, func(addr netip.Addr) bool { return !isPublic(addr) }) {
 		return nil
 	}
 	return &transport.RedirectError{Why: fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
 }
 
-// public reports whether an address belongs to the public internet.
-func public(addr netip.Addr) bool { return addr.IsValid() && reach.DescribeNonPublic(addr) == "" }
+// isPublic reports whether an address belongs to the public internet.
+func isPublic(addr netip.Addr) bool { return addr.IsValid() && reach.DescribeNonPublic(addr) == "" }

@@ -41,11 +41,11 @@ func TestRefusesArchiveFromPrivateAddress(t *testing.T) {
 
 func TestPublicAddresses(t *testing.T) {
 	for _, address := range []string{"9.9.9.9", "64:ff9b::9.9.9.9", "2606:4700::1", "::ffff:9.9.9.9"} {
-		if addr := netip.MustParseAddr(address); !public(addr) {
+		if addr := netip.MustParseAddr(address); !isPublic(addr) {
 			t.Errorf("%s is not public", address)
 		}
 	}
-	if public(netip.Addr{}) {
+	if isPublic(netip.Addr{}) {
 		t.Error("no address is public")
 	}
 }

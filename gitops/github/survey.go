@@ -12,12 +12,12 @@ import (
 
 // Survey answers the questions, with one GraphQL request for up to forge.MaxSurvey of them.
 func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
-	what := call{action: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
+	call := apiCall{action: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
 	var all []forge.Finding
 	for len(questions) > 0 {
 		part := questions[:min(len(questions), forge.MaxSurvey)]
 		questions = questions[len(part):]
-		found, err := c.survey(ctx, what, part)
+		found, err := c.surveyOnce(ctx, call, part)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +65,9 @@ func (r *reference) hasCommit() bool {
 	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
 
-// survey answers up to forge.MaxSurvey questions with one request. The finding for a missing or
+// surveyOnce answers up to forge.MaxSurvey questions with one request. The finding for a missing or
 // forbidden repository is empty. Any other error in the reply fails all questions.
-func (c *Client) survey(ctx context.Context, what call, questions []forge.Question) ([]forge.Finding, error) {
+func (c *Client) surveyOnce(ctx context.Context, call apiCall, questions []forge.Question) ([]forge.Finding, error) {
 	var query strings.Builder
 	query.WriteString("query {\n")
 	for i, q := range questions {
@@ -78,12 +78,12 @@ func (c *Client) survey(ctx context.Context, what call, questions []forge.Questi
 		Data   map[string]*repositoryReply
 		Errors []graphQLError
 	}
-	if err := c.send(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query.String()}, &reply); err != nil {
-		return nil, c.errorFor(ctx, what, err)
+	if err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query.String()}, &reply); err != nil {
+		return nil, c.callError(ctx, call, err)
 	}
 	for _, e := range reply.Errors {
 		if !e.concernsOneQuestion() {
-			return nil, c.graphQLFailure(what, []graphQLError{e})
+			return nil, c.graphQLFailure(call, []graphQLError{e})
 		}
 	}
 	all := make([]forge.Finding, len(questions))
@@ -101,6 +101,7 @@ func (e graphQLError) concernsOneQuestion() bool {
 	return len(e.Path) > 0 && (e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN")
 }
 
+// questionAlias returns the name of question i in the query and in the reply.
 func questionAlias(i int) string { return fmt.Sprintf("q%d", i) }
 
 const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
@@ -109,18 +110,18 @@ const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { nu
 // JSON string: https://spec.graphql.org/October2021/#sec-String-Value
 func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	owner, name, _ := strings.Cut(q.Repository, "/")
-	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", questionAlias(i), quoted(owner), quoted(name))
+	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", questionAlias(i), graphQLString(owner), graphQLString(name))
 	if q.Pull > 0 {
 		fmt.Fprintf(w, " pullRequest(number: %d) { state headRefOid } }\n", q.Pull)
 		return
 	}
 	branch := "name target { oid }"
 	if q.Commit != "" { // compare it with the branch: asked for alone, GitHub also returns commits of forks
-		branch += fmt.Sprintf(" compare(headRef: %s) { status }", quoted(q.Commit))
+		branch += fmt.Sprintf(" compare(headRef: %s) { status }", graphQLString(q.Commit))
 	}
 	fmt.Fprint(w, " isArchived viewerPermission ")
 	if q.Branch != "" {
-		fmt.Fprintf(w, "asked: ref(qualifiedName: %s) { %s }", quoted("refs/heads/"+q.Branch), branch)
+		fmt.Fprintf(w, "asked: ref(qualifiedName: %s) { %s }", graphQLString("refs/heads/"+q.Branch), branch)
 	} else {
 		fmt.Fprintf(w, "defaultBranchRef { %s }", branch)
 	}
@@ -128,13 +129,13 @@ func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 		fmt.Fprintf(w, " issue(number: %d) { state }", q.Issue)
 	}
 	if q.Head != "" {
-		fmt.Fprintf(w, " head: ref(qualifiedName: %s) { name target { oid } %s }", quoted("refs/heads/"+q.Head), openPulls)
+		fmt.Fprintf(w, " head: ref(qualifiedName: %s) { name target { oid } %s }", graphQLString("refs/heads/"+q.Head), openPulls)
 	}
 	w.WriteString(" }\n")
 }
 
-// quoted returns text as a GraphQL string.
-func quoted(text string) string {
+// graphQLString returns text as a GraphQL string.
+func graphQLString(text string) string {
 	raw, err := json.Marshal(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
 		panic(err) // cannot happen for a string
@@ -142,8 +143,8 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// mayPush lists the permissions that allow pushes.
-var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
+// writePermissions lists the permissions that allow pushes.
+var writePermissions = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 
 // installationToken is the prefix of Apps' tokens. GitHub reports no permission of the account for
 // them.
@@ -153,7 +154,7 @@ const installationToken = "ghs_"
 func (c *Client) findingFor(s *repositoryReply, q forge.Question) forge.Finding {
 	f := forge.Finding{
 		Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived,
-		CanWrite: mayPush[s.ViewerPermission] || strings.HasPrefix(c.token, installationToken),
+		CanWrite: writePermissions[s.ViewerPermission] || strings.HasPrefix(c.token, installationToken),
 	}
 	at := s.DefaultBranchRef
 	if q.Branch != "" {

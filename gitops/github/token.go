@@ -34,6 +34,7 @@ func TokenKind(token string) string {
 	return "of a kind that is not known"
 }
 
+// LacksScope reports whether the token's scopes are known and do not include scope.
 func (c *Client) LacksScope(scope string) bool {
 	scopes := c.scopes.Load()
 	if scopes == nil {
@@ -42,22 +43,25 @@ func (c *Client) LacksScope(scope string) bool {
 	return !slices.ContainsFunc(strings.Split(*scopes, ","), func(each string) bool { return strings.TrimSpace(each) == scope })
 }
 
+// Viewer returns the account of the token.
 func (c *Client) Viewer(ctx context.Context) (forge.User, error) {
 	found, _, err := c.rest.Users.Get(ctx, "")
 	if err != nil {
-		return forge.User{}, c.errorFor(ctx, call{action: "ask whose the token is", permission: "a token of a person"}, err)
+		return forge.User{}, c.callError(ctx, apiCall{action: "ask whose the token is", permission: "a token of a person"}, err)
 	}
 	return userFrom(found), nil
 }
 
+// HasWorkflowToken reports whether the token is GITHUB_TOKEN of a workflow.
 func (c *Client) HasWorkflowToken(ctx context.Context) (bool, error) {
 	login, err := c.ActingAs(ctx)
 	return login == actionsBot, err
 }
 
+// ActingAs returns the login of the token's account, app or workflow.
 func (c *Client) ActingAs(ctx context.Context) (string, error) {
-	what := call{action: "ask whose token it is", permission: "metadata: read"}
+	call := apiCall{action: "ask whose token it is", permission: "metadata: read"}
 	var data struct{ Viewer struct{ Login string } }
-	err := c.query(ctx, what, `query { viewer { login } }`, map[string]string{}, &data)
+	err := c.queryGraphQL(ctx, call, `query { viewer { login } }`, map[string]string{}, &data)
 	return data.Viewer.Login, err
 }

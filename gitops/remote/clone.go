@@ -33,7 +33,7 @@ func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	if err != nil {
 		_ = os.RemoveAll(unfinished)
 	}
-	return r.failed(ctx, "clone", err)
+	return r.describeError(ctx, "clone", err)
 }
 
 // clone clones into dir without files. It returns ErrEmpty for a repository without commits.
@@ -46,11 +46,11 @@ func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	if o.Branch != "" {
 		options = append(options, "--branch="+o.Branch)
 	}
-	_, said, err := r.git(ctx, Store{}, options, dir)
+	_, stderr, err := r.git(ctx, Store{}, options, dir)
 	if err != nil {
 		return err
 	}
-	warned := said.local.String()
+	warned := stderr.local.String()
 	switch {
 	case strings.Contains(warned, "cloned an empty repository"):
 		return ErrEmpty

@@ -32,15 +32,15 @@ type LeaseError struct {
 
 func (e *LeaseError) Error() string {
 	return fmt.Sprintf("the branch %s was expected to %s but it %s: somebody else moved it; look at it, then run again",
-		e.Branch, place(e.Expected, "not exist", "be at "), place(e.Found, "does not exist", "is at "))
+		e.Branch, describeCommit(e.Expected, "not exist", "be at "), describeCommit(e.Found, "does not exist", "is at "))
 }
 
-// place returns at with a commit, or none without one.
-func place(sha, none, at string) string {
+// describeCommit returns a commit after a prefix, or noCommit if sha is "".
+func describeCommit(sha, noCommit, prefix string) string {
 	if sha == "" {
-		return none
+		return noCommit
 	}
-	return at + sha
+	return prefix + sha
 }
 
 // RejectedError reports a push that the remote refused. Reason is the remote's text, cut and with
@@ -77,12 +77,12 @@ var remedies = []struct{ words, remedy string }{
 	{"hook declined", "a hook of the remote decided so: do what it says"},
 }
 
-// newRejectedError returns the error for a push. status is git's reason, said the text of the
+// newRejectedError returns the error for a push. status is git's reason, remoteText the text of the
 // remote.
-func newRejectedError(branch, status, said string) *RejectedError {
+func newRejectedError(branch, status, remoteText string) *RejectedError {
 	reason := status
-	if said != "" {
-		reason = status + " (" + said + ")"
+	if remoteText != "" {
+		reason = status + " (" + remoteText + ")"
 	}
 	return &RejectedError{Branch: branch, Reason: reason, Remedy: remedyFor(reason)}
 }
@@ -131,9 +131,9 @@ var remedyByKind = map[error]string{
 	ErrEmpty:       "push a first commit, it may be empty",
 }
 
-// failed describes an error of a remote. It adds the kind of error and what to do. A nil error
+// describeError returns the error of an exchange with a remote, with its kind and what to do. A nil error
 // stays nil. After the end of ctx it wraps the cause of ctx.
-func (r Remote) failed(ctx context.Context, doing string, err error) error {
+func (r Remote) describeError(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -141,19 +141,19 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	}
-	kind, detail := kindOf(err), r.detail(err)
+	kind, detail := errorKind(err), r.safeDetail(err)
 	if kind != nil {
 		detail = strings.TrimPrefix(strings.TrimPrefix(detail, kind.Error()), ": ")
 	}
 	return &remoteError{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
 }
 
-// minSecret is the shortest password that detail removes from a message. A shorter one could be
-// part of ordinary words.
+// minSecret is the length of the shortest password that safeDetail removes from a message. A shorter one could
+// be part of ordinary words.
 const minSecret = 6
 
-// detail returns the text of an error as one line, without secrets.
-func (r Remote) detail(err error) string {
+// safeDetail returns the text of an error as one line, without secrets.
+func (r Remote) safeDetail(err error) string {
 	text := printable(err.Error())
 	for _, secret := range []string{r.Token, passwordIn(r.URL)} {
 		if len(secret) >= minSecret {
@@ -163,6 +163,7 @@ func (r Remote) detail(err error) string {
 	return text
 }
 
+// passwordIn returns the password in a URL, or "".
 func passwordIn(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.User == nil {
@@ -174,13 +175,13 @@ func passwordIn(raw string) string {
 
 // gitError reports a failed git program.
 type gitError struct {
-	said *gitStderr
-	err  error
+	stderr *gitStderr
+	err    error
 }
 
 func (e *gitError) Error() string {
-	if said := e.said.String(); said != "" {
-		return said
+	if stderr := e.stderr.String(); stderr != "" {
+		return stderr
 	}
 	return "git: " + e.err.Error()
 }
@@ -215,15 +216,15 @@ var gitErrorKinds = []struct {
 	{"timed out", ErrUnreachable},
 }
 
-// kindOf returns the kind of an error: one of ErrAuth to ErrEmpty, or nil if unknown.
-func kindOf(err error) error {
+// errorKind returns the kind of an error: one of ErrAuth to ErrEmpty, or nil if unknown.
+func errorKind(err error) error {
 	for _, kind := range []error{ErrAuth, ErrForbidden, ErrNotFound, ErrUnreachable, ErrEmpty} {
 		if errors.Is(err, kind) {
 			return kind
 		}
 	}
-	if failed, is := errors.AsType[*gitError](err); is {
-		own := strings.ToLower(failed.said.local.String())
+	if failed, ok := errors.AsType[*gitError](err); ok {
+		own := strings.ToLower(failed.stderr.local.String())
 		for _, known := range gitErrorKinds {
 			if strings.Contains(own, known.words) {
 				return known.kind
@@ -244,21 +245,21 @@ type gitStderr struct {
 	line          []byte
 }
 
-// Write splits the output into lines. It cuts a line at maxWords bytes.
+// Write splits the output into lines. It cuts a line at maxTextBytes bytes.
 func (s *gitStderr) Write(p []byte) (int, error) {
 	for _, c := range p {
 		switch {
 		case c == '\n' || c == '\r':
-			s.end()
-		case len(s.line) < maxWords:
+			s.endLine()
+		case len(s.line) < maxTextBytes:
 			s.line = append(s.line, c)
 		}
 	}
 	return len(p), nil
 }
 
-// end handles a complete line.
-func (s *gitStderr) end() {
+// endLine handles a complete line.
+func (s *gitStderr) endLine() {
 	line, to := string(s.line), &s.local
 	s.line = s.line[:0]
 	if theirs, marked := strings.CutPrefix(line, "remote: "); marked {
@@ -270,7 +271,7 @@ func (s *gitStderr) end() {
 	_, _ = to.Write([]byte(line + "\n"))
 }
 
-// String returns git's own lines, then the remote's.
+// String returns git's own lines, then the remote's, as one line.
 func (s *gitStderr) String() string { return printable(s.local.String() + "\n" + s.remote.String()) }
 
 // redirected reports whether an http server redirected git to another address.
@@ -278,22 +279,22 @@ func (s *gitStderr) redirected() bool {
 	return strings.Contains(s.local.String(), "returned error: 30")
 }
 
-const maxWords = 2 << 10
+const maxTextBytes = 2 << 10
 
-// boundedText is a writer that stores only the first maxWords bytes.
+// boundedText is a writer that stores only the first maxTextBytes bytes.
 type boundedText struct{ kept []byte }
 
 func (w *boundedText) Write(p []byte) (int, error) {
-	room := maxWords - len(w.kept)
+	room := maxTextBytes - len(w.kept)
 	w.kept = append(w.kept, p[:min(room, len(p))]...)
 	return len(p), nil
 }
 
 func (w *boundedText) String() string { return printable(string(w.kept)) }
 
-// printable returns text as one line of at most maxWords bytes, without unprintable characters.
+// printable returns text as one line of at most maxTextBytes bytes, without unprintable characters.
 func printable(text string) string {
-	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxWords), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxTextBytes), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
 	kept := lines[:0]
 	for _, line := range lines {
 		line = strings.TrimSpace(strings.Map(printableRune, line))

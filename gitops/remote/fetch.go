@@ -29,21 +29,21 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 	if o.WithoutHistory {
 		options = append(options, "--depth=1")
 	} else if o.Have != "" {
-		forget, err := into.addReference(o.Have)
-		defer func() { err = errors.Join(err, forget()) }()
+		removeReference, err := into.addReference(o.Have)
+		defer func() { err = errors.Join(err, removeReference()) }()
 		if err != nil {
 			return fmt.Errorf("fetch: %w", err)
 		}
 	}
 	if _, _, err := r.git(ctx, into, options, o.Commit); err != nil {
-		return r.failed(ctx, "fetch from", err)
+		return r.describeError(ctx, "fetch from", err)
 	}
 	return nil
 }
 
 // addReference adds a reference to a commit of the store. git then tells the remote which objects
-// it has, and checks only the others. forget removes the reference.
-func (s Store) addReference(commit string) (forget func() error, err error) {
+// it has, and checks only the others.
+func (s Store) addReference(commit string) (removeReference func() error, err error) {
 	name := filepath.Join(s.Dir, "refs", "heads", "here")
 	return func() error { return os.Remove(name) }, os.WriteFile(name, []byte(commit+"\n"), 0o600)
 }

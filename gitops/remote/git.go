@@ -77,18 +77,18 @@ func environmentOf(settings []setting) []string {
 	return env
 }
 
-// credential is a credential helper that prints user and password from file descriptor 3. Shells
+// credentialHelper is a git credential helper that prints user and password from file descriptor 3. Shells
 // read a pipe byte by byte, so read leaves the next line for the next command.
-const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= read -r password <&3 && printf 'username=%s\npassword=%s\n' "$user" "$password"; }; }; f`
+const credentialHelper = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= read -r password <&3 && printf 'username=%s\npassword=%s\n' "$user" "$password"; }; }; f`
 
-// settings returns the git settings for a remote. at is the address to use, which may be a redirect
+// settings returns the git settings for a remote. address is the address to use, which may be a redirect
 // of t.address. The settings override the user's insteadOf, and offer credentials to no other host.
-func (t target) settings(at string) []setting {
+func (t target) settings(address string) []setting {
 	all := append([]setting{}, safeSettings...)
 	all = append(all, setting{"protocol.allow", "never"}, setting{"protocol." + t.scheme + ".allow", "always"})
-	all = append(all, setting{"url." + at + ".insteadOf", t.address}, setting{"url." + at + ".pushInsteadOf", t.address})
+	all = append(all, setting{"url." + address + ".insteadOf", t.address}, setting{"url." + address + ".pushInsteadOf", t.address})
 	if t.password != "" {
-		all = append(all, setting{"credential.helper", ""}, setting{"credential." + t.host + ".helper", credential})
+		all = append(all, setting{"credential.helper", ""}, setting{"credential." + t.host + ".helper", credentialHelper})
 	}
 	return all
 }
@@ -96,28 +96,28 @@ func (t target) settings(at string) []setting {
 // git runs git with options, the remote's address and further arguments. It returns the standard
 // output, up to maxOutput bytes, and the messages of both sides. If the server redirects to an
 // address on the same host, it runs git again with that address.
-func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *gitStderr, error) {
-	t, err := r.target()
+func (r Remote) git(ctx context.Context, store Store, options []string, arguments ...string) (string, *gitStderr, error) {
+	target, err := r.target()
 	if err != nil {
 		return "", &gitStderr{}, err
 	}
-	args := slices.Concat(options, []string{"--", t.address}, after)
+	args := slices.Concat(options, []string{"--", target.address}, arguments)
 	env, login := store.environment(), ""
-	if t.password != "" {
-		login = t.user + "\n" + t.password + "\n"
+	if target.password != "" {
+		login = target.user + "\n" + target.password + "\n"
 	}
-	run := func(at string) (string, *gitStderr, error) {
-		return runGit(ctx, r.Path, login, slices.Concat(env, environmentOf(t.settings(at))), args...)
+	run := func(address string) (string, *gitStderr, error) {
+		return runGit(ctx, r.Path, login, slices.Concat(env, environmentOf(target.settings(address))), args...)
 	}
-	out, said, err := run(t.address)
-	if err == nil || !said.redirected() || ctx.Err() != nil {
-		return out, said, err
+	out, stderr, err := run(target.address)
+	if err == nil || !stderr.redirected() || ctx.Err() != nil {
+		return out, stderr, err
 	}
-	at, err := r.movedTo(ctx)
+	address, err := r.redirectedAddress(ctx)
 	if err != nil {
-		return "", said, err
+		return "", stderr, err
 	}
-	return run(at)
+	return run(address)
 }
 
 // maxOutput is the largest standard output in bytes. A list of branches has some 60 bytes per
@@ -128,13 +128,13 @@ const maxOutput = 128 << 20
 // user and password, one per line, or "". A pipe passes it to git's children, so that no command
 // line, file or environment contains it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *gitStderr, error) {
-	said, out := &gitStderr{}, &limited{most: maxOutput}
+	stderr, out := &gitStderr{}, &limitedWriter{maxBytes: maxOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
 	if git.Path == "" {
-		return "", said, &program.UnusableError{}
+		return "", stderr, &program.UnusableError{}
 	}
 	cmd := git.Command(ctx, outside.Root, syscall.SIGTERM, args...)
-	cmd.Stdout, cmd.Stderr = out, said
+	cmd.Stdout, cmd.Stderr = out, stderr
 	started, err := servePipe(cmd, login)
 	if err == nil {
 		err = cmd.Start()
@@ -143,11 +143,11 @@ func runGit(ctx context.Context, path, login string, env []string, args ...strin
 	if err == nil {
 		err = cmd.Wait()
 	}
-	said.end()
+	stderr.endLine()
 	if err = cmp.Or(out.err, err); err != nil {
-		err = &gitError{said, err}
+		err = &gitError{stderr, err}
 	}
-	return out.String(), said, err
+	return out.String(), stderr, err
 }
 
 // servePipe gives a program a pipe with text as file descriptor 3. It writes the text repeatedly,
@@ -172,16 +172,16 @@ func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 	return func() { _ = reader.Close() }, nil
 }
 
-// limited is a writer that fails after most bytes.
-type limited struct {
+// limitedWriter is a buffer that fails after maxBytes bytes.
+type limitedWriter struct {
 	strings.Builder
-	most int
-	err  error
+	maxBytes int
+	err      error
 }
 
-func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > l.most {
-		l.err = fmt.Errorf("git writes more than %d bytes", l.most)
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.maxBytes {
+		l.err = fmt.Errorf("git writes more than %d bytes", l.maxBytes)
 		return 0, l.err
 	}
 	return l.Builder.Write(p)

@@ -49,13 +49,13 @@ func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.base.RoundTrip(req)
 	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
-		resp.Body = bounded(resp.Body, maxErrorReply)
+		resp.Body = limitBody(resp.Body, maxErrorReply)
 	}
 	return resp, err
 }
 
-// movedTo returns the address to which the server redirects requests for the repository.
-func (r Remote) movedTo(ctx context.Context) (string, error) {
+// redirectedAddress returns the address to which the server redirects requests for the repository.
+func (r Remote) redirectedAddress(ctx context.Context) (string, error) {
 	t, err := r.target()
 	if err != nil {
 		return "", err
@@ -73,8 +73,8 @@ func (r Remote) movedTo(ctx context.Context) (string, error) {
 	}
 	_ = response.Body.Close()
 	at := *response.Request.URL
-	path, is := strings.CutSuffix(at.Path, list)
-	if !is {
+	path, ok := strings.CutSuffix(at.Path, list)
+	if !ok {
 		return "", &redirectError{fmt.Sprintf("%s leads to a page that is no git repository", at.Host)}
 	}
 	at.Path, at.RawPath, at.RawQuery = path, "", ""
@@ -98,8 +98,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return &redirectError{fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}
 }
 
-// bounded returns body, cut after limit bytes.
-func bounded(body io.ReadCloser, limit int64) io.ReadCloser {
+// limitBody returns body, cut after limit bytes.
+func limitBody(body io.ReadCloser, limit int64) io.ReadCloser {
 	return struct {
 		io.Reader
 		io.Closer

@@ -28,12 +28,13 @@ type LFSObject struct {
 	Open func(ctx context.Context) (*os.File, error) // opens the content to upload; nil if it is not available
 }
 
-// missing returns the error for a content that neither side has. Pointers can be invented by the
+// missingError returns the error for a content that neither side has. Pointers can be invented by the
 // agent, and a bundle may lack contents. Every checkout of the branch would fail.
-func (o LFSObject) missing() error {
+func (o LFSObject) missingError() error {
 	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
 
+// pointer returns the object as a Git LFS pointer.
 func (o LFSObject) pointer() lfs.Pointer { return lfs.Pointer{OID: o.OID, Size: o.Size} }
 
 // LFSError reports that a remote did not accept or deliver contents of Git LFS files.
@@ -41,6 +42,7 @@ type LFSError struct{ Why string }
 
 func (e *LFSError) Error() string { return "Git LFS: " + e.Why }
 
+// lfsErrorf returns an *LFSError.
 func lfsErrorf(format string, args ...any) error { return &LFSError{fmt.Sprintf(format, args...)} }
 
 // UploadLFS uploads the contents that the remote does not have yet. Call it before the push. The
@@ -48,10 +50,10 @@ func lfsErrorf(format string, args ...any) error { return &LFSError{fmt.Sprintf(
 // the server refuses.
 func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) error {
 	if path, local := r.Local(); local && len(list) > 0 {
-		return keepLFS(ctx, path, list)
+		return storeLocally(ctx, path, list)
 	}
 	c := lfsClient{remote: r, operation: "upload", branch: branch}
-	c.transfer = c.put
+	c.transfer = c.upload
 	return c.transferAll(ctx, "upload Git LFS files to", list)
 }
 
@@ -62,19 +64,19 @@ func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LF
 	store := lfs.Store{OwnFolder: folder}
 	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
 	if path, local := r.Local(); local && len(list) > 0 {
-		return copyLFS(ctx, path, store, list)
+		return copyFromLocal(ctx, path, store, list)
 	}
 	var first error
-	c := lfsClient{remote: r, operation: "download", branch: branch, store: store, refused: func(err error) error {
+	c := lfsClient{remote: r, operation: "download", branch: branch, store: store, onRefused: func(err error) error {
 		first = cmp.Or(first, err)
 		return nil
 	}}
-	c.transfer = c.get
+	c.transfer = c.download
 	return cmp.Or(c.transferAll(ctx, "download Git LFS files from", list), first)
 }
 
-// keepLFS stores contents in a local repository, where git-lfs finds them.
-func keepLFS(ctx context.Context, path string, list []LFSObject) error {
+// storeLocally stores contents in a repository on this machine, where git-lfs finds them.
+func storeLocally(ctx context.Context, path string, list []LFSObject) error {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	store := lfs.Store{OwnFolder: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
 		if o.Open == nil && !store.Has(o.pointer()) {
-			return o.missing()
+			return o.missingError()
 		}
 		if err := store.Take(ctx, o.pointer(), o.Open); err != nil {
 			if errors.As(err, new(*lfs.LinkError)) {
@@ -94,9 +96,9 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	return nil
 }
 
-// copyLFS copies contents from a repository on this machine into a store. It returns the first
+// copyFromLocal copies contents from a repository on this machine into a store. It returns the first
 // missing content as an error, after copying the others.
-func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject) (first error) {
+func copyFromLocal(ctx context.Context, path string, into lfs.Store, list []LFSObject) (first error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
 		return err
@@ -135,7 +137,7 @@ type lfsClient struct {
 	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
 	// refused gets an object's *LFSError. If it returns nil, the other objects are still
 	// transferred. A nil refused stops at the first error.
-	refused func(error) error
+	onRefused func(error) error
 }
 
 // transferAll transfers objects in batches of 100.
@@ -145,17 +147,17 @@ func (c *lfsClient) transferAll(ctx context.Context, doing string, list []LFSObj
 	}
 	to, err := c.remote.target()
 	if err != nil {
-		return c.remote.failed(ctx, doing, err)
+		return c.remote.describeError(ctx, doing, err)
 	}
 	c.transport = newHTTPTransport(to)
 	defer c.transport.base.CloseIdleConnections()
 	const atOnce = 100
 	for some := range slices.Chunk(list, atOnce) {
-		if err := c.batch(ctx, some); err != nil {
+		if err := c.transferBatch(ctx, some); err != nil {
 			if errors.As(err, new(*LFSError)) {
 				return err
 			}
-			return c.remote.failed(ctx, doing, err)
+			return c.remote.describeError(ctx, doing, err)
 		}
 	}
 	return nil
@@ -165,16 +167,16 @@ const lfsMedia = "application/vnd.git-lfs+json"
 
 type (
 	lfsRequest struct {
-		Operation string     `json:"operation"`
-		Transfers []string   `json:"transfers"`
-		Ref       *lfsRef    `json:"ref,omitempty"`
-		Objects   []lfsNamed `json:"objects"`
-		HashAlgo  string     `json:"hash_algo"`
+		Operation string        `json:"operation"`
+		Transfers []string      `json:"transfers"`
+		Ref       *lfsRef       `json:"ref,omitempty"`
+		Objects   []lfsObjectID `json:"objects"`
+		HashAlgo  string        `json:"hash_algo"`
 	}
 	lfsRef struct {
 		Name string `json:"name"`
 	}
-	lfsNamed struct {
+	lfsObjectID struct {
 		OID  string `json:"oid"`
 		Size int64  `json:"size"`
 	}
@@ -182,7 +184,7 @@ type (
 		Transfer string `json:"transfer"`
 		Message  string `json:"message"`
 		Objects  []struct {
-			lfsNamed
+			lfsObjectID
 			Actions map[string]lfsAction `json:"actions"`
 			Error   *struct {
 				Code    int    `json:"code"`
@@ -196,44 +198,44 @@ type (
 	}
 )
 
-// batch asks the server for the actions for objects, and transfers each.
-func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
+// transferBatch asks the server for the actions for objects, and transfers each.
+func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 	request := lfsRequest{Operation: c.operation, Transfers: []string{"basic"}, HashAlgo: "sha256"}
 	if c.branch != "" {
 		request.Ref = &lfsRef{"refs/heads/" + c.branch}
 	}
-	left := map[string]LFSObject{}
+	unanswered := map[string]LFSObject{}
 	for _, o := range list {
-		request.Objects, left[o.OID] = append(request.Objects, lfsNamed{o.OID, o.Size}), o
+		request.Objects, unanswered[o.OID] = append(request.Objects, lfsObjectID{o.OID, o.Size}), o
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	answer, err := c.ask(ctx, body)
+	answer, err := c.requestBatch(ctx, body)
 	if err != nil {
 		return err
 	}
 	if answer.Transfer != "" && answer.Transfer != "basic" {
 		return lfsErrorf("the server wants the transfer %.40q, which is not known here", answer.Transfer)
 	}
-	for _, given := range answer.Objects {
-		o, asked := left[given.OID]
+	for _, object := range answer.Objects {
+		o, asked := unanswered[object.OID]
 		if !asked {
 			continue
 		}
-		delete(left, given.OID)
-		if given.Error != nil {
-			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, given.Error.Code, printable(given.Error.Message))
+		delete(unanswered, object.OID)
+		if object.Error != nil {
+			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, object.Error.Code, printable(object.Error.Message))
 		} else {
-			err = c.transfer(ctx, o, given.Actions)
+			err = c.transfer(ctx, o, object.Actions)
 		}
 		if err = c.continueAfter(err); err != nil {
 			return err
 		}
 	}
 	for _, o := range list {
-		if _, is := left[o.OID]; is {
+		if _, ok := unanswered[o.OID]; ok {
 			if err := c.continueAfter(lfsErrorf("the server says nothing of the object %.12s", o.OID)); err != nil {
 				return err
 			}
@@ -242,16 +244,16 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	return nil
 }
 
-// continueAfter returns nil if the transfer continues after an object's error.
+// continueAfter returns nil if the transfer may continue after an object's error. Otherwise it returns the error.
 func (c *lfsClient) continueAfter(err error) error {
-	if c.refused != nil && errors.As(err, new(*LFSError)) {
-		return c.refused(err)
+	if c.onRefused != nil && errors.As(err, new(*LFSError)) {
+		return c.onRefused(err)
 	}
 	return err
 }
 
-// ask sends a batch request and returns the reply. It returns an *LFSError if the server refuses.
-func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
+// requestBatch sends a batch request and returns the reply. It returns an *LFSError if the server refuses.
+func (c *lfsClient) requestBatch(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	address, err := url.Parse(c.transport.to.address)
 	if err != nil {
 		return nil, err
@@ -287,36 +289,36 @@ func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	return answer, nil
 }
 
-// put uploads an object unless the server has it.
-func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
+// upload uploads an object unless the server has it, and lets the server verify it.
+func (c *lfsClient) upload(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
 	upload, wanted := actions["upload"]
 	if !wanted {
 		return nil
 	}
 	if o.Open == nil {
-		return o.missing()
+		return o.missingError()
 	}
 	content, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer content.Close()
-	if err := c.send(ctx, http.MethodPut, upload, content, o.Size, "application/octet-stream"); err != nil {
+	if err := c.sendBody(ctx, http.MethodPut, upload, content, o.Size, "application/octet-stream"); err != nil {
 		return err
 	}
 	verify, wanted := actions["verify"]
 	if !wanted {
 		return nil
 	}
-	body, err := json.Marshal(lfsNamed{o.OID, o.Size})
+	body, err := json.Marshal(lfsObjectID{o.OID, o.Size})
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
+	return c.sendBody(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
 }
 
-// send sends body to the address of an action. It follows no redirects.
-func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
+// sendBody sends body to the address of an action. It follows no redirects.
+func (c *lfsClient) sendBody(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
 	request, err := http.NewRequestWithContext(ctx, method, a.Href, io.NopCloser(body))
 	if err != nil {
 		return lfsErrorf("the server names no address")
@@ -336,8 +338,8 @@ func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body i
 	return nil
 }
 
-// get downloads one object.
-func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
+// download stores one object of the server.
+func (c *lfsClient) download(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
 	download, given := actions["download"]
 	if !given {
 		return lfsErrorf("the server names no address of the object %.12s", o.OID)
@@ -346,7 +348,7 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	if err != nil {
 		return lfsErrorf("the server names no address of the object %.12s", o.OID)
 	}
-	response, err := c.sendAction(request, download, c.redirect)
+	response, err := c.sendAction(request, download, c.checkRedirect)
 	if err != nil {
 		return err
 	}
@@ -358,9 +360,9 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	return err
 }
 
-// redirect allows a download's redirect to an address that actions may use. Headers are dropped if
+// checkRedirect allows a download's redirect to an address that actions may use. Headers are dropped if
 // the origin changes, because they may contain credentials.
-func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
+func (c *lfsClient) checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return &redirectError{"more than five in a row"}
@@ -389,10 +391,10 @@ func (c *lfsClient) sendAction(request *http.Request, a lfsAction, redirect func
 		}
 	}
 	response, err := (&http.Client{Transport: c.transport.base, CheckRedirect: redirect}).Do(request)
-	if refused, is := errors.AsType[*redirectError](err); is {
+	if refused, ok := errors.AsType[*redirectError](err); ok {
 		return nil, lfsErrorf("%v", refused)
 	}
-	if signed, is := errors.AsType[*url.Error](err); is { // drop the URL from the error: its query may be a credential
+	if signed, ok := errors.AsType[*url.Error](err); ok { // drop the URL from the error: its query may be a credential
 		return nil, fmt.Errorf("%s: %w", request.URL.Host, signed.Err)
 	}
 	if err != nil {

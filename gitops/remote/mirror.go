@@ -38,8 +38,8 @@ func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error 
 	return nil
 }
 
-// checkOut lets git do what depends on the file system. It writes the references and settings
-// itself, because a git process for each would take as long as the checkout.
+// checkOut is CheckOut without cleaning up. It lets git do what depends on the file system, and writes the
+// references and settings itself, because a git process for each would take as long as the checkout.
 func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error {
 	if err := m.git(ctx, "init", "--quiet", "--template=", "--", dir); err != nil {
 		return err
@@ -98,6 +98,7 @@ func (m Mirror) shareRefs(mirror, to *filesystem.Storage) error {
 	return os.WriteFile(filepath.Join(to.Filesystem().Root(), "packed-refs"), []byte(strings.Join(packed, "")), 0o644)
 }
 
+// storageOf returns go-git's storage for a git folder.
 func storageOf(gitDir string) *filesystem.Storage {
 	return filesystem.NewStorage(osfs.New(gitDir, osfs.WithBoundOS()), cache.NewObjectLRUDefault())
 }

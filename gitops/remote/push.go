@@ -28,10 +28,10 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	if !plumbing.IsHash(o.Commit) || o.Expected != "" && !plumbing.IsHash(o.Expected) {
 		return fmt.Errorf("push %s: %q and %q must be hex ids of commits", o.Branch, o.Commit, o.Expected)
 	}
-	out, said, err := r.git(ctx, o.From, []string{"push", "--porcelain", "--quiet", "--no-verify", "--force-with-lease=" + name.String() + ":" + o.Expected}, o.Commit+":"+name.String())
-	status, refused := refusal(out)
+	out, stderr, err := r.git(ctx, o.From, []string{"push", "--porcelain", "--quiet", "--no-verify", "--force-with-lease=" + name.String() + ":" + o.Expected}, o.Commit+":"+name.String())
+	reason, refused := pushRefusal(out)
 	if err == nil || !refused {
-		return r.failed(ctx, "push to", err)
+		return r.describeError(ctx, "push to", err)
 	}
 	branches, failed := Branches(ctx, r)
 	found := branches[o.Branch]
@@ -43,22 +43,22 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	case found != o.Expected:
 		return &LeaseError{Branch: o.Branch, Expected: o.Expected, Found: found}
 	}
-	if _, why, is := strings.Cut(said.local.String(), "remote unpack failed: "); is {
-		status += ": " + why
+	if _, why, ok := strings.Cut(stderr.local.String(), "remote unpack failed: "); ok {
+		reason += ": " + why
 	}
-	return newRejectedError(o.Branch, printable(status), said.remote.String())
+	return newRejectedError(o.Branch, printable(reason), stderr.remote.String())
 }
 
 // TryPush checks with a dry run whether this account may push to the remote. Some refusals, such as
 // those of hooks, only occur at the real push. It returns the same error types as Push.
 func TryPush(ctx context.Context, r Remote, o PushOptions) error {
 	_, _, err := r.git(ctx, o.From, []string{"push", "--dry-run", "--porcelain", "--quiet", "--no-verify", "--force"}, o.Commit+":"+plumbing.NewBranchReferenceName(o.Branch).String())
-	return r.failed(ctx, "push to", err)
+	return r.describeError(ctx, "push to", err)
 }
 
-// refusal returns the reason why git did not move the branch. out is the output of git push
+// pushRefusal returns the reason why git did not move the branch. out is the output of git push
 // --porcelain.
-func refusal(out string) (status string, refused bool) {
+func pushRefusal(out string) (status string, refused bool) {
 	for line := range strings.Lines(out) {
 		fields := strings.SplitN(strings.TrimSpace(line), "\t", 3)
 		if len(fields) == 3 && fields[0] == "!" {

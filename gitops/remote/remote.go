@@ -44,14 +44,14 @@ func (r Remote) Local() (path string, ok bool) {
 	if u, err := url.Parse(r.URL); err == nil && u.Scheme == "file" {
 		return u.Path, u.Host == "" || u.Host == "localhost"
 	}
-	if r.URL == "" || strings.Contains(r.URL, "://") || scpLike(r.URL) {
+	if r.URL == "" || strings.Contains(r.URL, "://") || isSCPLike(r.URL) {
 		return "", false
 	}
 	return r.URL, true
 }
 
-// scpLike reports whether git reads text as host:path: there is a colon before the first slash.
-func scpLike(text string) bool {
+// isSCPLike reports whether git reads text as host:path: there is a colon before the first slash.
+func isSCPLike(text string) bool {
 	host, _, found := strings.Cut(text, ":")
 	return found && !strings.Contains(host, "/")
 }
@@ -75,7 +75,8 @@ func (r Remote) target() (target, error) {
 		return target{}, fmt.Errorf("%q is not the URL of a git remote; write https://HOST/OWNER/NAME.git", r.Name())
 	}
 	t := target{scheme: u.Scheme, address: r.Name(), host: u.Scheme + "://" + u.Host, origin: origin.Of(u), user: u.User.Username()}
-	if t.password, _ = u.User.Password(); r.Token != "" {
+	t.password, _ = u.User.Password()
+	if r.Token != "" {
 		t.user, t.password = "x-access-token", r.Token
 	}
 	switch {
@@ -89,6 +90,7 @@ func (r Remote) target() (target, error) {
 	return t, nil
 }
 
+// isHTTP reports whether a URL is http or https.
 func isHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // loopback reports whether a host is this machine.
@@ -96,12 +98,11 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// Branches returns the commits of a remote's branches, by name. The map is empty for a repository
-// without commits.
+// Branches returns the SHAs of a remote's branches by name. The map is empty for a repository without commits.
 func Branches(ctx context.Context, r Remote) (map[string]string, error) {
 	out, _, err := r.git(ctx, Store{}, []string{"ls-remote", "--quiet", "--heads"})
 	if err != nil {
-		return nil, r.failed(ctx, "list the branches of", err)
+		return nil, r.describeError(ctx, "list the branches of", err)
 	}
 	branches := map[string]string{}
 	for line := range strings.Lines(out) {

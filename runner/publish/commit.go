@@ -90,7 +90,7 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	return p.commitMessage(p.title(view), head, m.Name(), m.coAuthorOf(p)), nil
 }
 
-// message returns the commit message: title, summary, closing line and trailers. Later runs identify the commit by the
+// commitMessage returns the commit message: title, summary, closing line and trailers. Later runs identify the commit by the
 // trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
 func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
@@ -133,7 +133,8 @@ func (m Publisher) coAuthorOf(p *Proposal) string {
 		return ""
 	}
 	login, id := p.Task.Actor, p.Task.ActorID
-	if author := p.Task.Author; (login == "" || id == 0) && author != nil && !author.Bot {
+	hasActor := login != "" && id != 0
+	if author := p.Task.Author; !hasActor && author != nil && !author.Bot {
 		login, id = author.Login, author.ID
 	}
 	if login == "" || id == 0 || strings.HasSuffix(login, "[bot]") {

@@ -21,7 +21,7 @@ import (
 // draftMark begins the body of a draft that a run made. A later run may make such a draft ready, but not a person's.
 const draftMark = "<!-- agent-ci: draft -->\n"
 
-// description is a pull request's title, body and comments.
+// pullText is a pull request's title, body and comments.
 type pullText struct {
 	title string
 	body.Posts

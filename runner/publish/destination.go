@@ -77,7 +77,9 @@ func tipOf(info *forge.Commit, pushed bool) *tip {
 }
 
 // isForeign reports whether a person's commit is on the branch, which a change of base may not replace.
-func (t *tip) isForeign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
+func (t *tip) isForeign(base gitops.Base) bool {
+	return t != nil && !t.MadeByRun() && t.SHA != base.SHA
+}
 
 // hasSameChange reports whether the commit has the same change on the same base.
 func (t *tip) hasSameChange(p *Proposal) bool {
@@ -101,7 +103,7 @@ func (t *tip) lease() string {
 func foreignCommitError(branch string, t *tip) error {
 	return outcome.Stopf(outcome.Conflict, "foreign_commit",
 		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
-		branch, gitops.Short(t.SHA), t.By())
+		branch, gitops.Short(t.SHA), t.ContentAuthor())
 }
 
 // push moves a branch in another repository to a commit. It fails if the branch is no longer at before. If pushing is not

@@ -58,7 +58,7 @@ type BaseBranch struct {
 	Relation forge.Relation // relation of Tip to the change's base
 }
 
-// moved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved: opening the pull
+// hasMoved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved: opening the pull
 // request will fail.
 func (b BaseBranch) hasMoved() bool {
 	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
@@ -207,7 +207,7 @@ func (f Forge) EarlierChange(
 	if err != nil || tip == nil {
 		return nil, err
 	}
-	if !tip.Ours() {
+	if !tip.MadeByRun() {
 		return nil, foreignCommitError(pull.Head, tipOf(tip, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)

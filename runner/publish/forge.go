@@ -132,7 +132,7 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error
 	switch {
 	case err != nil || now == nil:
 		return pushErr
-	case !now.Ours():
+	case !now.MadeByRun():
 		return foreignCommitError(p.Task.Branch, now)
 	case now.hasSameChange(p):
 		out.adoptCommit(now, p.Task.Branch)

@@ -85,7 +85,8 @@ const submoduleMode = "160000"
 func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 	stored := map[string]bool{}
 	for _, file := range p.Change.Files {
-		if file.NewID == "" || file.NewID == file.OldID || file.NewMode == submoduleMode || stored[file.NewID] {
+		hasContent := file.NewID != "" && file.NewMode != submoduleMode
+		if !hasContent || file.NewID == file.OldID || stored[file.NewID] {
 			continue
 		}
 		if err := f.storeBlob(ctx, file); err != nil {

@@ -21,7 +21,7 @@ func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, exist
 // joinMark returns the start of the comment about a commit on a person's branch.
 func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMark(commit) }
 
-// commentsAbout returns the token's own comments about a commit on a person's branch; none with an error.
+// commentsAbout returns the comments of the token's account about a commit on a person's branch.
 func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
 	return f.commentsWith(ctx, pull, joinMark(commit), intake.IsByTokenAccount(ctx, f.Forge))
 }
@@ -32,7 +32,11 @@ func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commi
 // its comment, which then replaces this one.
 func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	tip, err := intake.LookUpBranch(ctx, f.Repo, pull.Head)
-	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Amended() || tip.Ours() {
+	if err != nil || tip == nil {
+		return
+	}
+	isJoinCommit := tip.Trailer(forge.TrailerRun) != "" && !tip.Amended() && !tip.MadeByRun()
+	if !isJoinCommit {
 		return
 	}
 	if _, _, own, err := intake.FindPusher(ctx, f.Forge, f.Repo, pull.Head, tip.SHA); err != nil || !own {

@@ -31,7 +31,7 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 		return nil, err
 	}
 	path, isLocal := target.Local()
-	if !isLocal || localTip != nil && !localTip.Ours() {
+	if !isLocal || localTip != nil && !localTip.MadeByRun() {
 		return tipOf(localTip, false), nil
 	}
 	remoteTip, err := gitops.ReadTip(ctx, path, branch)

@@ -40,7 +40,8 @@ func (f Forge) requestReviews(ctx context.Context, number int, users, teams []st
 		return f.Repo.RequestReviewers(ctx, number, users, teams)
 	}
 	err := ask(users, teams)
-	if kind := forge.KindOf(err); len(users)+len(teams) == 1 || kind != forge.Invalid && kind != forge.NotFound && kind != forge.Forbidden {
+	mayBeOneName := slices.Contains([]forge.Kind{forge.Invalid, forge.NotFound, forge.Forbidden}, forge.KindOf(err))
+	if !mayBeOneName || len(users)+len(teams) == 1 {
 		f.warnIfUnset("reviewers", err)
 		return
 	}

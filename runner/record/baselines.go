@@ -78,7 +78,9 @@ func isPrivateFolder(path string) (bool, error) {
 		return false, err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid() && info.IsDir() && info.Mode().Perm()&0o022 == 0, nil
+	isOwn := ok && int(stat.Uid) == os.Getuid()
+	othersMayWrite := info.Mode().Perm()&0o022 != 0
+	return isOwn && info.IsDir() && !othersMayWrite, nil
 }
 
 func (b *Baselines) Close() error { return b.root.Close() }
@@ -99,10 +101,11 @@ func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
 	const maxBytes = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, maxBytes)
 	var cached cachedBaseline
-	if err != nil || json.Unmarshal(raw, &cached) != nil || cached.State != "green" || !runIDPattern().MatchString(cached.RunID) {
+	if err != nil || json.Unmarshal(raw, &cached) != nil {
 		return ""
 	}
-	if age := now.Sub(cached.At); age < 0 || age > baselineLifetime {
+	isValid := cached.State == "green" && runIDPattern().MatchString(cached.RunID)
+	if age := now.Sub(cached.At); !isValid || age < 0 || age > baselineLifetime {
 		return ""
 	}
 	return cached.RunID

@@ -80,12 +80,14 @@ func (n *digestFile) open(firstLine string, flags int) {
 	_ = f.Close()
 }
 
+// sync makes the digests durable. It does nothing without a file.
 func (n *digestFile) sync() {
 	if n != nil && n.file != nil {
 		_ = n.file.Sync()
 	}
 }
 
+// close closes the file, if there is one.
 func (n *digestFile) close() {
 	if n != nil && n.file != nil {
 		_ = n.file.Close()

@@ -156,8 +156,7 @@ func LogName(kind string, number int, name string) string {
 		}
 		return '-'
 	}, name)
-	if len(clean) > 40 {
-		clean = clean[:40]
-	}
+	const maxNameBytes = 40
+	clean = clean[:min(len(clean), maxNameBytes)]
 	return filepath.Join(OutputsFolder, fmt.Sprintf("%s-%d-%s.log", kind, number, clean))
 }

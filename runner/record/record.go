@@ -77,6 +77,7 @@ func (r *Record) AddSecret(name, secret string) {
 	r.updateRedactor()
 }
 
+// updateRedactor makes a new redactor of the current secrets. The caller holds redactorLock.
 func (r *Record) updateRedactor() {
 	redactor := secrets.NewRedactor(slices.Concat(r.secrets, r.addedSecrets))
 	redactor.ExemptPublic(r.isExempt)
@@ -143,6 +144,7 @@ func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
 	}}
 }
 
+// fold folds an event into the view, unless the run is concluded.
 func (r *Record) fold(e transcript.Event) {
 	r.foldLock.Lock()
 	defer r.foldLock.Unlock()

@@ -77,6 +77,7 @@ func (o *Original) OpenCheckout(ctx context.Context, to *record.Record, dir stri
 	return ws, workspace.CheckoutFailure(err)
 }
 
+// openCheckout opens the checkout at dir and its HEAD. name is its name for people, or "".
 func (o *Original) openCheckout(ctx context.Context, to *record.Record, dir, name string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(ctx, to, workspace.Options{Dir: dir, Name: name, Path: o.env.Get("PATH"), Forge: o.env.ForgeServer(), OpenFilter: confine.EarlyFilters(to, o.env)})
 	if err != nil {
@@ -131,7 +132,7 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, publi
 		return err
 	}
 	paths := o.workTreePaths(tree)
-	for i := 0; i < len(paths); i += 2 {
+	for i := 0; i < len(paths); i += 2 { // replace the replay's paths by the run's
 		paths[i], paths[i+1] = paths[i+1], paths[i]
 	}
 	return to.Write(record.PullRequestFile, []byte(strings.NewReplacer(paths...).Replace(posts.Body)))

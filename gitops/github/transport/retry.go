@@ -40,15 +40,14 @@ type Retrier struct {
 	Now  func() time.Time
 }
 
-// RoundTrip sends a request, and sends it again after a temporary failure, as long as waitBudget
-// permits.
+// RoundTrip sends a request, and repeats it after a temporary failure while waitBudget lasts.
 func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	left := waitBudget
+	remaining := waitBudget
 	for attempt := 1; ; attempt++ {
 		resp, err := r.Base.RoundTrip(req)
-		delay, again := r.delay(req, resp, err, attempt)
-		if !again || attempt == MaxAttempts || delay > left {
-			return withoutSpentLimit(resp), err
+		delay, retry := r.retryDelay(req, resp, err, attempt)
+		if !retry || attempt == MaxAttempts || delay > remaining {
+			return withoutLimitReset(resp), err
 		}
 		next, rewindErr := withNewBody(req)
 		if rewindErr != nil {
@@ -58,13 +57,13 @@ func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if waitErr := r.Wait(req.Context(), delay); waitErr != nil {
 			return nil, errors.Join(waitErr, err)
 		}
-		req, left = next, left-delay
+		req, remaining = next, remaining-delay
 	}
 }
 
-// withoutSpentLimit removes the reset time of a spent rate limit from a successful reply. With it,
+// withoutLimitReset removes the reset time of a spent rate limit from a successful reply. With it,
 // go-github would fail later calls without sending them.
-func withoutSpentLimit(resp *http.Response) *http.Response {
+func withoutLimitReset(resp *http.Response) *http.Response {
 	if resp != nil && resp.StatusCode < http.StatusBadRequest {
 		resp.Header.Del("X-RateLimit-Reset")
 	}
@@ -88,21 +87,21 @@ func withNewBody(req *http.Request) (*http.Request, error) {
 	return again, nil
 }
 
-// repeatablePaths lists ends of paths for which a second POST does no harm: GitHub does not add an item
+// harmlessPosts lists ends of paths for which a second POST does no harm: GitHub does not add an item
 // twice, and the content names a git object.
-var repeatablePaths = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
+var harmlessPosts = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
 
 // mayRepeat reports whether a request may be executed twice without harm.
 func mayRepeat(req *http.Request) bool {
 	if req.Method != http.MethodPost {
 		return true
 	}
-	return slices.ContainsFunc(repeatablePaths, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
+	return slices.ContainsFunc(harmlessPosts, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
 }
 
-// delay returns the time to wait before a retry. It returns false if a retry makes no sense or may
+// retryDelay returns the time to wait before a retry. retry is false if a retry makes no sense or may
 // do harm: the request succeeded, may have been executed, or would fail again.
-func (r *Retrier) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
+func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
 	if req.Context().Err() != nil {
 		return 0, false
 	}

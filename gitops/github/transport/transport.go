@@ -59,7 +59,7 @@ func (a *Authorizer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.Base.RoundTrip(req)
 }
 
-// SameOrigin returns a function that reports whether a URL has the same origin as of.
+// SameOrigin returns a function that reports whether a URL has the same origin as the API.
 func SameOrigin(api *url.URL) func(*url.URL) bool {
 	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(api) }
 }
@@ -69,8 +69,9 @@ type RedirectError struct{ Why string }
 
 func (e *RedirectError) Error() string { return "redirect not followed: " + e.Why }
 
-// FollowWithinHost follows redirects only within the API's host, because no other host was configured.
-// If a redirect would turn a write into a read, it returns the redirect itself as the reply.
+// FollowWithinHost is the CheckRedirect of clients of the API. It follows redirects only within the API's host,
+// because no other host was configured. If a redirect would turn a write into a read, it returns the redirect
+// itself as the reply.
 func FollowWithinHost(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > MaxRedirects {

@@ -150,7 +150,7 @@ func isAffirmative(sentence string) bool {
 // withoutCode returns a sentence with empty code spans.
 func withoutCode(sentence string) string { return span().ReplaceAllString(sentence, codeMark) }
 
-// sentences splits a line after full stops and semicolons, except in code spans.
+// splitSentences splits a line after full stops and semicolons, except in code spans.
 func splitSentences(line string) (all []string) {
 	inSpan, start := false, 0
 	for i := range len(line) {

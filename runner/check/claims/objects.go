@@ -92,15 +92,16 @@ func splitClauses(text string) (all []clause) {
 		end = aside[0]
 	}
 	for _, m := range clauseStart().FindAllStringSubmatchIndex(text[:end], -1) {
-		group := 1 // the alternative of clauseStart that matched, by its verb
-		for m[2*group] < 0 {
+		group := 1           // the alternative of clauseStart that matched, by its verb
+		for m[2*group] < 0 { // this group did not match
 			group++
 		}
 		const lastAtStart = 2 // the first two alternatives match the start of a sentence
 		if len(all) == 0 && group > lastAtStart {
 			return nil
 		}
-		form := strings.ToLower(text[m[2*group]:m[2*group+1]])
+		verbStart, verbEnd := m[2*group], m[2*group+1]
+		form := strings.ToLower(text[verbStart:verbEnd])
 		i := slices.IndexFunc(verbsOf(), func(v verb) bool { return slices.Contains(v.forms, form) })
 		if len(all) > 0 {
 			all[len(all)-1].to = m[0]

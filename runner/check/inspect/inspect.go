@@ -101,7 +101,7 @@ func (c Case) evidenceTexts(log io.Reader) iter.Seq2[claims.Text, error] {
 // maxFileBytes is the size up to which a file that a workflow runs is read, in bytes.
 const maxFileBytes = 256 << 10
 
-// started returns the jobs that the pushed branch starts and that run files of the change.
+// startedJobs returns the jobs that the pushed branch starts and that run files of the change.
 func (c Case) startedJobs() ([]transcript.WorkflowStart, error) {
 	treeOf := func(tree gitops.Tree) workflows.Tree {
 		return workflows.Tree{

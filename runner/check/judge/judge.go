@@ -251,11 +251,11 @@ func (c Case) warn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const most = 20
-	for _, f := range verdict.Warn[:min(len(verdict.Warn), most)] {
+	const maxWarnings = 20
+	for _, f := range verdict.Warn[:min(len(verdict.Warn), maxWarnings)] {
 		c.Record.Warn("change", "%s.", f)
 	}
-	if more := len(verdict.Warn) - most; more > 0 {
+	if more := len(verdict.Warn) - maxWarnings; more > 0 {
 		c.Record.Warn("change", "%d more files have something that policy.change warns about.", more)
 	}
 	return c.warnOfFilters(ctx)

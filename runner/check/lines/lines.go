@@ -87,7 +87,7 @@ type reader struct {
 	kept                 int // lines
 }
 
-// read reads the next line of the patch. A line in a hunk belongs to the file of the last header.
+// readLine reads the next line of the patch. A line in a hunk belongs to the file of the last header.
 func (r *reader) readLine(line string) {
 	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
 		r.oldNumber, _ = strconv.Atoi(m[1])
@@ -132,7 +132,8 @@ func (r *reader) keep(lines *[]Line, line Line) {
 // rememberLast sets *last to a line that is not blank. If *last ends with a backslash, the line is
 // appended to it.
 func rememberLast(last *string, line string) {
-	if line = strings.TrimSpace(line); line == "" {
+	line = strings.TrimSpace(line)
+	if line == "" {
 		return
 	}
 	if begin, isContinued := strings.CutSuffix(*last, `\`); isContinued && len(begin) < maxLineBytes {

@@ -42,7 +42,7 @@ const (
 	maxText  = 200 // bytes of a line that are shown
 )
 
-// wholesale is how many lines a snapshot must lose, and gain if it gains any, to count as
+// minRewrittenLines is how many lines a snapshot must lose, and gain if it gains any, to count as
 // rewritten.
 const minRewrittenLines = 20
 
@@ -80,7 +80,7 @@ func (f *finder) add(s transcript.SilencedSign) {
 	f.found = append(f.found, s)
 }
 
-// file searches a file of the change for all patterns.
+// searchFile searches a file of the change for all patterns.
 func (f *finder) searchFile(file lines.File) error {
 	if err := f.searchSnapshot(file); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *finder) searchFile(file lines.File) error {
 	return nil
 }
 
-// lines searches added lines for a pattern. It skips lines that only moved.
+// searchLines searches added lines for a pattern. It skips lines that only moved.
 func (f *finder) searchLines(p compiledPattern, file lines.File) {
 	for _, line := range file.Added {
 		text := decodeEscapes(file.Path, line.WithContinued())
@@ -179,7 +179,7 @@ func (f *finder) takeMoved(line lines.Line) bool {
 // lineKey returns a line and the line before it as one text.
 func lineKey(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
-// compiled is a pattern with its compiled regular expressions.
+// compiledPattern is a pattern with its compiled regular expressions.
 type compiledPattern struct {
 	pattern
 	line, number *regexp.Regexp
@@ -219,7 +219,7 @@ func (p compiledPattern) numbersIn(name string, all []lines.Line) map[string][]n
 	return found
 }
 
-// escaped matches an ASCII character written as a JSON escape.
+// escapedASCII matches an ASCII character written as a JSON escape.
 var escapedASCII = lazyregexp.New(`\\u00([2-7][0-9a-fA-F])`)
 
 // decodeEscapes returns a line of a JSON file with the escapes of ASCII characters decoded. It leaves lines of

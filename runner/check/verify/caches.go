@@ -44,6 +44,7 @@ func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []str
 	}
 }
 
+// warnNotKept warns that the caches of check i are not kept.
 func (c Checks) warnNotKept(i int, err error) {
 	c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
@@ -60,7 +61,9 @@ func (c Checks) mayTakeLeftovers(ctx context.Context, s suite, caches string) (b
 		return false, err
 	}
 	return !slices.ContainsFunc(change.Files, func(f changeset.File) bool {
-		return f.OldMode != "" && isRegular(f.OldMode) != isRegular(f.NewMode) || f.NewMode == "" || path.Base(f.Path) == ".gitignore"
+		isDeleted := f.NewMode == ""
+		changesKind := f.OldMode != "" && isRegular(f.OldMode) != isRegular(f.NewMode)
+		return isDeleted || changesKind || path.Base(f.Path) == ".gitignore"
 	}), nil
 }
 

@@ -60,7 +60,8 @@ func (c Checks) addFolders(ctx context.Context, results *testresults.Results) er
 	var modules map[string]string // folders by import path
 	for i := range results.Failing {
 		t := &results.Failing[i]
-		if t.Package == "" || t.LoadError || !strings.HasSuffix(t.File, ".go") || strings.Contains(t.File, "/") {
+		isBareName := strings.HasSuffix(t.File, ".go") && !strings.Contains(t.File, "/")
+		if t.Package == "" || t.LoadError || !isBareName {
 			continue
 		}
 		if modules == nil {
@@ -70,7 +71,7 @@ func (c Checks) addFolders(ctx context.Context, results *testresults.Results) er
 			}
 		}
 		for module := t.Package; module != "." && module != "/"; module = path.Dir(module) {
-			if folder, is := modules[module]; is {
+			if folder, found := modules[module]; found {
 				t.File = path.Join(folder, strings.TrimPrefix(t.Package, module), t.File)
 				break
 			}

@@ -59,7 +59,7 @@ func buildID(program io.ReaderAt) string {
 	head := make([]byte, 32<<10)
 	n, _ := program.ReadAt(head, 0)
 	head = head[:n]
-	if _, after, is := bytes.Cut(head, []byte("\xff Go build ID: \"")); is {
+	if _, after, found := bytes.Cut(head, []byte("\xff Go build ID: \"")); found {
 		id, _, _ := bytes.Cut(after, []byte("\"\n \xff"))
 		return string(id)
 	}

@@ -207,7 +207,12 @@ const notRunHere = "not run by this check"
 
 // didNotRun reports whether every run lists what it ran, and lacks the file.
 func (p *proof) didNotRun(f testsource.File, seen treeResult) bool {
-	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.ListsOthersOnly(run.results, f) })
+	for _, run := range seen.runs {
+		if !p.locator.ListsOthersOnly(run.results, f) {
+			return false
+		}
+	}
+	return len(seen.runs) > 0
 }
 
 // dropHelpers removes files without tests from the result if other files are red on the base. They
@@ -223,8 +228,9 @@ func (p *proof) dropHelpers() {
 	for _, f := range p.tests.changedTests {
 		hasNoTests[f.Path] = !f.NotRegular && !f.HasTests()
 	}
+	provesNothing := []string{transcript.NotRed, transcript.NoTests, transcript.Unknown}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
-		return hasNoTests[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
+		return hasNoTests[of.File] && slices.Contains(provesNothing, of.Class)
 	})
 }
 
@@ -295,8 +301,8 @@ func (p *proof) runOnBaseWith(ctx context.Context, name string, paths []string) 
 	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }
 
-// runOnTree runs the check on tree, with the version of paths in other. It repeats a red check. name is a part
-// of the log's name.
+// runOnTree runs the check on tree, in which paths have the content of the tree other. It repeats a red check.
+// name is a part of the log's name.
 func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (treeResult, error) {
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
@@ -431,8 +437,9 @@ func (p *proof) passesWithChange(x testsource.Failure) bool {
 
 // addName adds the name of a failing test, up to a maximum.
 func (t *classOrigin) addName(name string) {
-	const most = 10
-	if name = clip.Bytes(name, maxName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
+	const maxNames = 10
+	name = clip.Bytes(name, maxName)
+	if name != "" && len(t.names) < maxNames && !slices.Contains(t.names, name) {
 		t.names = append(t.names, name)
 	}
 }

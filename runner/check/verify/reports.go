@@ -29,7 +29,7 @@ const (
 // reportFile returns the name of the file with a check's joined reports, for the check's log.
 func reportFile(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
 
-// reports are JUnit reports in a check's tree, by path.
+// foundReports are JUnit reports in a check's tree, by path.
 type foundReports map[string]fs.FileInfo
 
 // findReports returns the reports below root that match the check's pattern. A failing search is a warning.

@@ -21,7 +21,8 @@ func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i
 	if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, tests.output); advice != "" {
 		c.Record.Warn("check_network", "%s is red on the base. %s", row.Name, advice)
 	}
-	row.BeforePartial = row.Before != "green" && (row.Before == "timeout" || row.FailingMore > 0 || !tests.Complete())
+	listsAllFailures := row.Before != "timeout" && row.FailingMore == 0 && tests.Complete()
+	row.BeforePartial = row.Before != "green" && !listsAllFailures
 	return nil
 }
 
@@ -48,7 +49,9 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 // whyWorse returns why a check that was not green on the base is worse now, or "". Failures that
 // the base also has do not count.
 func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTests, difference testresults.Change) (string, error) {
-	if r.state != "red" && r.state != "timeout" || baseRow.Before == "green" || baseRow.Before == "" {
+	failsNow := r.state == "red" || r.state == "timeout"
+	failedBefore := baseRow.Before != "green" && baseRow.Before != ""
+	if !failsNow || !failedBefore {
 		return "", nil
 	}
 	if len(difference.New) > 0 {

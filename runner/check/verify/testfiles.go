@@ -20,7 +20,7 @@ const (
 	maxTestFileBytes = 1 << 20
 )
 
-// tests are the changed files that match verify_tests.
+// testFiles are the changed files that match verify_tests.
 type testFiles struct {
 	changedTests  []testsource.File // new or altered test files
 	movedTests    []testsource.File // test files moved here unchanged

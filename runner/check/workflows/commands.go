@@ -30,6 +30,7 @@ type walk struct {
 	steps   int
 }
 
+// newWalk returns a walk through a tree. changed has the paths of the change.
 func newWalk(tree Tree, changed []string) *walk {
 	k := &walk{tree: tree, changed: changed, touched: map[string]bool{}, via: map[string]string{}, done: map[string]bool{}}
 	for _, p := range changed {
@@ -47,7 +48,7 @@ func (k *walk) addReached(file, via string) {
 }
 
 // isReached reports whether a file is run.
-func (k *walk) isReached(file string) bool { _, is := k.via[file]; return is }
+func (k *walk) isReached(file string) bool { _, found := k.via[file]; return found }
 
 // addChangedMatching records the changed files that match a pattern. A tool reads them although no command
 // names them.
@@ -188,9 +189,9 @@ func foldersAfterCD(dirs []string, to string) []string {
 	return dirs
 }
 
-// withoutUnknownStart returns a path without an unknown beginning, such as a variable with the workspace's path.
+// withoutUnknownStart returns a path without an unknown first element, such as a variable with the workspace's path.
 func withoutUnknownStart(word string) string {
-	if rest, is := strings.CutPrefix(word, unknown); is && strings.HasPrefix(rest, "/") {
+	if rest, found := strings.CutPrefix(word, unknown); found && strings.HasPrefix(rest, "/") {
 		return rest[1:]
 	}
 	return word
@@ -309,12 +310,13 @@ func (k *walk) followArgument(args []string, i int, dirs []string, via string, d
 			return err
 		}
 	}
-	if arg == "-m" && i > 0 && i+1 < len(args) && strings.HasPrefix(path.Base(args[0]), "py") {
+	isPython := i > 0 && strings.HasPrefix(path.Base(args[0]), "py")
+	if isPython && arg == "-m" && i+1 < len(args) {
 		if err := k.followPythonModule(args[i+1], dirs, via, depth); err != nil {
 			return err
 		}
 	}
-	if _, value, is := strings.Cut(arg, "="); is && looksExecutable(value) {
+	if _, value, found := strings.Cut(arg, "="); found && looksExecutable(value) {
 		return k.followNamedFile(value, dirs, via, depth)
 	}
 	return nil
@@ -349,7 +351,7 @@ func (k *walk) followScriptArguments(args []string, dirs []string, via string, d
 	return nil
 }
 
-// wrappers are programs that start the program in their arguments.
+// wrapperPrograms are programs that start the program in their arguments.
 var wrapperPrograms = setOf("sudo env time timeout nice nohup xargs exec command xvfb-run doas stdbuf retry npx pnpx bunx yarn pnpm npm bun uv uvx pipx poetry pipenv hatch pdm rye bundle python python3 py coverage dlx run x mise asdf direnv setsid ionice node")
 
 // onlyWrappers reports whether the words before a program do no more than start it.
@@ -366,7 +368,8 @@ func onlyWrappers(args []string) bool {
 
 // isCommandFlag reports whether a shell's option is followed by a script, such as -c or -ec.
 func isCommandFlag(arg string) bool {
-	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "c") || strings.EqualFold(arg, "-command")
+	isShort := len(arg) > 1 && arg[0] == '-' && arg[1] != '-'
+	return isShort && strings.Contains(arg, "c") || strings.EqualFold(arg, "-command")
 }
 
 // looksExecutable reports whether an argument looks like a file that is run.
@@ -382,7 +385,8 @@ func looksExecutable(arg string) bool {
 // matches anything.
 func (k *walk) followNamedFile(word string, dirs []string, via string, depth int) error {
 	word = withoutUnknownStart(strings.TrimSpace(word))
-	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > 500 {
+	const maxNameBytes = 500
+	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > maxNameBytes {
 		return nil
 	}
 	for _, dir := range dirs {
@@ -438,14 +442,14 @@ func isShellScript(file, text string) bool {
 
 var shellShebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
 
-// texts matches strings that may be file names, and imports of neighbouring modules.
+// quotedTexts matches strings that may be file names, and imports of neighbouring modules.
 var quotedTexts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
 
 // followMentions follows what a program that is no shell script names: files, modules next to it, and
 // commands in strings.
 func (k *walk) followMentions(text string, dirs []string, via string, depth int) error {
-	const most = 400
-	for _, m := range quotedTexts().FindAllStringSubmatch(text, most) {
+	const maxMatches = 400
+	for _, m := range quotedTexts().FindAllStringSubmatch(text, maxMatches) {
 		for _, name := range filesNamedBy(m[1], m[2]) {
 			for _, dir := range dirs {
 				if err := k.followFile(path.Join(dir, name), via, depth); err != nil {
@@ -454,7 +458,7 @@ func (k *walk) followMentions(text string, dirs []string, via string, depth int)
 			}
 		}
 	}
-	for _, m := range shellCalls().FindAllStringSubmatch(text, most) {
+	for _, m := range shellCalls().FindAllStringSubmatch(text, maxMatches) {
 		if err := k.followScript(m[1], dirs, via, depth); err != nil {
 			return err
 		}
@@ -530,11 +534,12 @@ func (k *walk) followGoTools(args []string, dirs []string, via string, depth int
 			continue
 		}
 		for _, flag := range []string{"exec", "toolexec", "vettool"} {
-			value, is := strings.CutPrefix(strings.TrimLeft(arg, "-"), flag)
-			if !is {
+			value, found := strings.CutPrefix(strings.TrimLeft(arg, "-"), flag)
+			if !found {
 				continue
 			}
-			if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
+			value = strings.TrimPrefix(value, "=")
+			if value == "" && i+1 < len(args) {
 				value = args[i+1]
 			}
 			if err := k.followCommand(strings.Fields(value), dirs, via, depth+1); err != nil {
@@ -573,8 +578,9 @@ func (k *walk) followPackageManager(tool string, args []string, dirs []string, v
 	if len(names) == 0 {
 		names = []string{"install"}
 	}
-	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") {
-		return nil // command looks at the program among the arguments
+	runsProgram := slices.Contains([]string{"exec", "dlx", "x"}, names[0]) || strings.HasSuffix(tool, "x")
+	if runsProgram {
+		return nil // followCommand looks at the program among the arguments
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return runsLifecycle[name] }) {
 		names = append(names, lifecycle...)
@@ -617,8 +623,8 @@ func (k *walk) followPackageJSON(name string, names []string, via string, depth 
 	}
 	for _, called := range names {
 		for _, script := range []string{"pre" + called, called, "post" + called} {
-			text, is := read.Scripts[script]
-			if !is {
+			text, found := read.Scripts[script]
+			if !found {
 				continue
 			}
 			k.addReached(file+partSeparator+script+"="+text, via+" "+script)

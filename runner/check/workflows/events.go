@@ -52,7 +52,8 @@ func (c Change) acceptsChange(name string, hook *actionlint.WebhookEvent) bool {
 			return false
 		}
 	}
-	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" })
+	isStart := func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" }
+	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, isStart)
 }
 
 // isForTagsOnly reports whether a push event has filters for tags and none for branches.

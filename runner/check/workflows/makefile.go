@@ -199,8 +199,9 @@ func (m *makefile) assign(name, value string) {
 // addRule adds the rule of a line, such as "target: prerequisite; command". It returns nil if the
 // line has none, or if the makefile is too long.
 func (m *makefile) addRule(line string) *rule {
-	names, needs, is := strings.Cut(line, ":")
-	if !is || names == "" || m.expanded >= maxExpanded || strings.HasPrefix(strings.TrimSpace(line), "#") {
+	names, needs, hasColon := strings.Cut(line, ":")
+	isComment := strings.HasPrefix(strings.TrimSpace(line), "#")
+	if !hasColon || names == "" || isComment || m.expanded >= maxExpanded {
 		return nil
 	}
 	needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
@@ -251,7 +252,7 @@ func expand(text string, values map[string]string) string {
 			break
 		}
 		text = variable().ReplaceAllStringFunc(text, func(s string) string {
-			if value, is := values[s[2:len(s)-1]]; is {
+			if value, found := values[s[2:len(s)-1]]; found {
 				return value
 			}
 			return s

@@ -129,7 +129,7 @@ func (c *textCollector) collect(v reflect.Value, depth int) {
 			return
 		}
 		c.seen[v.Pointer()] = true
-		if s, is := v.Interface().(*actionlint.String); is {
+		if s, found := v.Interface().(*actionlint.String); found {
 			c.texts = append(c.texts, s.Value)
 			return
 		}

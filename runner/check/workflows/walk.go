@@ -252,8 +252,8 @@ func (k *walk) followStep(step *actionlint.Step, dir string, depth int) error {
 // followReusable follows a workflow of the repository that a job calls. It adds the rights that the
 // called jobs get to r.
 func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
-	local, is := strings.CutPrefix(call.Uses.Value, "./")
-	if !is {
+	local, found := strings.CutPrefix(call.Uses.Value, "./")
+	if !found {
 		return nil
 	}
 	name, content, err := k.tree.readFollowingLinks(local)
@@ -298,8 +298,8 @@ type actionFile struct {
 
 // followAction follows an action of the repository. It ignores actions of other repositories.
 func (k *walk) followAction(uses, via string, depth int) error {
-	local, is := strings.CutPrefix(uses, "./")
-	if !is || depth > maxNested {
+	local, found := strings.CutPrefix(uses, "./")
+	if !found || depth > maxNested {
 		return nil
 	}
 	via += ": " + uses

@@ -162,7 +162,7 @@ func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.C
 	if err != nil {
 		return nil, fmt.Errorf("look at branch %s: %w", w.base.Branch, err)
 	}
-	if tip != nil && (tip.Ours() || w.base.Branch == wanted.TaskBranch) {
+	if tip != nil && (tip.MadeByRun() || w.base.Branch == wanted.TaskBranch) {
 		return tip, nil
 	}
 	return nil, nil

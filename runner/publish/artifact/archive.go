@@ -82,7 +82,8 @@ type limitedListing struct {
 var errListingTooLong = errors.New("the list of files is too long")
 
 func (l *limitedListing) ReadAt(p []byte, offset int64) (int, error) {
-	if l.remaining -= len(p); l.remaining < 0 && !l.complete {
+	l.remaining -= len(p)
+	if l.remaining < 0 && !l.complete {
 		return 0, errListingTooLong
 	}
 	return l.ReaderAt.ReadAt(p, offset)
@@ -163,7 +164,8 @@ func (a *archive) extract(ctx context.Context, name string, maxBytes int64, to *
 	if f == nil {
 		return extracted, refusedError("it has no %s", name)
 	}
-	if maxBytes = min(max(maxBytes, 0), a.remainingBytes); f.UncompressedSize64 > uint64(maxBytes) { // most may come from a transcript, whose sizes may be false
+	maxBytes = min(max(maxBytes, 0), a.remainingBytes) // it may come from a transcript, whose sizes may be false
+	if f.UncompressedSize64 > uint64(maxBytes) {
 		return extracted, refusedError("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, maxBytes)
 	}
 	a.remainingBytes -= int64(f.UncompressedSize64)

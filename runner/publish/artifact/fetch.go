@@ -207,11 +207,11 @@ func requireUnexpired(a github.Artifact) (github.Artifact, error) {
 
 // listNames quotes names for a person, up to ten.
 func listNames(names []string) string {
-	const most = 10
+	const maxNames = 10
 	var quoted []string
 	for i, name := range names {
-		if i == most {
-			quoted = append(quoted, fmt.Sprintf("and %d more", len(names)-most))
+		if i == maxNames {
+			quoted = append(quoted, fmt.Sprintf("and %d more", len(names)-maxNames))
 			break
 		}
 		quoted = append(quoted, fmt.Sprintf("%.100q", name))

@@ -68,7 +68,9 @@ var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pul
 // subjectNumberOf returns the number of the issue or pull request that is the event's task, or 0.
 func subjectNumberOf(e intake.Event, j *job.Job) int {
 	switch {
-	case !e.InActions || e.Event == nil || j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
+	case !e.InActions || e.Event == nil:
+		return 0
+	case j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
 		return 0
 	case e.PullRequest != nil:
 		return e.PullRequest.Number
@@ -207,7 +209,8 @@ func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
 // isKeyOfJob reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
 func (k knownTask) isKeyOfJob(key string) bool {
 	name, number := intake.IssueOfKey(key)
-	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
+	isNamedIssue := number != 0 && name == k.job.Name
+	return k.job.Name == "" || key == k.job.Name || isNamedIssue
 }
 
 // isKeyOfIssue reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
@@ -229,7 +232,9 @@ func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) 
 		fixes = fmt.Sprintf("Fixes #%d", number)
 	}
 	closing := publish.Closing(t.Issue, repository)
-	if pull.Head != t.Branch || !strings.EqualFold(pull.HeadRepository, repository) || closing != "" && closing != fixes {
+	isHead := pull.Head == t.Branch && strings.EqualFold(pull.HeadRepository, repository)
+	fixesOther := closing != "" && closing != fixes
+	if !isHead || fixesOther {
 		return otherTaskError(fmt.Sprintf("pull request #%d", pull.Number), t)
 	}
 	return nil
@@ -260,7 +265,7 @@ func (k knownTask) refuseBranchOfOtherTask(ctx context.Context, in forge.Reposit
 		return err
 	}
 	what, texts := "Branch "+branch, ""
-	if tip != nil && tip.Ours() {
+	if tip != nil && tip.MadeByRun() {
 		texts = tip.Message
 	}
 	if pull != nil {

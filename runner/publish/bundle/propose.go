@@ -90,7 +90,7 @@ func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, 
 	return &set.Job, nil
 }
 
-// template reads this half's configuration from the workspace's base.
+// loadTemplate reads this half's configuration from the workspace's base.
 func (h SecondHalf) loadTemplate(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
@@ -104,7 +104,8 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	if err := json.Unmarshal(b.View.Started.Job, &bundleJob); err != nil {
 		return nil, invalidBundleError("its job cannot be read (%v)", err)
 	}
-	if _, err := policy.Protected(bundleJob.Policy.Protect, "any"); err != nil || len(bundleJob.Policy.Protect) > maxProtected {
+	_, err := policy.Protected(bundleJob.Policy.Protect, "any") // fails for an invalid pattern, whatever the path
+	if err != nil || len(bundleJob.Policy.Protect) > maxProtected {
 		return nil, invalidBundleError("the patterns of its policy.protect cannot be used")
 	}
 	if bundleJob.OnVerifyFailed == "none" {

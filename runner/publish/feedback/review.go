@@ -114,11 +114,11 @@ func positionOf(f finding, files []forge.PullFile) (forge.LineComment, bool) {
 		return forge.LineComment{}, false
 	}
 	for _, hunk := range files[i].Hunks() {
-		if !hunk.Has(f.Line) {
+		if !hunk.Contains(f.Line) {
 			continue
 		}
 		position := forge.LineComment{Path: f.Path, Line: f.Line}
-		if f.EndLine > f.Line && hunk.Has(f.EndLine) {
+		if f.EndLine > f.Line && hunk.Contains(f.EndLine) {
 			position.From, position.Line = f.Line, f.EndLine
 		}
 		return position, true

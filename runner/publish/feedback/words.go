@@ -64,7 +64,8 @@ func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []find
 		case i == 0:
 			part = "\n**On no line of the diff**\n" + part
 		}
-		if remaining -= markdown.Units(part); remaining < 100 {
+		const countUnits = 100 // for the line that counts the omitted findings
+		if remaining -= markdown.Units(part); remaining < countUnits {
 			b.WriteString("\n" + transcript.CountNoun(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
 			break
 		}

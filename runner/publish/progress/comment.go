@@ -114,9 +114,11 @@ func (c *comment) update(ctx context.Context, state string, plan transcript.Plan
 	}
 	c.err = c.write(ctx, text)
 	c.last = c.now()
-	if c.failures++; c.err == nil {
-		c.shown, c.failures = text, 0
+	if c.err != nil {
+		c.failures++
+		return
 	}
+	c.shown, c.failures = text, 0
 }
 
 // Thread is the issue or pull request that shows the progress comment.

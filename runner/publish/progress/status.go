@@ -181,7 +181,7 @@ func (s *status) currentActivity() (shown *activity, others int) {
 	return shown, max(0, len(s.activities)-1)
 }
 
-// idle has the words for a phase without a known activity.
+// idleWords has the words for a phase without a known activity.
 var idleWords = map[record.Phase]string{
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
@@ -240,7 +240,8 @@ func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 // step with too few cells is left out.
 func shareRoom(activity, step string, room int) (shortActivity, shortStep string) {
 	activityCells := min(cellCount(activity), max(room-cellCount(step), room*3/5))
-	if shortStep = fitWidth(step, room-activityCells); cellCount(shortStep) < minWords {
+	shortStep = fitWidth(step, room-activityCells)
+	if cellCount(shortStep) < minWords {
 		shortStep = ""
 	}
 	return fitWidth(activity, room-cellCount(shortStep)), shortStep

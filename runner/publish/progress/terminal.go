@@ -26,9 +26,9 @@ const (
 	eraseTimeout = 250 * time.Millisecond
 )
 
-// ShowStatus shows the status between events, until stopShowing is called. A terminal shows it in its last line. A log gets a line
-// when nothing else was written for a while. When forced ends, the status line is erased for good, because the next signal
-// kills the process. If forced is nil, that happens when ctx ends.
+// ShowStatus shows the status between events, until stopShowing is called: in the last line of a terminal, or as a line of a log
+// that was silent for a while. When forced ends, it erases the status line for good, because the next signal kills the process.
+// If forced is nil, it does so when ctx ends.
 func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	if w.Lines == nil {
 		return func() {}
@@ -38,7 +38,7 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	w.mayDraw, w.written = true, now
 	w.status().startedAt = now
 	w.mu.Unlock()
-	var forcedDone <-chan struct{}
+	var forcedDone <-chan struct{} // nil: never ready
 	if forced != nil {
 		forcedDone = forced.Done()
 	}

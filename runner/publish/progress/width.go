@@ -42,7 +42,8 @@ func fitWidth(text string, cells int) string {
 	marks := 0
 	for _, r := range text {
 		n := cellsOf(r)
-		if marks++; n > 0 {
+		marks++
+		if n > 0 {
 			marks = 0
 		}
 		if n > room {

@@ -21,7 +21,8 @@ import (
 // Publish opens a separate pull request for the proposed lessons. It does so only if the job wants one, and the run's change is
 // published or empty. A failure is a warning.
 func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication) {
-	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || !p.Change.Empty() && done.Commit == "" {
+	isChangeUnpublished := !p.Change.Empty() && done.Commit == ""
+	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || isChangeUnpublished {
 		return
 	}
 	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")

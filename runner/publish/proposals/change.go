@@ -123,7 +123,8 @@ func (l *Lessons) warnNotWritten(why string) {
 // recordProposal records the lessons that the change or pull request proposes, if they differ from the last record.
 func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: toTranscript(all)}
-	if l.lastRecorded == nil && len(all) == 0 || l.lastRecorded != nil && reflect.DeepEqual(l.lastRecorded, now) {
+	nothingToRecord := l.lastRecorded == nil && len(all) == 0
+	if nothingToRecord || reflect.DeepEqual(l.lastRecorded, now) {
 		return nil
 	}
 	l.lastRecorded = now
@@ -313,7 +314,8 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 			byRunner = []string{lessons.Path}
 		}
 		verdict, err := judge.Verdict(l.job.Policy, change, byRunner)
-		if dropped = verdict.Drop; err == nil && len(dropped) > 0 {
+		dropped = verdict.Drop
+		if err == nil && len(dropped) > 0 {
 			change, err = l.workspace.RevertProtected(ctx, change, dropped)
 		}
 		if err != nil {

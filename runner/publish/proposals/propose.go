@@ -112,7 +112,8 @@ func (l *Lessons) checkEvidence(text string, seen worker.SeenFile) (e lessons.Ev
 // pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if that has the path.
 func pinMatches(pin, inBase, inChange, base string) bool {
 	isPrefixOf := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
-	return isPrefixOf(inBase) || isPrefixOf(inChange) || inBase != "" && isPrefixOf(base)
+	isBaseCommit := inBase != "" && isPrefixOf(base)
+	return isPrefixOf(inBase) || isPrefixOf(inChange) || isBaseCommit
 }
 
 // provenLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops evidence that does not

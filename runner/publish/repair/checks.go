@@ -115,7 +115,8 @@ func (c *Case) isRedOnBase(ctx context.Context, repository forge.Repository, red
 			baseCommit.isRead = true
 		}
 		for _, check := range baseCommit.checks {
-			if check.App != red.App || check.Name != red.Name || check.Status != "completed" || !isConclusive(check) {
+			hasSameName := check.App == red.App && check.Name == red.Name
+			if !hasSameName || check.Status != "completed" || !isConclusive(check) {
 				continue
 			}
 			same, err := c.sameWorkflow(ctx, repository, red, check)

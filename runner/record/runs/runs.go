@@ -188,6 +188,7 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	return id, nil
 }
 
+// firstLine returns the first line that is not blank.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
@@ -203,7 +204,8 @@ func (r *Run) readResult(dir *record.Directory) {
 	if exists, err := dir.ReadJSON(record.PublishFile, &published); exists && err == nil && published.PullRequest.Number != 0 {
 		r.PullRequest = published.PullRequest
 	}
-	inCheckout := r.Reason == "left_in_checkout" || r.Reason == "committed"
-	inRepository := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then the change is in the repository
-	r.hasOnlyCopy = r.Outcome == outcome.Changed && inCheckout && !inRepository && dir.Has(record.CheckoutFolder)
+	changedCheckout := r.Outcome == outcome.Changed && (r.Reason == "left_in_checkout" || r.Reason == "committed")
+	ownsCheckout := dir.Has(record.CheckoutFolder)
+	publishedLater := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges
+	r.hasOnlyCopy = changedCheckout && ownsCheckout && !publishedLater
 }

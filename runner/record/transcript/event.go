@@ -330,7 +330,8 @@ const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here
 // Uncounted reports whether a script made the call and it was refused before it counted for
 // limits.tool_calls.
 func (t ToolFinished) Uncounted() bool {
-	return t.Caller > 0 && t.NotRun && (t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript))
+	wasRefused := t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript)
+	return t.Caller > 0 && t.NotRun && wasRefused
 }
 
 // ToolFinished is the end of a call. Every started call gets one.
@@ -567,7 +568,7 @@ func (r VerifyRow) DescribeResult() string {
 		return "not run"
 	case !r.Passed:
 		return CheckFailed
-	case CountsAsGreen(r.After, r.Flaky) && r.After == FlakyState:
+	case r.After == FlakyState && CountsAsGreen(r.After, r.Flaky):
 		return "flaky, accepted"
 	case r.After != "green":
 		return "failed before too"

@@ -217,6 +217,7 @@ type usageOnly struct {
 	Usage Usage `json:"usage"`
 }
 
+// runStarted sets the settings and the price of the first model.
 func (f *fold) runStarted(e Event, d RunStarted) {
 	f.view.StartedAt, f.view.Started = e.Time, d
 	f.view.Models = []ModelUse{{Price: d.Price}} // the first request has its name
@@ -345,8 +346,13 @@ var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpre
 
 // IsHosted reports whether the API runs the item's call. A shell in the API's container counts.
 func (i ResponseItem) IsHosted() bool {
-	elsewhere := i.Environment != nil && i.Environment.Type != "local"
-	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
+	switch i.Type {
+	case "shell_call":
+		return i.Environment != nil && i.Environment.Type != "local"
+	case "tool_search_call":
+		return i.Execution == "server"
+	}
+	return slices.Contains(hostedCalls, i.Type)
 }
 
 // countTurn updates the number of turns of an agent and of the run.

@@ -52,7 +52,8 @@ func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 	for _, h := range active {
 		use := HookUse{Name: h.Name, Event: h.Event, SHA256: h.SHA256, Trusted: h.Trusted, MustFire: h.MustFire}
 		if i := slices.IndexFunc(earlier, func(u HookUse) bool { return u.Name == h.Name }); i >= 0 {
-			use.Calls, use.Denials, use.Errors, use.Longest = earlier[i].Calls, earlier[i].Denials, earlier[i].Errors, earlier[i].Longest
+			before := earlier[i]
+			use.Calls, use.Denials, use.Errors, use.Longest = before.Calls, before.Denials, before.Errors, before.Longest
 		}
 		uses = append(uses, use)
 	}

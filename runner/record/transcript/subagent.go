@@ -141,13 +141,15 @@ func (f *fold) agentStarted(e Event, d AgentStarted) {
 	if a == nil {
 		return
 	}
-	a.Name, a.Role, a.StartedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.StartedBy, d.Number, d.Writes, AgentRunning, "", ""
+	a.Name, a.Role, a.StartedBy, a.Number, a.Writes = d.Name, d.Role, d.StartedBy, d.Number, d.Writes
+	a.Status, a.Reason, a.Text = AgentRunning, "", ""
 	a.MaxUSD, a.MaxCalls = d.CostUSD, d.ToolCalls
 	if len(a.Models) == 0 {
 		a.Models = []ModelUse{{Model: d.Model, Price: d.Price}}
 	}
 }
 
+// agentFinished sets the final status of an agent's turn.
 func (f *fold) agentFinished(e Event, d AgentFinished) {
 	if a := f.agentOf(e); a != nil {
 		a.Status, a.Reason, a.Text = d.Status, d.Reason, d.Text

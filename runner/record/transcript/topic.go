@@ -90,7 +90,11 @@ func isPatch(text string) bool {
 	}
 	command := patchCommand().FindStringSubmatch(before)
 	_, after, ended := strings.Cut(patch, "\n*** End Patch")
-	return command != nil && ended && strings.Trim(after, " \t\r\n'\"") == command[1]
+	if command == nil || !ended {
+		return false
+	}
+	delimiter := command[1] // of the here-document, or ""
+	return strings.Trim(after, " \t\r\n'\"") == delimiter
 }
 
 // patchedFiles returns the names of the files in a V4A patch, or "" for another text.
@@ -109,6 +113,7 @@ func patchedFiles(text string) string {
 	return joinFileNames(files)
 }
 
+// joinFileNames joins up to three names, and counts the others.
 func joinFileNames(files []string) string {
 	if len(files) > 3 {
 		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))

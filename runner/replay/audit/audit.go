@@ -235,6 +235,7 @@ func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string,
 	return removeVolatileHeader(head) + string(content), err == nil
 }
 
+// describeFailed says in words whether a call failed.
 func describeFailed(failed bool) string {
 	if failed {
 		return "the call failed"
@@ -327,7 +328,11 @@ func (r Record) checkReason(found *Differences) {
 // published bundle, because agent-ci publish rewrites it.
 func (r Record) ComparePatch(ctx context.Context) (found Differences, err error) {
 	change := r.Work.Change
-	if change == nil || r.ChangeMoved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
+	if change == nil {
+		return nil, nil
+	}
+	wasRewritten := r.ChangeMoved() || r.Has(record.PublishFile)
+	if wasRewritten || !r.Has(change.Patch) {
 		return nil, nil
 	}
 	current, err := r.Digest(ctx, change.Patch)
@@ -389,6 +394,7 @@ func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRo
 	}
 }
 
+// describeCheck returns the row of a check as text for comparison.
 func describeCheck(row transcript.VerifyRow) string {
 	return fmt.Sprintf("%s (%s): %s before, %s after, passed: %v", row.Name, row.Run, row.Before, cmp.Or(row.After, "not run"), row.Passed)
 }

@@ -111,6 +111,7 @@ func (d Difference) diffLines() (found []diffLine) {
 	return found
 }
 
+// appendLines appends texts as lines with one sign.
 func appendLines(to []diffLine, sign byte, texts []string) []diffLine {
 	for _, text := range texts {
 		to = append(to, diffLine{sign, text})
@@ -118,6 +119,7 @@ func appendLines(to []diffLine, sign byte, texts []string) []diffLine {
 	return to
 }
 
+// withFinalNewline adds a newline to a text that does not end in one. The text "" stays empty.
 func withFinalNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -125,6 +127,7 @@ func withFinalNewline(text string) string {
 	return text + "\n"
 }
 
+// splitLines returns the lines of a text, or nil for "".
 func splitLines(text string) []string {
 	if text == "" {
 		return nil

@@ -53,7 +53,8 @@ func (r Record) reasonOfWork() string {
 // isWorkComplete reports whether the agent was done, all checks ran and all publishing steps were made.
 func (r Record) isWorkComplete() bool {
 	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.VerifyAttempts
-	return r.Work.Done && checked && r.hasChange() && slices.Contains(finalSteps[r.Started.Publish], r.Work.LastPublishStep)
+	isPublished := slices.Contains(finalSteps[r.Started.Publish], r.Work.LastPublishStep)
+	return r.Work.Done && checked && r.hasChange() && isPublished
 }
 
 // finalSteps maps destinations to the last publishing steps of a complete run.
@@ -62,6 +63,7 @@ var finalSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": 
 // unpublishedOutcomes lists outcomes of finished work that is not published.
 var unpublishedOutcomes = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
+// hasChange reports whether the run changed a file.
 func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
 // impliedOutcome returns the outcome that follows from the recorded change and checks. If they do not decide,
@@ -72,8 +74,9 @@ func (r Record) impliedOutcome() outcome.Outcome {
 		return end // by the checks on another base
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
-	endedEmpty := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason)
-	if worked || endedEmpty && r.hasChange() || r.isWorkComplete() && !slices.Contains(unpublishedOutcomes, end) {
+	deniesChange := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason) && r.hasChange()
+	wouldBePublished := r.isWorkComplete() && !slices.Contains(unpublishedOutcomes, end)
+	if worked || deniesChange || wouldBePublished {
 		return r.outcomeOfWork()
 	}
 	return end

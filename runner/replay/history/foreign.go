@@ -25,7 +25,8 @@ func (h *Run) RefuseExcessPermissions(ctx context.Context, source *settings.Sour
 	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	if !published && (resumes || source.Env.InActions() && source.JobFile != "") {
+	needsPublished := resumes || source.Env.InActions() && source.JobFile != ""
+	if needsPublished && !published {
 		return foreignRecordError("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
 	}
 	commit := settings.Commit{}

@@ -34,7 +34,8 @@ func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
 	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
-	if hasResult && err == nil && !pending && !slices.Contains(StoppedFromOutside, end.Outcome) {
+	endedByItself := hasResult && err == nil && !slices.Contains(StoppedFromOutside, end.Outcome)
+	if endedByItself && !pending {
 		return endedError() // most runs end here, so their transcripts are not read
 	}
 	rec := record.New("", nil)

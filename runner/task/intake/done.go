@@ -104,6 +104,6 @@ func (s *Source) continueHint(pull *forge.PullRequest) string {
 // leftUnfinished reports whether a run was killed while it described its pull request, and the branch still
 // ends in the run's commit.
 func leftUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
-	return pull.State == "open" && commit != nil && commit.Ours() &&
+	return pull.State == "open" && commit != nil && commit.MadeByRun() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
 }

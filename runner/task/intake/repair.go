@@ -205,8 +205,8 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
 		return skipPull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
 	}
-	if !tip.Ours() {
-		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
+	if !tip.MadeByRun() {
+		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.ContentAuthor())
 	}
 	pusher, account, own, err := FindPusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {

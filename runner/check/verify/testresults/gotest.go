@@ -154,6 +154,7 @@ type goText struct {
 	failedBuild string // the package whose compiler errors follow
 }
 
+// newGoText returns a parser for the text output of go test.
 func newGoText() *goText {
 	left := maxNames
 	return &goText{current: goPackage{remaining: &left}, builds: goBuilds{}}
@@ -210,7 +211,8 @@ func (g goBuilds) recordError(pkg, text string) bool {
 // endPackage handles the last line of a package. It returns false for any other line.
 func (g *goText) endPackage(text string) bool {
 	fields := strings.Fields(text)
-	if len(fields) < 2 || !strings.Contains(text, "\t") || fields[0] != "ok" && fields[0] != "FAIL" {
+	isEnd := len(fields) >= 2 && strings.Contains(text, "\t") && (fields[0] == "ok" || fields[0] == "FAIL")
+	if !isEnd {
 		return false
 	}
 	name, rest := clean(fields[1], maxName), clean(strings.Join(fields[2:min(len(fields), 10)], " "), maxName)
@@ -223,7 +225,8 @@ func (g *goText) endPackage(text string) bool {
 		other = loadFailure(name, rest, g.builds[name])
 	}
 	crashed, named := g.current.crashed, g.current.namesAll
-	if g.current.addTo(name, &g.results, other); !other.LoadError {
+	g.current.addTo(name, &g.results, other)
+	if !other.LoadError {
 		g.results.addUnit(Package, name)
 	}
 	if !crashed && !other.LoadError {
@@ -250,7 +253,8 @@ var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 // recordRan records that the tests of a package ran. If named is false, a test that the output does not name
 // passed.
 func recordRan(name string, results *Results, named bool) {
-	if results.seen = true; !named {
+	results.seen = true
+	if !named {
 		results.addScope(scope{prefix: name + ".", rest: goTest})
 	}
 	results.addScope(scope{prefix: name + " ["})
@@ -282,6 +286,7 @@ type goJSON struct {
 	remaining int
 }
 
+// newGoJSON returns a parser for the output of go test -json.
 func newGoJSON() *goJSON {
 	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
 }
@@ -295,7 +300,9 @@ func (g *goJSON) line(text string) {
 	if json.Unmarshal([]byte(text), &event) != nil {
 		return
 	}
-	event.Package, event.ImportPath, event.FailedBuild, event.Test = clean(event.Package, maxName), clean(event.ImportPath, maxName), clean(event.FailedBuild, maxName), clean(event.Test, maxName)
+	for _, name := range []*string{&event.Package, &event.ImportPath, &event.FailedBuild, &event.Test} {
+		*name = clean(*name, maxName)
+	}
 	if event.Action == "build-output" {
 		g.builds.recordError(event.ImportPath, strings.TrimSpace(event.Output))
 		return
@@ -333,7 +340,8 @@ func (g *goJSON) recordEvent(p *goPackage, action, name, test, output, failedBui
 	case action == "fail":
 		crashed := p.crashed
 		g.results.addUnit(Package, name)
-		if p.addTo(name, &g.results, &Test{Name: name, Message: noTest}); !crashed {
+		p.addTo(name, &g.results, &Test{Name: name, Message: noTest})
+		if !crashed {
 			recordRan(name, &g.results, true)
 		}
 	}

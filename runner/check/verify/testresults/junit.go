@@ -88,11 +88,13 @@ func (r *junitReader) next() (more bool, err error) {
 
 // start opens an element. It fails beyond the bounds of a report.
 func (r *junitReader) start(e xml.StartElement, at int64) error {
-	if r.count++; r.count > maxXML {
+	r.count++
+	if r.count > maxXML {
 		return fmt.Errorf("it has more than %d elements", maxXML)
 	}
-	inTest := slices.IndexFunc(r.open, func(o openElement) bool { return o.test >= 0 })
-	if len(r.open) == deepestXML || inTest >= 0 && len(r.open)-inTest > deepestTest {
+	inTest := slices.IndexFunc(r.open, func(o openElement) bool { return o.test >= 0 }) // -1 outside of tests
+	tooDeepInTest := inTest >= 0 && len(r.open)-inTest > deepestTest
+	if len(r.open) == deepestXML || tooDeepInTest {
 		return fmt.Errorf("its elements are nested deeper than %d, or %d in a test", deepestXML, deepestTest)
 	}
 	element := openElement{name: e.Name.Local, test: -1}
@@ -104,8 +106,10 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 				element.suite = clean(a.Value, maxName)
 			}
 		}
-	case inTest < 0 && element.name == "testcase" && len(r.open) > 0 && r.open[len(r.open)-1].name == "testsuite":
-		element.test = at
+	case element.name == "testcase" && inTest < 0:
+		if n := len(r.open); n > 0 && r.open[n-1].name == "testsuite" {
+			element.test = at
+		}
 	}
 	r.open = append(r.open, element)
 	return nil
@@ -114,7 +118,8 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 // end closes an element. If it is a test, it records the test.
 func (r *junitReader) end() error {
 	element := r.open[len(r.open)-1]
-	if r.open = r.open[:len(r.open)-1]; element.test < 0 {
+	r.open = r.open[:len(r.open)-1]
+	if element.test < 0 {
 		return nil
 	}
 	test := r.raw[element.test:r.decoder.InputOffset()]

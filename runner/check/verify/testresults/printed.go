@@ -28,7 +28,7 @@ type rule struct {
 	action   func(*toolParser, lineParts)
 }
 
-// parts maps the names of a rule's groups to their text in a line.
+// lineParts maps the names of a rule's groups to their text in a line.
 type lineParts map[string]string
 
 // toolParser parses the output of one tool by its layout. The result counts only if the line with the
@@ -101,7 +101,7 @@ func (p *toolParser) keepReason(groups lineParts) {
 // fullName returns a test's name, with its suite and groups.
 func (p *toolParser) fullName(groups lineParts) string {
 	name := groups["name"]
-	if in, is := groups["in"]; is {
+	if in, found := groups["in"]; found {
 		depth := max(0, min((len(in)-p.indent)/2, len(p.groupPath)))
 		name = strings.Join(append(slices.Clone(p.groupPath[:depth]), name), p.groupSeparator)
 	}
@@ -111,7 +111,7 @@ func (p *toolParser) fullName(groups lineParts) string {
 	return clean(name, maxName)
 }
 
-// group enters a group of tests.
+// enterGroup enters a group of tests.
 func (p *toolParser) enterGroup(groups lineParts) {
 	depth := max(0, (len(groups["in"])-p.indent)/2)
 	if depth < 20 && depth <= len(p.groupPath) {
@@ -228,6 +228,7 @@ func enterSection(section string) func(*toolParser, lineParts) {
 	}
 }
 
+// ignoreLine is the action for lines without a meaning.
 func ignoreLine(*toolParser, lineParts) {}
 
 // end returns the results, or nil if no totals were printed.

@@ -106,7 +106,8 @@ func (p *pytest) progressLine(text string) {
 		p.results.addPassed(p.file)
 		p.results.addUnit(File, p.file)
 	}
-	p.markFile(p.file, !strings.ContainsAny(m[2], "sxX"))
+	hasSkipped := strings.ContainsAny(m[2], "sxX") // skipped, xfailed, xpassed
+	p.markFile(p.file, !hasSkipped)
 }
 
 // markFile records whether the output only counts the tests of a file, and none was skipped. Once false, it
@@ -172,7 +173,8 @@ func (p *pytest) findPlace(text string) {
 func (p *pytest) addSummaries() {
 	for _, t := range p.summaries {
 		_, block, _ := strings.Cut(t.Name, "::")
-		if block = strings.ReplaceAll(block, "::", "."); t.LoadError {
+		block = strings.ReplaceAll(block, "::", ".")
+		if t.LoadError {
 			block = t.Name
 		}
 		for _, place := range p.places[block] {

@@ -18,7 +18,7 @@ const maxLine = 16 << 10
 // maxEach is how many bytes are read at the beginning and at the end of an output.
 const maxEach = 32 << 20
 
-// format reads one kind of output, line by line.
+// outputParser reads one kind of output, line by line.
 type outputParser interface {
 	line(text string)
 	// end returns the results, or nil if there are none.
@@ -141,7 +141,7 @@ func withoutParents(tests []Test, separator string) []Test {
 			if !strings.HasPrefix(t.Name[i:], separator) {
 				continue
 			}
-			if _, is := parent[t.Name[:i]]; is {
+			if _, found := parent[t.Name[:i]]; found {
 				parent[t.Name[:i]] = true
 			}
 		}

@@ -65,11 +65,12 @@ func (t *Test) setMessage(text string) {
 // considerPlace considers a place in a failure's stack trace. A place in the test's own file, or in a file
 // named after its class, wins. Without one, the first place counts.
 func (t *Test) considerPlace(file string, line int) {
-	own := !t.AtThrowSite && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.isInClassFile(file)
+	isKnownFile := !t.AtThrowSite && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file)
+	isOwn := isKnownFile || t.isInClassFile(file)
 	switch {
-	case own && t.AtThrowSite || t.File == "":
-		t.File, t.Line, t.AtThrowSite = file, line, !own
-	case own && t.Line == 0:
+	case isOwn && t.AtThrowSite || t.File == "":
+		t.File, t.Line, t.AtThrowSite = file, line, !isOwn
+	case isOwn && t.Line == 0:
 		t.Line = line
 	}
 }
@@ -159,7 +160,10 @@ func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.fa
 // Passed reports whether a test passed. Either the output names it as passed, or the output would
 // have named its failure.
 func (r *Results) Passed(name string) bool {
-	return r.passedByName(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.contains(name) })
+	if r.passed[name] || r.failing[name] || r.skipped[name] {
+		return r.passedByName(name)
+	}
+	return slices.ContainsFunc(r.ran, func(s scope) bool { return s.contains(name) })
 }
 
 // passedByName reports whether the output names a test as passed, and never as failed or skipped.
@@ -188,8 +192,10 @@ func (r *Results) addFailure(t Test) {
 	}
 }
 
+// addPassed records a passed test.
 func (r *Results) addPassed(name string) { addName(&r.passed, clean(name, maxName)) }
 
+// addSkipped records a skipped test.
 func (r *Results) addSkipped(name string) { addName(&r.skipped, clean(name, maxName)) }
 
 // addName adds a name to a set, unless the set is full.
@@ -204,7 +210,8 @@ func addName(names *map[string]bool, name string) {
 
 // addScope records a group of tests that all ran.
 func (r *Results) addScope(s scope) {
-	if s.prefix = clean(s.prefix, maxName); len(r.ran) < maxScopes {
+	s.prefix = clean(s.prefix, maxName)
+	if len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
 	}
 }

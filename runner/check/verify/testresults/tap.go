@@ -41,6 +41,9 @@ var (
 	tapTime  = lazyregexp.New(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
 )
 
+// tapIndent is the indentation of the tests in a group.
+const tapIndent = 4
+
 // line reads the next line. What follows a failed test depends on the tool: a YAML block, a comment
 // of bats, or mocha's indented message.
 func (p *tap) line(text string) {
@@ -51,11 +54,11 @@ func (p *tap) line(text string) {
 	case (afterVersion || p.isTape) && !p.inBlock && p.tapeComment(text):
 	case strings.HasPrefix(body, "ok") || strings.HasPrefix(body, "not ok"):
 		if m := tapTest().FindStringSubmatch(text); m != nil {
-			p.recordTest(len(m[1])/4, m[2] != "", m[3], m[4])
+			p.recordTest(len(m[1])/tapIndent, m[2] != "", m[3], m[4])
 		}
 	case strings.HasPrefix(body, "# Subtest: "):
 		if m := tapGroup().FindStringSubmatch(text); m != nil {
-			p.enterGroup(len(m[1])/4, m[2])
+			p.enterGroup(len(m[1])/tapIndent, m[2])
 		}
 	case strings.HasPrefix(body, "1..") || strings.HasPrefix(body, "TAP version"):
 		p.readPlan(text)
@@ -81,7 +84,7 @@ func (p *tap) tapeComment(text string) bool {
 		return false
 	}
 	p.isTape, p.tapeTest, p.lastFailed = true, clean(m[1], maxName), false
-	if name, is := strings.CutPrefix(p.tapeTest, "SKIP "); is {
+	if name, found := strings.CutPrefix(p.tapeTest, "SKIP "); found {
 		p.skipped = append(p.skipped, name)
 	}
 	return true
@@ -93,7 +96,8 @@ func (p *tap) readPlan(text string) {
 	if m == nil {
 		return
 	}
-	if p.isTAP = true; m[1] == "" {
+	p.isTAP = true
+	if isOutermost := m[1] == ""; isOutermost {
 		p.plan = min(p.plan+parseNumber(m[2]), maxNames)
 	}
 }

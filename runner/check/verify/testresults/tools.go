@@ -166,7 +166,7 @@ func (p *toolParser) jestFile(groups lineParts) {
 
 // jestTest handles the line of a test.
 func (p *toolParser) jestTest(groups lineParts) {
-	if _, is := p.files[p.suite]; is {
+	if _, found := p.files[p.suite]; found {
 		p.files[p.suite] = true
 	}
 	switch groups["mark"] {
@@ -182,7 +182,8 @@ func (p *toolParser) jestFails(groups lineParts) {
 	if p.section == "" {
 		return
 	}
-	if p.section = "failing"; strings.TrimSpace(groups["name"]) == "Test suite failed to run" {
+	p.section = "failing"
+	if strings.TrimSpace(groups["name"]) == "Test suite failed to run" {
 		p.open = nil
 		p.recordLoadError(lineParts{"file": p.suite})
 		delete(p.files, p.suite)
@@ -217,7 +218,8 @@ func (p *toolParser) jestTotals(groups lineParts) {
 
 // jestEndsFailure ends the details of a failing test.
 func (p *toolParser) jestEndsFailure(lineParts) {
-	if p.open = nil; p.section != "" {
+	p.open = nil
+	if p.section != "" {
 		p.section = "files"
 	}
 }
@@ -237,8 +239,10 @@ func (p *toolParser) vitestFile(groups lineParts) {
 
 // vitestFiles handles the line with file totals. If some files did not run, it records that.
 func (p *toolParser) vitestFiles(groups lineParts) {
-	failed := strings.Contains(groups["counts"], "failed")
-	p.stopped = p.stopped || sumNumbers(groups["counts"]) != parseNumber(groups["of"]) || failed && strings.Contains(groups["counts"], "skipped")
+	counts := groups["counts"]
+	missesSome := sumNumbers(counts) != parseNumber(groups["of"])
+	skippedAfterFailure := strings.Contains(counts, "failed") && strings.Contains(counts, "skipped")
+	p.stopped = p.stopped || missesSome || skippedAfterFailure
 }
 
 // nodeFails handles a failing test. If a load error was printed before, it belongs to this test.
@@ -301,7 +305,9 @@ func (p *toolParser) mochaTitle(groups lineParts) {
 		p.title = nil
 	}
 	name, ends := strings.CutSuffix(groups["name"], ":")
-	if p.title = append(p.title, name); !ends && len(p.title) < 20 {
+	p.title = append(p.title, name)
+	const maxTitleLines = 20
+	if !ends && len(p.title) < maxTitleLines {
 		p.section = "title"
 		return
 	}
@@ -337,7 +343,8 @@ func (p *toolParser) cargoBuildError(lineParts) {
 
 // mavenClass handles the line of a class. Failing tests are named elsewhere.
 func (p *toolParser) mavenClass(groups lineParts) {
-	if p.open = nil; groups["skipped"] == "0" {
+	p.open = nil
+	if groups["skipped"] == "0" {
 		p.results.addScope(scope{prefix: groups["class"] + "."})
 	}
 	p.results.addUnit(Class, groups["class"])
@@ -345,7 +352,8 @@ func (p *toolParser) mavenClass(groups lineParts) {
 
 // rspecAgain handles the place of a failing example that was named before.
 func (p *toolParser) rspecAgain(groups lineParts) {
-	if p.reopenFailure(groups); len(p.open) == 0 {
+	p.reopenFailure(groups)
+	if len(p.open) == 0 {
 		p.continueFailures(groups)
 	}
 	for _, t := range p.open {

@@ -72,9 +72,9 @@ func (f File) Tests() (all []Test, known bool) {
 	if !known {
 		return nil, false
 	}
-	const most = 1000
+	const maxTests = 1000
 	line, from := 1, 0
-	for _, m := range lang.declaration.FindAllStringSubmatchIndex(f.Text, most) {
+	for _, m := range lang.declaration.FindAllStringSubmatchIndex(f.Text, maxTests) {
 		for group := 2; group < len(m); group += 2 {
 			if m[group] < 0 {
 				continue
@@ -195,7 +195,9 @@ func lineOfWord(text, word string) int {
 		}
 		begin := from + at
 		end := begin + len(word)
-		if (begin == 0 || !IsWordByte(text[begin-1])) && (end == len(text) || !IsWordByte(text[end]) && text[end] != ' ') {
+		beginsWord := begin == 0 || !IsWordByte(text[begin-1])
+		endsWord := end == len(text) || !IsWordByte(text[end]) && text[end] != ' '
+		if beginsWord && endsWord {
 			return strings.Count(text[:begin], "\n") + 1
 		}
 		from = begin + 1

@@ -50,10 +50,12 @@ func (n *Locator) ownerIndex(ctx context.Context, x Failure) (owner int, err err
 	if ctx.Err() != nil { // an output may name very many tests
 		return -1, context.Cause(ctx)
 	}
-	if owner = -1; x.File == "" || x.AtThrowSite {
+	owner = -1
+	if x.File == "" || x.AtThrowSite {
 		owner = n.indexByName(x)
 	}
-	if owner < 0 && x.File != "" && (!x.AtThrowSite || reportsNoClasses[path.Ext(x.File)]) {
+	isTestFile := x.File != "" && (!x.AtThrowSite || reportsNoClasses[path.Ext(x.File)])
+	if owner < 0 && isTestFile {
 		owner, err = n.indexByPath(ctx, x)
 	}
 	if err == nil {
@@ -159,8 +161,8 @@ func (n *Locator) Module(dir string) string {
 		return name
 	}
 	n.modules[dir] = ""
-	const most = 1 << 20
-	if raw, err := n.checkout.ReadBase(path.Join(dir, "go.mod"), most); err == nil {
+	const maxBytes = 1 << 20
+	if raw, err := n.checkout.ReadBase(path.Join(dir, "go.mod"), maxBytes); err == nil {
 		if m := moduleLine().FindSubmatch(raw); m != nil {
 			n.modules[dir] = string(m[1])
 		}
@@ -182,11 +184,13 @@ func (n *Locator) ListsOthersOnly(results *testresults.Results, f File) bool {
 	}
 	if files := results.Units(testresults.File); len(files) > 0 {
 		ending := path.Ext(f.Path)
-		same := func(file string) bool { return path.Ext(file) == ending }
-		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return isPathEnd(file, f.Path) })
+		isSameKind := func(file string) bool { return path.Ext(file) == ending }
+		isListed := slices.ContainsFunc(files, func(file string) bool { return isPathEnd(file, f.Path) })
+		return slices.ContainsFunc(files, isSameKind) && !isListed
 	}
 	if classes := results.Units(testresults.Class); len(classes) > 0 {
-		return (path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt") && !slices.ContainsFunc(classes, f.isNamedAfterClass)
+		hasClasses := path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt"
+		return hasClasses && !slices.ContainsFunc(classes, f.isNamedAfterClass)
 	}
 	return n.ranWithoutNamed(results, f)
 }
@@ -201,8 +205,8 @@ func (n *Locator) ranWithoutNamed(results *testresults.Results, f File) bool {
 	}
 	tests := f.finder()
 	return !results.NamesAny(func(name string) bool {
-		_, is := tests.find(name)
-		return is
+		_, found := tests.find(name)
+		return found
 	})
 }
 
@@ -227,13 +231,13 @@ func (n *Locator) PassedTests(results *testresults.Results, f File) func(name st
 	case ".py":
 		return func(name string) bool { return results.NamesPassed(f.Path + "::" + name) }
 	}
-	named, tests := map[string]bool{}, f.finder()
+	passed, tests := map[string]bool{}, f.finder()
 	results.NamesAny(func(name string) bool {
-		if t, is := tests.find(name); is {
-			all, before := named[t.Name]
-			named[t.Name] = results.NamesPassed(name) && (all || !before)
+		if t, found := tests.find(name); found {
+			othersPassed, hasOthers := passed[t.Name]
+			passed[t.Name] = results.NamesPassed(name) && (othersPassed || !hasOthers)
 		}
-		return false
+		return false // visit all names
 	})
-	return func(name string) bool { return named[name] }
+	return func(name string) bool { return passed[name] }
 }

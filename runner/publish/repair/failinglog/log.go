@@ -60,6 +60,7 @@ type line struct {
 	size int
 }
 
+// empty reports whether nothing was read.
 func (l *line) empty() bool { return l.size == 0 }
 
 // readNext reads the next line, without its line end.
@@ -89,7 +90,7 @@ func (l *line) keep(part []byte) {
 	}
 }
 
-// join joins the two ends of the line.
+// joinEnds joins the two ends of the line.
 func (l *line) joinEnds() {
 	if omitted := l.size - len(l.text) - len(l.tail); omitted > 0 {
 		l.text = fmt.Appendf(l.text, " [… %d bytes of this line left out] ", omitted)
@@ -112,8 +113,9 @@ func splitTimestamp(text []byte) (at, rest []byte) {
 		return nil, text
 	}
 	for i, form := range []byte(stampLayout) {
-		digit := form >= '0' && form <= '9'
-		if got := text[i]; digit != (got >= '0' && got <= '9') || !digit && got != form {
+		wantsDigit := form >= '0' && form <= '9'
+		gotDigit := text[i] >= '0' && text[i] <= '9'
+		if wantsDigit != gotDigit || !wantsDigit && text[i] != form {
 			return nil, text
 		}
 	}
@@ -191,7 +193,7 @@ type numberedLine struct {
 	text   string
 }
 
-// kind is the reason to keep a line.
+// lineKind is the reason to keep a line.
 type lineKind int
 
 const (
@@ -200,6 +202,7 @@ const (
 	errorLike
 )
 
+// newExcerpt returns an empty excerpt of up to maxBytes bytes.
 func newExcerpt(maxBytes int) *excerpt {
 	share := maxBytes * errorShare / 10
 	return &excerpt{maxBytes: maxBytes, budget: map[lineKind]int{marked: share, errorLike: share}}

@@ -19,7 +19,10 @@ const (
 // fieldWidth limits a field of the transcript, in UTF-16 units before escaping.
 const fieldWidth = 300
 
+// text returns a short field as escaped Markdown text.
 func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+
+// code returns a short field as a code span.
 func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
 // Draw returns sections below a head, in up to limit UTF-16 code units.

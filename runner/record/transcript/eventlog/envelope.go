@@ -28,7 +28,8 @@ func (l Line) Envelope() (e Event, ok bool) {
 	fields.rest = fields.rest[dataLen:]
 	isPrev := fields.until(`,"prev":"`) == ""
 	e.Prev = fields.until(`"}`)
-	if e.Seq, ok = parsePlainInt(seq); !ok || !isPrev || fields.failed || len(fields.rest) > 0 {
+	e.Seq, ok = parsePlainInt(seq)
+	if hasRest := len(fields.rest) > 0; !ok || !isPrev || fields.failed || hasRest {
 		return Event{}, false
 	}
 	if e.Time.UnmarshalText([]byte(when)) != nil {

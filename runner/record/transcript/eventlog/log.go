@@ -91,6 +91,7 @@ func Create(path string, o Options) (*Log, error) {
 	return l, nil
 }
 
+// newLog returns the log of the run's own agent in an empty file.
 func newLog(f file, o Options) *Log {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -253,6 +254,7 @@ func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
 	return redactStrings(raw, redact)
 }
 
+// lineDigest returns the SHA-256 (hex) of a line without its newline.
 func lineDigest(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])

@@ -137,8 +137,9 @@ var invisible = map[rune]bool{
 // Hidden reports whether r is invisible or controls its neighbours. Such characters are format
 // characters (bidirectional controls, zero width, tags), variation selectors and fillers.
 func Hidden(r rune) bool {
-	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
-		r >= 0xe0000 && r <= 0xe0fff || invisible[r]
+	const firstTag, lastTag = 0xe0000, 0xe0fff // the block of tags, with its unassigned characters
+	isTag := r >= firstTag && r <= lastTag
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || isTag || invisible[r]
 }
 
 // oneLine returns s cleaned. Newlines and runs of blanks become one blank each.

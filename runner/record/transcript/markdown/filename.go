@@ -11,7 +11,8 @@ import (
 // terminal controls or invalid UTF-8, or looks quoted. Different paths have different results.
 func FileName(path string) string {
 	quoted := strconv.Quote(path)
-	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, Hidden) {
+	needsNoEscape := quoted == `"`+path+`"` && !strings.ContainsFunc(path, Hidden)
+	if needsNoEscape && path != "" && path == strings.TrimSpace(path) {
 		return path
 	}
 	var b strings.Builder

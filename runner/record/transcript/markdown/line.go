@@ -132,7 +132,8 @@ func trailingBlank(s string) string {
 
 // writeSeparated writes s to b. It separates two equal marks that would otherwise join.
 func writeSeparated(b *strings.Builder, s string) {
-	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
+	startsWithMark := strings.HasPrefix(s, "`") || strings.HasPrefix(s, "*")
+	if startsWithMark && strings.HasSuffix(b.String(), s[:1]) {
 		b.WriteString(zeroWidthSpace)
 	}
 	b.WriteString(s)

@@ -162,7 +162,7 @@ func spanLen(s, mark string) int {
 	switch n := strings.Index(s, mark); {
 	case mark == "":
 		return 0
-	case mark == "**" && (n <= 0 || s[0] == ' ' || s[n-1] == ' '):
+	case mark == "**" && (n <= 0 || s[0] == ' ' || s[n-1] == ' '): // no bold text has a blank at its ends
 		return 0
 	case mark == "**":
 		return n

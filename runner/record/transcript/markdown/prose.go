@@ -30,7 +30,7 @@ func Prose(s string) []string {
 	return rows(all, false)
 }
 
-// Whole is like Prose, but cuts nothing. A long line or code block continues in another one.
+// Whole is like Prose, but cuts nothing. A long line continues on another line, a long code block in another block.
 func Whole(s string) []string {
 	return rows(Parse(strings.Join(wrapLines(strings.Split(visibleText(s), "\n")), "\n")), false)
 }
@@ -116,8 +116,9 @@ func wrapLines(lines []string) (all []string) {
 	for _, line := range lines {
 		for Units(line) > lineUnits {
 			end := len(strings.TrimSuffix(Cut(line, lineUnits), "…"))
-			if blank := strings.LastIndexByte(line[:end], ' '); strings.TrimSpace(line[:max(blank, 0)]) != "" {
-				end = blank + 1
+			lastBlank := strings.LastIndexByte(line[:end], ' ')
+			if hasTextBefore := strings.TrimSpace(line[:max(lastBlank, 0)]) != ""; hasTextBefore {
+				end = lastBlank + 1
 			}
 			all, line = append(all, line[:end]), line[end:]
 		}

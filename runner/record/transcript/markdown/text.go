@@ -64,6 +64,7 @@ func isMarkup(s string, i int) bool {
 	return false
 }
 
+// isListNumber reports whether s is a number that could begin a list item.
 func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
@@ -115,6 +116,7 @@ func inertForm(s string, i int) (text string, n int) {
 	return "", 0
 }
 
+// hasPrefixFold reports whether s begins with prefix in any case.
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }

@@ -102,7 +102,8 @@ func (a *assembler) addNote(e transcript.Event) error {
 		return err
 	}
 	n := a.newEntry(e, "note", "")
-	n.Line, n.Bad, n.seconds, n.Topic, n.refused = description.Line, description.Bad, description.Seconds, description.Host, description.RefusedBy
+	n.Line, n.Bad, n.seconds = description.Line, description.Bad, description.Seconds
+	n.Topic, n.refused = description.Host, description.RefusedBy
 	if description.Texts == nil {
 		description.Texts = []timeline.LongText{{Title: "Data", Text: transcript.ReadableArguments(string(e.Data))}}
 	}

@@ -47,10 +47,12 @@ type piece struct {
 	Marked bool
 }
 
+// node draws a patch, with a note if it is not complete.
 func (d *diff) node() g.Node {
 	return g.Group{g.Map(d.Files, fileDiff.node), cutNote(d.Hidden)}
 }
 
+// node draws the diff of a file below its path.
 func (f fileDiff) node() g.Node {
 	name := g.Group{g.Text(f.Op + " "), code(f.Path)}
 	if f.MoveTo != "" {
@@ -87,10 +89,12 @@ func (c change) node() g.Node {
 	)
 }
 
+// node draws a line of a diff.
 func (l line) node() g.Node {
 	return h.Span(g.Map(l, piece.node), g.Text("\n"))
 }
 
+// node draws a piece of a line. A changed piece is marked.
 func (p piece) node() g.Node {
 	if p.Marked {
 		return h.Mark(g.Text(p.Text))
@@ -104,7 +108,9 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if patch = editPatch(tool, input); patch != nil {
 		return patch, true
 	}
-	if patch, alone = patchIn(input); patch != nil || !strings.HasPrefix(strings.TrimSpace(input), "{") {
+	patch, alone = patchIn(input)
+	isJSON := strings.HasPrefix(strings.TrimSpace(input), "{")
+	if patch != nil || !isJSON {
 		return patch, alone
 	}
 	var args map[string]json.RawMessage

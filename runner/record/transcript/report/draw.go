@@ -163,6 +163,7 @@ func styled(s document.Span, text string) g.Node {
 	return g.Text(text)
 }
 
+// code draws a text as code.
 func code(text string) g.Node { return h.Code(g.Text(text)) }
 
 // cutNote draws a note about left-out text. It returns nil for "".
@@ -176,7 +177,8 @@ func cutNote(text string) g.Node {
 // moreRows draws how many of total rows are left out, or returns nil if all are shown. A table shows shown
 // rows, but at least maxRows.
 func moreRows(noun string, total, shown int) g.Node {
-	if shown = max(shown, maxRows); total <= shown {
+	shown = max(shown, maxRows)
+	if total <= shown {
 		return nil
 	}
 	return h.P(g.Text("… and " + transcript.CountNoun(total-shown, "more "+noun) + "."))

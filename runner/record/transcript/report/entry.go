@@ -107,7 +107,8 @@ func sentText(raw json.RawMessage) (role, text string) {
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
 		return "", ""
 	}
-	if text = itemText(i.Content); strings.HasPrefix(text, transcript.WrittenResultsPrefix) {
+	text = itemText(i.Content)
+	if strings.HasPrefix(text, transcript.WrittenResultsPrefix) {
 		return "", ""
 	}
 	return i.Role, text

@@ -57,7 +57,8 @@ func paragraphNode(lines []markdown.Block) g.Node {
 
 // continues reports whether next belongs to the paragraph or item that b begins.
 func continues(b, next markdown.Block) bool {
-	return next.Kind == markdown.ItemLine || b.Kind == markdown.ParagraphLine && next.Kind == b.Kind && !next.Gap
+	bothLines := b.Kind == markdown.ParagraphLine && next.Kind == markdown.ParagraphLine
+	return next.Kind == markdown.ItemLine || bothLines && !next.Gap
 }
 
 // drawSpans draws the spans of a message, without their links.

@@ -29,7 +29,8 @@ func parseUnified(patch string) map[string][]v4a.Hunk {
 			if m[2] != "" {
 				h.Context = append(h.Context, m[2])
 			}
-			if inHunk = path != ""; inHunk {
+			inHunk = path != ""
+			if inHunk {
 				all[path] = append(all[path], h)
 			}
 			continue
@@ -40,13 +41,16 @@ func parseUnified(patch string) map[string][]v4a.Hunk {
 			h.Lines = append(h.Lines, v4a.Line{Kind: kind, Text: text[1:]})
 		case strings.HasPrefix(text, "diff --git "):
 			path, inHunk = "", false
-		case !inHunk && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ ")) && text[4:] != "/dev/null":
-			path = unifiedPath(text[4:])
+		case !inHunk && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ ")):
+			if name := text[len("--- "):]; name != "/dev/null" {
+				path = unifiedPath(name)
+			}
 		}
 	}
 	return all
 }
 
+// firstByte returns the first byte of a text, or 0 for "".
 func firstByte(text string) byte {
 	if text == "" {
 		return 0

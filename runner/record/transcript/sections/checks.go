@@ -61,6 +61,7 @@ func hasOutput(row transcript.VerifyRow) bool {
 	return !row.Passed && row.After != "" && row.Tail != ""
 }
 
+// outputID returns the id of check n's output on a page, from 1.
 func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 
 // failingTestsSection returns each check's failing and fixed tests, and the output of failed checks. The

@@ -28,6 +28,7 @@ func silencedSection(s *Source) document.Section {
 	return all
 }
 
+// describeLine returns the line of a sign, as the end of a place.
 func describeLine(sign transcript.SilencedSign) string {
 	if sign.Removed {
 		return fmt.Sprintf(", line %d of the base", sign.Line)

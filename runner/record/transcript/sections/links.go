@@ -115,10 +115,12 @@ func (l Links) commitLink(sha string) document.Text {
 	return linkOrCode(document.Span{Text: name, Style: document.Monospace}, page, name)
 }
 
+// runLink returns the id of a run as a link to its workflow run.
 func (l Links) runLink(id, page string) document.Text {
 	return linkOrCode(document.Span{Text: id}, l.Site.Page(page), id)
 }
 
+// pullLink returns a pull request as a link.
 func (l Links) pullLink(number int, page string) document.Text {
 	return linkOrCode(document.Span{Text: "#" + strconv.Itoa(number)}, cmp.Or(l.Site.Page(page), l.Site.Pull(number)), page)
 }

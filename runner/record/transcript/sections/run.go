@@ -22,6 +22,7 @@ func (f *facts) add(name string, value document.Text) {
 	}
 }
 
+// addWords adds a fact with plain text, unless it is empty.
 func (f *facts) addWords(name, value string) { f.add(name, document.Words(value)) }
 
 // block returns the facts, or nil if there are none.
@@ -104,6 +105,7 @@ func describeWork(v *transcript.View) string {
 	return strings.Join(parts, ", ")
 }
 
+// describeTokens returns the tokens of the run in words, with cached and reasoning tokens.
 func describeTokens(u transcript.Usage) string {
 	words := fmt.Sprintf("%s in (%s cached", transcript.GroupThousands(u.Input), transcript.GroupThousands(u.Cached))
 	if u.CacheWrite > 0 {

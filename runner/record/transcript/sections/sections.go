@@ -175,4 +175,5 @@ func AgentBegan(v *transcript.View) bool {
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
 }
 
+// hasChange reports whether the run changed a file.
 func hasChange(v *transcript.View) bool { return v.Change != nil && len(v.Change.Files) > 0 }

@@ -65,6 +65,7 @@ func serversSection(s *Source) document.Section {
 	return section("mcp-servers", "MCP servers", table)
 }
 
+// shortDigest returns the beginning of a digest.
 func shortDigest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
 
 // jobTool is a tool that the job defines.

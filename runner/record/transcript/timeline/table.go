@@ -222,10 +222,12 @@ func describeVerify(d transcript.Verify) Entry {
 	var rows []string
 	checks := ""
 	for _, row := range d.Rows {
-		before := cmp.Or(row.Before, "not run")
-		summary, state, result := row.Name+" is "+before+row.DescribeOrigin(), row.Before+row.DescribeOrigin(), row.Before+" before the change"
-		if d.Attempt > 0 {
-			summary, state, result = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
+		before, after := cmp.Or(row.Before, "not run"), cmp.Or(row.After, "not run")
+		summary := row.Name + " " + before + " → " + after
+		state, result := row.After, row.After
+		if d.Attempt == 0 {
+			summary = row.Name + " is " + before + row.DescribeOrigin()
+			state, result = row.Before+row.DescribeOrigin(), row.Before+" before the change"
 		}
 		rows = append(rows, summary+inBrackets(row.DescribeTests()))
 		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(state, row.Runs), transcript.FormatSeconds(row.Seconds), withPrefix(": ", row.DescribeTests()))
