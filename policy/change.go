@@ -107,7 +107,7 @@ func (v Verdict) ExcludesPath(path string) bool {
 func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 	var v Verdict
 	for _, file := range files {
-		concerns, err := c.concerns(file)
+		concerns, err := c.findConcerns(file)
 		if err != nil {
 			return Verdict{}, err
 		}
@@ -140,8 +140,8 @@ const (
 	modeSubmodule  = "160000"
 )
 
-// concerns returns the concerns about a file, each once.
-func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
+// findConcerns returns the concerns about a file, each once.
+func (c Changes) findConcerns(file ChangedFile) ([]Concern, error) {
 	concerns := slices.Clone(file.Found)
 	addIf := func(concern Concern, applies bool) {
 		if applies && !slices.Contains(concerns, concern) {

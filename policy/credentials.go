@@ -20,7 +20,7 @@ func (h Hosts) allowForCredentials(t reach.Target) (d HostDecision, ok bool) {
 // withheldRemedy returns the remedy for a host with secrets that the requesting commands may not use, as
 // the beginning of a sentence. It is empty for any other host.
 func (h Hosts) withheldRemedy(t reach.Target) string {
-	names := h.Credentials.WithheldFor(t)
+	names := h.Credentials.WithheldNames(t)
 	if len(names) == 0 {
 		return ""
 	}

@@ -78,7 +78,7 @@ const otherWayRemedy = "Reach the goal in another way; where there is none, say 
 
 // Decide decides about a command line by its rules and the built-in refusals. The strictest answer counts.
 func (c Commands) Decide(request Request) Decision {
-	reading := request.parse()
+	reading := request.readCommands()
 	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}
 	if c.Sandboxed {
 		d.Action = RunSandboxed
@@ -88,10 +88,10 @@ func (c Commands) Decide(request Request) Decision {
 	d.Allowed = len(allowed) > 0 && !slices.Contains(allowed, false) && strictest == nil
 	switch {
 	case strictest != nil:
-		return d.refuse(strictest.refusal())
+		return d.asRefusal(strictest.newRefusal())
 	case reading.TooComplex != "":
-		return d.refuse(refusal{
-			command: request.text(), rule: ruleExcess,
+		return d.asRefusal(refusal{
+			command: request.commandLine(), rule: ruleExcess,
 			reason: "agent-ci cannot tell what the command runs: " + reading.TooComplex,
 			remedy: "Run the inner command itself, or put a long script in a file and run that",
 		})
@@ -100,7 +100,7 @@ func (c Commands) Decide(request Request) Decision {
 		// A rule that allows the outermost command lifts the refusal of forced removals in it.
 		allowedByRule := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
 		if refusal, dangerous := c.removalRefusal(command, removalContext{dir: request.Dir, unknownDir: reading.ChangesDir, allowedByRule: allowedByRule}); dangerous {
-			return d.refuse(refusal)
+			return d.asRefusal(refusal)
 		}
 	}
 	if d.Allowed {
@@ -109,16 +109,16 @@ func (c Commands) Decide(request Request) Decision {
 	return d
 }
 
-// parse returns the commands in the argument vector, or else in the script.
-func (request Request) parse() shell.Reading {
+// readCommands returns the commands in the argument vector, or else in the script.
+func (request Request) readCommands() shell.Reading {
 	if len(request.Argv) > 0 {
 		return shell.ReadArgv(request.Argv)
 	}
 	return shell.ReadScript(request.Script)
 }
 
-// text returns the command line for people.
-func (request Request) text() string {
+// commandLine returns the command line for people.
+func (request Request) commandLine() string {
 	if len(request.Argv) > 0 {
 		return strings.Join(request.Argv, " ")
 	}
@@ -174,8 +174,8 @@ func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matc
 // refusal is a refused command. Its reason and remedy have no full stop.
 type refusal struct{ command, rule, reason, remedy string }
 
-// refusal returns the refusal of a command that m matches.
-func (m Matched) refusal() refusal {
+// newRefusal returns the refusal of a command that m matches.
+func (m Matched) newRefusal() refusal {
 	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: otherWayRemedy}
 	prefix := strings.Join(m.Prefix, " ")
 	r.reason = fmt.Sprintf("The rules forbid commands that begin with `%s`", prefix)
@@ -188,8 +188,8 @@ func (m Matched) refusal() refusal {
 	return r
 }
 
-// refuse returns the decision changed to a refusal.
-func (d Decision) refuse(r refusal) Decision {
+// asRefusal returns the decision changed to a refusal.
+func (d Decision) asRefusal(r refusal) Decision {
 	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip.Line(r.command, maxShownCommand), r.rule, false
 	d.Reason, d.Remedy = r.reason+".", r.remedy+"."
 	return d

@@ -162,7 +162,7 @@ func TestRefusalExplainsItself(t *testing.T) {
 	must.Same(t, want, string(got), "JSON")
 	for _, q := range []Request{script("rm -rf /"), script("rm -rf x"), script(strings.Repeat("sudo ", 10) + "ls")} {
 		if d := full.Decide(q); d.Reason == "" || d.Remedy == "" || d.Rule == "" || d.Command == "" || strings.Contains(d.Words(), "..") {
-			t.Errorf("%s: %q", q.text(), d.Words())
+			t.Errorf("%s: %q", q.commandLine(), d.Words())
 		}
 	}
 }

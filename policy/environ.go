@@ -63,7 +63,7 @@ var urlUserinfo = lazyregexp.New(`://[^\s,|]*@`)
 // variables of environ and those in pass, overridden by set. Unless pass lists it, a variable
 // is dropped if its name contains a secret word, or its value a token or a URL with a password.
 func Environment(environ, pass []string, set map[string]string) []string {
-	return environment(environ, set, func(name, value string) bool {
+	return filterEnvironment(environ, set, func(name, value string) bool {
 		return slices.Contains(pass, name) || isHarmless(name, value)
 	})
 }
@@ -71,13 +71,13 @@ func Environment(environ, pass []string, set map[string]string) []string {
 // MachineEnvironment returns the variables of environ about machine, user, workflow and network,
 // overridden by set. It excludes the search paths of interpreters.
 func MachineEnvironment(environ []string, set map[string]string) []string {
-	return environment(environ, set, func(name, value string) bool {
+	return filterEnvironment(environ, set, func(name, value string) bool {
 		return (machineVariables[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name, value)
 	})
 }
 
-// environment returns the variables of environ that keep accepts, overridden by set, sorted by name.
-func environment(environ []string, set map[string]string, keep func(name, value string) bool) []string {
+// filterEnvironment returns the variables of environ that keep accepts, overridden by set, sorted by name.
+func filterEnvironment(environ []string, set map[string]string, keep func(name, value string) bool) []string {
 	values := make(map[string]string, len(environ))
 	for _, variable := range environ {
 		name, value, ok := strings.Cut(variable, "=")

@@ -90,8 +90,8 @@ func (e *ending) summary() string {
 	return cmp.Or(e.Agent.Work().Summary, e.work.summary)
 }
 
-// checkout returns the workspace. Without a checkout it returns an empty one, whose methods do nothing.
-func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
+// workspaceOrEmpty returns the workspace. Without a checkout it returns an empty one, whose methods do nothing.
+func (e *ending) workspaceOrEmpty(rec *record.Record) *workspace.Workspace {
 	if e.Workspace == nil {
 		return workspace.Folder(rec, "")
 	}

@@ -73,7 +73,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	}
 	files, unread := r.Record.Digests(late)
 	end.Files = files
-	result := r.conclude(end)
+	result := r.writeEnd(end)
 	if unread != nil {
 		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.Record.Redact(unread.Error())))
 	}
@@ -85,14 +85,14 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 // which says where the work is.
 func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	e := r.end
-	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.Record).FilterFailure(cause), e.outcome(ctx, r.Record, cause))
+	stop := cmp.Or(workspace.ObjectFailure(cause), e.workspaceOrEmpty(r.Record).FilterFailure(cause), e.outcome(ctx, r.Record, cause))
 	changed := stop.Outcome == outcome.Changed
 	if changed && e.Assignment.Project.Mode == publish.Nowhere {
 		e.Workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
 	}
 	late, cancel := r.endContext(ctx)
 	defer cancel()
-	note := r.salvage(late, stop)
+	note := r.salvageWork(late, stop)
 	if changed && e.Workspace != nil && e.Workspace.NotWritten() != nil {
 		failure := *outcome.ForError(ctx, e.Workspace.NotWritten())
 		stop = &failure
@@ -112,8 +112,8 @@ func (r *runner) endContext(ctx context.Context) (context.Context, context.Cance
 	return endCtx, func() { stopWatching(); cancel() }
 }
 
-// salvage saves a stopped run's work and returns a sentence on where it is, or "".
-func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
+// salvageWork saves a stopped run's work and returns a sentence on where it is, or "".
+func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
 	e := r.end
 	if e.Workspace == nil {
 		return ""
@@ -161,13 +161,13 @@ func problemsOf(err error) (lines []string) {
 	return lines
 }
 
-// conclude writes the last event and result.json, and removes working files that no resume needs. Failures
+// writeEnd writes the last event and result.json, and removes working files that no resume needs. Failures
 // to write are added to the result's errors.
-func (r *runner) conclude(event transcript.RunFinished) record.Result {
+func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.Began).Seconds()
 	event.ResumeHint = r.end.resumeHint(r.Record, outcome.Outcome(event.Outcome), event.Reason)
 	r.Record.DropReserve()
-	view, unrecorded := r.Record.Conclude(event, errors.Join(r.end.checkout(r.Record).RecordWorkInTree(), r.RecordStart(r.end.Assignment)))
+	view, unrecorded := r.Record.Conclude(event, errors.Join(r.end.workspaceOrEmpty(r.Record).RecordWorkInTree(), r.RecordStart(r.end.Assignment)))
 	result := record.ResultFromView(view)
 	result.BodyFile = r.end.publication().BodyFile
 	addError := func(err error) {
@@ -177,7 +177,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	}
 	addError(unrecorded)
 	r.Record.WriteResult(record.ResultFile, &result)
-	ws := r.end.checkout(r.Record)
+	ws := r.end.workspaceOrEmpty(r.Record)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
 		if r.end.Sandboxes != nil && r.end.Assignment.Recording == nil { // Replay removes its own tree
 			addError(r.end.Sandboxes.RemoveTreeAtEnd())

@@ -99,7 +99,7 @@ func (r *runner) publishBundle(ctx context.Context, b bundle.Bundle) error {
 		rd.baseline = *b.View.Baseline
 	}
 	p.Inspection, p.Callbacks = &r.end.inspection, r.withInspection(rd, p.Callbacks)
-	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
+	if err := r.inspectChange(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return err
 	}
 	r.end.Hooks = p.Hooks

@@ -103,12 +103,12 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	stop.Message = outcome.ShortenNames(r.Record.Redact(stop.Message))
 	if r.end.Agent != nil {
 		w := r.end.work
-		if err := original.WriteBody(r.Record, tree, r.Publisher(w.Project, tree), r.proposal(w)); err != nil {
+		if err := original.WriteBody(r.Record, tree, r.Publisher(w.Project, tree), r.newProposal(w)); err != nil {
 			return nil, err
 		}
 	}
 	result := r.replayResult(stop, tree, len(p.Recording.Outputs))
-	r.conclude(r.end.runFinished(stop))
+	r.writeEnd(r.end.runFinished(stop))
 	return result, original.Compare(ctx, result, p.Recording, r.Record, tree.Root())
 }
 
@@ -133,14 +133,14 @@ func (r *runner) runReplay(ctx context.Context, recorded start.Place, h *history
 		if err != nil {
 			return err
 		}
-		w, err := r.work(limited, ctx, rd, 0)
+		w, err := r.workAndVerify(limited, ctx, rd, 0)
 		if err != nil {
 			return err
 		}
 		if err := rd.Hooks.RequireAnswered(); err != nil {
 			return err
 		}
-		_, err = r.judge(limited, w)
+		_, err = r.judgeWork(limited, w)
 		return err
 	})
 }

@@ -65,7 +65,7 @@ func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	if err != nil {
 		return outcome.ForError(ctx, err)
 	}
-	rd, err := r.open(ctx, p)
+	rd, err := r.openRun(ctx, p)
 	if err != nil {
 		return outcome.ForError(ctx, err)
 	}

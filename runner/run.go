@@ -88,7 +88,7 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 // makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the base,
 // and gives the agent its task.
 func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) {
-	rd, err := r.open(ctx, p)
+	rd, err := r.openRun(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 		return nil, err
 	}
 	r.registerWork(work{ready: &next, verification: next.baseline})
-	if err := r.brief(ctx, &next); err != nil {
+	if err := r.briefAgent(ctx, &next); err != nil {
 		return nil, err
 	}
 	if rd.ResumedRun != nil {
@@ -137,7 +137,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 // but not untimed, so work that took all its time can still be published. attempts is the number of
 // earlier verifications.
 func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
-	w, err := r.work(ctx, untimed, rd, attempts)
+	w, err := r.workAndVerify(ctx, untimed, rd, attempts)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 		return err
 	}
 	return runWithGrace(ctx, untimed, func(ctx context.Context) error {
-		v, err := r.judge(ctx, w)
+		v, err := r.judgeWork(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -156,9 +156,9 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	})
 }
 
-// work runs the job's recipe, lets the agent work, and verifies the change. limits.time ends ctx but not
+// workAndVerify runs the job's recipe, lets the agent work, and verifies the change. limits.time ends ctx but not
 // untimed. attempts is the number of earlier verifications.
-func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
+func (r *runner) workAndVerify(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
 	defer rd.Agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
@@ -205,7 +205,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 		if w.change.Empty() || len(w.Job().Verify) == 0 || untimed.Err() != nil {
 			return w, nil
 		}
-		if w, err = r.verify(ctx, untimed, w, attempt); err != nil {
+		if w, err = r.verifyChange(ctx, untimed, w, attempt); err != nil {
 			return w, err
 		}
 		w = r.markTimedOut(ctx, untimed, w)

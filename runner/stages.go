@@ -24,9 +24,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open opens the sandboxes and makes the agent (start.Opened), and registers them for the run's end. ready
+// openRun opens the sandboxes and makes the agent (start.Opened), and registers them for the run's end. ready
 // is nil if there is nothing to close.
-func (r *runner) open(ctx context.Context, p *start.Place) (*ready, error) {
+func (r *runner) openRun(ctx context.Context, p *start.Place) (*ready, error) {
 	opened, err := r.Open(ctx, p)
 	if opened == nil {
 		return nil, err
@@ -50,16 +50,16 @@ func (r *runner) newChecks(ctx context.Context, w work) verify.Checks {
 	return verify.Checks{
 		Record: r.Record, Sandboxes: w.Sandboxes, Workspace: w.Workspace, Job: w.Job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.Task.Branch,
 		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // the commit that publishing would make
-			p := r.proposal(w)
+			p := r.newProposal(w)
 			p.Base = base
 			return r.Publisher(w.Project, w.Workspace).TrialCommit(&p, when)
 		},
 	}
 }
 
-// brief gives the agent its task, with guides, hook texts and images. A replay has no source: its images
+// briefAgent gives the agent its task, with guides, hook texts and images. A replay has no source: its images
 // are in the recorded conversation.
-func (r *runner) brief(ctx context.Context, rd *ready) (err error) {
+func (r *runner) briefAgent(ctx context.Context, rd *ready) (err error) {
 	briefing := briefing.Briefing{Guides: rd.Guides, HookContext: rd.HookText, Task: briefing.Task{Source: rd.Task.Name, Title: rd.Task.Title, Text: rd.Task.Text}}
 	if !rd.Task.WorksOnHead() {
 		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.Workspace.Checkout(), rd.Job().Repository.Path); err != nil {
@@ -119,7 +119,7 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	case w.change.Empty():
 		return w, false, nil
 	}
-	if w, err = r.verify(ctx, untimed, w, 1); err != nil {
+	if w, err = r.verifyChange(ctx, untimed, w, 1); err != nil {
 		return w, false, err
 	}
 	if w.verification.Passed {
@@ -192,8 +192,8 @@ func (r *runner) askToReconsider(ctx, untimed context.Context, w work) (_ work, 
 	return r.reportClaims(ctx, w)
 }
 
-// verify runs the checks on the change, even after limits.time has ended ctx.
-func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work, error) {
+// verifyChange runs the checks on the change, even after limits.time has ended ctx.
+func (r *runner) verifyChange(ctx, untimed context.Context, w work, attempt int) (work, error) {
 	table, err := r.newChecks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
 		w.verification = table
@@ -305,9 +305,9 @@ func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	return r.registerWork(w), w.stopUnlessDraft()
 }
 
-// judge returns an error for a change that may not be published. Otherwise it returns the verdict with
+// judgeWork returns an error for a change that may not be published. Otherwise it returns the verdict with
 // the change's description.
-func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
+func (r *runner) judgeWork(ctx context.Context, w work) (*verdict, error) {
 	c := w.judgeCase(w.change)
 	if w.change.Empty() {
 		if err := c.RefuseExcludedOnly(); err != nil {
@@ -315,7 +315,7 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 		}
 	} else if err := c.Judge(ctx); err != nil {
 		return nil, err
-	} else if err := r.inspect(ctx, w, w.Job(), w.change); err != nil {
+	} else if err := r.inspectChange(ctx, w, w.Job(), w.change); err != nil {
 		return nil, err
 	}
 	if before := w.repairedChange(); before != nil && !w.change.Empty() {
@@ -328,15 +328,15 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 			return nil, err
 		}
 	}
-	p := r.proposal(w)
+	p := r.newProposal(w)
 	if w.stopped == nil {
 		p.Callbacks.Verify = r.newChecks(ctx, w).VerifyOnNewBase
 	}
 	return &verdict{w, p}, nil
 }
 
-// proposal returns the change with its description.
-func (r *runner) proposal(w work) publish.Proposal {
+// newProposal returns the change with its description.
+func (r *runner) newProposal(w work) publish.Proposal {
 	summary := r.end.summary()
 	if summary == "" && w.Task.Repair != nil {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.Workspace.Base().Branch)
@@ -352,10 +352,10 @@ func (r *runner) proposal(w work) publish.Proposal {
 	return p
 }
 
-// inspect looks for signs in a change that a reviewer should see first, and records them. It returns an
+// inspectChange looks for signs in a change that a reviewer should see first, and records them. It returns an
 // error if the job refuses such signs. It skips the search for unsupported claims if the same change
 // already passed it.
-func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
+func (r *runner) inspectChange(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
 	c := r.inspectionCase(w, change)
 	found, err := c.Signs(ctx)
 	if err == nil && w.supportedChange != change {
@@ -390,7 +390,7 @@ func (r *runner) withInspection(rd *ready, callbacks publish.Callbacks) publish.
 		if err := judge(ctx, j, change); err != nil {
 			return err
 		}
-		return r.inspect(ctx, work{ready: rd, verification: r.end.work.verification}, j, change)
+		return r.inspectChange(ctx, work{ready: rd, verification: r.end.work.verification}, j, change)
 	}
 	return callbacks
 }

@@ -11,10 +11,10 @@ import (
 const Mark = "…"
 
 // Start returns the first n bytes of text, or up to 3 fewer so that it ends with a whole character.
-func Start(text string, n int) string { return text[:boundary(text, n, -1)] }
+func Start(text string, n int) string { return text[:characterBoundary(text, n, -1)] }
 
 // End returns the last n bytes of text, or up to 3 fewer so that it begins with a whole character.
-func End(text string, n int) string { return text[boundary(text, len(text)-n, 1):] }
+func End(text string, n int) string { return text[characterBoundary(text, len(text)-n, 1):] }
 
 // Bytes returns text, or its first n bytes and Mark if it is longer.
 func Bytes(text string, n int) string {
@@ -48,9 +48,9 @@ func List(all []string, n int) []string {
 	return append(all[:n:n], Mark)
 }
 
-// boundary returns the offset closest to at where a character of text starts. It searches backward
+// characterBoundary returns the offset closest to at where a character of text starts. It searches backward
 // (step -1) or forward (step 1). It returns at itself in binary text without such an offset nearby.
-func boundary(text string, at, step int) int {
+func characterBoundary(text string, at, step int) int {
 	at = min(max(at, 0), len(text))
 	for i := range utf8.UTFMax {
 		offset := at + i*step

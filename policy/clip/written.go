@@ -19,7 +19,7 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (h *Head) String() string { return text(bytes.TrimSpace(h.buffer)) }
+func (h *Head) String() string { return validUTF8(bytes.TrimSpace(h.buffer)) }
 
 // Bytes returns the kept bytes unchanged.
 func (h *Head) Bytes() []byte { return h.buffer }
@@ -30,9 +30,9 @@ func (h *Head) Truncated() bool { return h.truncated }
 // Lines returns the kept text without a last line that the limit cut.
 func (h *Head) Lines() string {
 	if h.truncated {
-		return text(h.buffer[:bytes.LastIndexByte(h.buffer, '\n')+1])
+		return validUTF8(h.buffer[:bytes.LastIndexByte(h.buffer, '\n')+1])
 	}
-	return text(h.buffer)
+	return validUTF8(h.buffer)
 }
 
 // Line returns the first line of the text.
@@ -53,7 +53,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *Tail) String() string { return text(bytes.TrimSpace(t.buffer)) }
+func (t *Tail) String() string { return validUTF8(bytes.TrimSpace(t.buffer)) }
 
-// text returns kept as valid UTF-8.
-func text(kept []byte) string { return strings.ToValidUTF8(string(kept), "\uFFFD") }
+// validUTF8 returns kept as valid UTF-8.
+func validUTF8(kept []byte) string { return strings.ToValidUTF8(string(kept), "\uFFFD") }

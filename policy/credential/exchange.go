@@ -32,10 +32,10 @@ func (g *Guard) exchange(r *http.Request, t reach.Target, onlyCredentials bool) 
 	var uses []*Credential
 	for i := range g.set {
 		c := &g.set[i]
-		if c.Denied || !c.isForTarget(t) || !c.insert(stripped, "") {
+		if c.Denied || !c.isForTarget(t) || !c.replacePlaceholder(stripped, "") {
 			continue
 		}
-		c.insert(out, c.Value)
+		c.replacePlaceholder(out, c.Value)
 		uses = append(uses, c)
 		out.Uses = append(out.Uses, c.Name)
 	}
@@ -62,16 +62,16 @@ func cloneURL(u *url.URL) *url.URL {
 // refuseUse returns the reason to keep the credential out of a request, or nil.
 func (c *Credential) refuseUse(r *http.Request, t reach.Target) *Refusal {
 	if c.Fetch {
-		if !c.permits(r, t) {
-			return c.refusal("%s is for fetching with git from %s alone.", c.Name, c.scopesText())
+		if !c.permitsRequest(r, t) {
+			return c.newRefusal("%s is for fetching with git from %s alone.", c.Name, c.scopesText())
 		}
 		return nil
 	}
 	if !c.scopeCovers(r, t) {
-		return c.refusal("%s is for %s alone, not for other paths.", c.Name, c.scopesText())
+		return c.newRefusal("%s is for %s alone, not for other paths.", c.Name, c.scopesText())
 	}
 	if !slices.Contains(c.Methods, r.Method) {
-		return c.refusal("%s is for %s alone, not for other methods.", c.Name, strings.Join(c.Methods, " and "))
+		return c.newRefusal("%s is for %s alone, not for other methods.", c.Name, strings.Join(c.Methods, " and "))
 	}
 	return nil
 }
@@ -94,14 +94,14 @@ func (g *Guard) refuseRequest(r *http.Request, t reach.Target, onlyCredentials, 
 	if override := overrideName(r); override != "" {
 		return &Refusal{Names: names, Reason: "The first line of the request contradicts " + override + ".", NoRemedy: true}
 	}
-	if onlyCredentials && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Denied && c.permits(r, t) }) {
+	if onlyCredentials && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Denied && c.permitsRequest(r, t) }) {
 		return &Refusal{Names: names, Reason: "The host is open only for the requests of a secret, and this is none."}
 	}
 	return nil
 }
 
-// permits reports whether host, path and method of a request match the credential.
-func (c *Credential) permits(r *http.Request, t reach.Target) bool {
+// permitsRequest reports whether host, path and method of a request match the credential.
+func (c *Credential) permitsRequest(r *http.Request, t reach.Target) bool {
 	if c.Fetch {
 		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.isGitFetch(r) })
 	}
@@ -110,7 +110,7 @@ func (c *Credential) permits(r *http.Request, t reach.Target) bool {
 
 func (c *Credential) scopeCovers(r *http.Request, t reach.Target) bool {
 	path := r.URL.EscapedPath()
-	return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.covers(path) })
+	return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.coversPath(path) })
 }
 
 const receivePack = "git-receive-pack"
@@ -130,7 +130,7 @@ func (s Scope) isGitFetch(r *http.Request) bool {
 	if !ok || strings.Contains(strings.ToLower(path), "%2f") {
 		return false
 	}
-	if s.covers(repository) {
+	if s.coversPath(repository) {
 		return true
 	}
 	const ending = ".git"
@@ -182,7 +182,7 @@ func fullyUnescaped(text string) string {
 	return text
 }
 
-func (c *Credential) refusal(format string, args ...any) *Refusal {
+func (c *Credential) newRefusal(format string, args ...any) *Refusal {
 	return &Refusal{Names: []string{c.Name}, Reason: fmt.Sprintf(format, args...)}
 }
 

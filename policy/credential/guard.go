@@ -237,8 +237,8 @@ func (s Set) Private(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Denied && c.isForTarget(t) })
 }
 
-// WithheldFor returns the credentials for a target that are withheld from the asking commands.
-func (s Set) WithheldFor(t reach.Target) []string { return s.credentialNames(t, true) }
+// WithheldNames returns the credentials for a target that are withheld from the asking commands.
+func (s Set) WithheldNames(t reach.Target) []string { return s.credentialNames(t, true) }
 
 // Names returns the credentials for a target that are available to the asking commands.
 func (s Set) Names(t reach.Target) []string { return s.credentialNames(t, false) }

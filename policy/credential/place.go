@@ -11,18 +11,18 @@ import (
 
 const authorization = "Authorization"
 
-// insert replaces the credential's placeholder by text at its proper place. It returns false if the
+// replacePlaceholder replaces the credential's placeholder by text at its proper place. It returns false if the
 // placeholder is missing there or occurs twice.
-func (c *Credential) insert(to *Exchange, text string) bool {
+func (c *Credential) replacePlaceholder(to *Exchange, text string) bool {
 	if c.Parameter != "" {
-		return c.insertInQuery(to.URL, text)
+		return c.replaceInQuery(to.URL, text)
 	}
-	return c.insertInHeader(to.Header, text)
+	return c.replaceInHeader(to.Header, text)
 }
 
-// insertInHeader is insert for a header. The placeholder must be the whole value, follow a scheme, or be the
-// user or password of Basic.
-func (c *Credential) insertInHeader(h http.Header, text string) bool {
+// replaceInHeader replaces the placeholder by text in the header of the credential, and returns false if it
+// cannot. The placeholder must be the whole value, follow a scheme, or be the user or password of Basic.
+func (c *Credential) replaceInHeader(h http.Header, text string) bool {
 	name := http.CanonicalHeaderKey(c.Header)
 	values := h[name]
 	if len(values) != 1 {
@@ -33,7 +33,7 @@ func (c *Credential) insertInHeader(h http.Header, text string) bool {
 		h[name] = []string{scheme + text}
 		return true
 	}
-	return name == authorization && c.insertInBasic(h, values[0], text)
+	return name == authorization && c.replaceInBasic(h, values[0], text)
 }
 
 // isScheme reports whether text is an authorization scheme and one space (RFC 9110, 11.4).
@@ -42,8 +42,9 @@ func isScheme(text string) bool {
 	return hasSpace && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
-// insertInQuery is insert for a parameter of the query, and escapes text.
-func (c *Credential) insertInQuery(u *url.URL, text string) bool {
+// replaceInQuery replaces the placeholder by text, escaped, if it is the value of the only query parameter
+// called c.Parameter. Otherwise it returns false.
+func (c *Credential) replaceInQuery(u *url.URL, text string) bool {
 	pairs := strings.Split(u.RawQuery, "&")
 	index := -1
 	for i, pair := range pairs {
@@ -65,8 +66,9 @@ func (c *Credential) insertInQuery(u *url.URL, text string) bool {
 	return true
 }
 
-// insertInBasic is insert for a value of Authorization with the scheme Basic.
-func (c *Credential) insertInBasic(h http.Header, value, text string) bool {
+// replaceInBasic replaces the placeholder by text in a value of Authorization with the scheme Basic, if it
+// is the user or the password there. Otherwise it returns false.
+func (c *Credential) replaceInBasic(h http.Header, value, text string) bool {
 	scheme, encoded, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "basic") {
 		return false
@@ -90,8 +92,8 @@ func (c *Credential) insertInBasic(h http.Header, value, text string) bool {
 	return true
 }
 
-// findInRequest returns a refusal if a placeholder is in the request, outside of its body, or nil. It
-// searches u and h instead of the request's own URL and header.
+// findInRequest returns a refusal if a placeholder is anywhere in the request except its body, and nil
+// otherwise. It searches u and h instead of the request's own URL and header.
 func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
 		{"the path", u.EscapedPath()},
@@ -121,8 +123,9 @@ func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refus
 	return g.findInHeader(r.Trailer, "a trailer")
 }
 
-// findInHeader returns a refusal if a placeholder is in the names or values of a header or trailer, or nil.
-// place describes it in the refusal; "" is the request's header, and the refusal then names the field.
+// findInHeader returns a refusal if a placeholder is in the names or values of a header or trailer, and nil
+// otherwise. place describes it in the refusal; "" is the request's header, and the refusal then names the
+// field.
 func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
@@ -140,8 +143,8 @@ func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// findInText returns a refusal if a placeholder is in text or its unescaped forms, or nil. place describes
-// the text in the refusal.
+// findInText returns a refusal if a placeholder is in text or its unescaped forms, and nil otherwise. place
+// describes the text in the refusal.
 func (g *Guard) findInText(text, place string) *Refusal {
 	for range maxEscapeLevels + 1 {
 		if index, ok := g.placeholders.credentialIn(text); ok {
@@ -165,9 +168,9 @@ func (g *Guard) findInText(text, place string) *Refusal {
 func (g *Guard) refuseMisplaced(credential int, place string) *Refusal {
 	c := &g.set[credential]
 	if c.Denied {
-		return c.refusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
+		return c.newRefusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
 	}
-	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.scopesText(), c.describePlace())
+	return c.newRefusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.scopesText(), c.describePlace())
 }
 
 // describePlace describes the proper place of the credential for a message.

@@ -66,9 +66,9 @@ func checkScopePath(path string) error {
 // String returns the scope as ParseScope reads it.
 func (s Scope) String() string { return s.Host.Host() + s.Path }
 
-// covers reports whether the escaped path of a request is in the scope. The scope's segments need
+// coversPath reports whether the escaped path of a request is in the scope. The scope's segments need
 // plain slashes; below them an escaped slash belongs to a name, as in npm's @scope%2fname.
-func (s Scope) covers(escaped string) bool {
+func (s Scope) coversPath(escaped string) bool {
 	if s.Path == "" {
 		return true
 	}
@@ -106,7 +106,7 @@ func ambiguousPath(escaped string) string {
 	return "is escaped over and over"
 }
 
-// ambiguousAtLevel is ambiguousPath for one level of escapes.
+// ambiguousAtLevel returns the same as ambiguousPath, without decoding the escapes in path.
 func ambiguousAtLevel(path string) string {
 	if !utf8.ValidString(path) {
 		return "is no UTF-8"

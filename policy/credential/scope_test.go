@@ -76,7 +76,7 @@ func TestScopesCoverWholeSegments(t *testing.T) {
 		{"h.example.org/@scope", "/@scope/name/-/name-1.tgz", true},
 		{"h.example.org/@scope", "/@scoped%2fname", false},
 	} {
-		must.Same(t, test.want, scopes(t, test.scope)[0].covers(test.path), test.scope, test.path)
+		must.Same(t, test.want, scopes(t, test.scope)[0].coversPath(test.path), test.scope, test.path)
 	}
 }
 
@@ -102,7 +102,7 @@ func FuzzPathsStayInTheirScope(f *testing.F) {
 	scope := scopes(f, "h.example.org/a/b")[0]
 	parameters := regexp.MustCompile(`;[^/]*`)
 	f.Fuzz(func(t *testing.T, escaped string) {
-		if !strings.HasPrefix(escaped, "/") || !scope.covers(escaped) || ambiguousPath(escaped) != "" {
+		if !strings.HasPrefix(escaped, "/") || !scope.coversPath(escaped) || ambiguousPath(escaped) != "" {
 			t.Skip()
 		}
 		for level := escaped; ; {

@@ -122,8 +122,8 @@ func (f *Forwarder) closeOldestHalfClosed() bool {
 	}
 	oldest := f.halfClosed[0]
 	f.halfClosed = f.halfClosed[1:]
-	reset(oldest.from)
-	reset(oldest.to)
+	resetConnection(oldest.from)
+	resetConnection(oldest.to)
 	return true
 }
 
@@ -164,7 +164,7 @@ func (f *Forwarder) forwardConnection(from net.Conn) {
 	to, err := f.dial(ctx)
 	cancel()
 	if err != nil {
-		reset(from)
+		resetConnection(from)
 		return
 	}
 	defer f.closeAndUnregister(to)
@@ -182,8 +182,8 @@ func (f *Forwarder) forwardConnection(from net.Conn) {
 // copyUntilEnd copies until the end of from and then closes the sending side of to. A failure resets to.
 func copyUntilEnd(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
-		reset(to)
-		reset(from)
+		resetConnection(to)
+		resetConnection(from)
 		return
 	}
 	if half, can := to.(interface{ CloseWrite() error }); can {
@@ -191,8 +191,8 @@ func copyUntilEnd(to, from net.Conn) {
 	}
 }
 
-// reset closes a connection so that the peer sees an error.
-func reset(conn net.Conn) {
+// resetConnection closes a connection so that the peer sees an error.
+func resetConnection(conn net.Conn) {
 	if tcp, is := conn.(*net.TCPConn); is {
 		_ = tcp.SetLinger(0)
 	}

@@ -21,8 +21,8 @@ type Start struct {
 	Withheld  []string // names of the caller's variables that the use does not list
 }
 
-// audit appends a start to the log file, if there is one. env holds the variables of the caller.
-func (u *Use) audit(path, dir string, env, args []string) error {
+// logStart appends a start to the log file, if there is one. env holds the variables of the caller.
+func (u *Use) logStart(path, dir string, env, args []string) error {
 	if auditVariable == "" {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (u *Use) CheckStart(path, dir string, env []string, args ...string) error {
 	case u.folder == Root && dir != Root:
 		return fmt.Errorf("start %s in %s: %s is started in %s", path, dir, u.Name, Root)
 	}
-	return u.audit(path, dir, env, args)
+	return u.logStart(path, dir, env, args)
 }
 
 // gitSubcommand returns git's subcommand after any -c options.

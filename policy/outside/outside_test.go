@@ -106,8 +106,8 @@ func TestOnlyTestsNote(t *testing.T) {
 // docs/internals/security.md has the list as it is here.
 func TestListIsDocumented(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/internals/security.md"))(t)
-	if !strings.Contains(string(page), "\n"+table()+"\n") {
-		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", table())
+	if !strings.Contains(string(page), "\n"+markdownTable()+"\n") {
+		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", markdownTable())
 	}
 	names := map[string]bool{}
 	for _, u := range Uses() {

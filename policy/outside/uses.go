@@ -129,8 +129,8 @@ func Uses() []*Use {
 	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Stage}
 }
 
-// table returns the uses as a Markdown table with their variables.
-func table() string {
+// markdownTable returns the uses as a Markdown table with their variables.
+func markdownTable() string {
 	var b strings.Builder
 	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
 	for _, u := range Uses() {

@@ -86,7 +86,7 @@ func (body *searchedBody) Read(to []byte) (int, error) {
 	}
 }
 
-// read is Read, but also works after Close.
+// read reads the body and stores a refusal in found. Unlike Read, it also works after Close.
 func (body *searchedBody) read(to []byte) (int, error) {
 	body.mu.Lock()
 	defer body.mu.Unlock()

@@ -25,7 +25,7 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
-	via = p.via(t)
+	via = p.proxyFor(t)
 	addresses := []netip.Addr{t.Addr}
 	if via == nil && !t.Addr.IsValid() {
 		if addresses, err = p.resolve(ctx, t.Name); err != nil {
@@ -67,10 +67,10 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
-// refusePrivate returns the refusal of a private address that is not in the list: d, or for an address of
-// this machine, one without a remedy in the list.
+// refusePrivate returns d, the refusal of a private address that the list lacks. For an address of this
+// machine it returns a refusal that suggests no entry in the list.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
-	if own, err := ownAddresses(); err == nil && own[t.Addr] {
+	if ownAddrs, err := ownAddresses(); err == nil && ownAddrs[t.Addr] {
 		return policy.RefuseLocalAddress(t, d, policy.ThisMachineReason, false)
 	}
 	return d

@@ -55,7 +55,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		p.respond(w, r, *problem)
 		return
 	}
-	hider := p.hider(via)
+	hider := p.hiderFor(via)
 	hider.CleanHeader(response.Header)
 	copyEndToEndHeaders(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
@@ -74,7 +74,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 // roundTrip sends a request and returns the answer, or a reply after a failure.
 func (p *Proxy) roundTrip(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *idleTimer) (*http.Response, *reply) {
 	outgoing := p.outgoingRequest(ctx, r, t, idle)
-	searched := p.hider(via) != nil
+	searched := p.hiderFor(via) != nil
 	if searched {
 		outgoing.Header.Set("Accept-Encoding", "identity")
 	}

@@ -25,7 +25,8 @@ type frameForwarder struct {
 
 var errUnsupportedFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
 
-// Write takes the next bytes from the server, and forwards all bytes before the first held back one.
+// Write takes the next bytes from the server. It replaces values in the text of complete frames, and
+// forwards everything before the first byte that is held back.
 func (f *frameForwarder) Write(part []byte) (int, error) {
 	f.raw = append(f.raw, part...)
 	for f.unread < len(f.raw) {
@@ -43,7 +44,7 @@ func (f *frameForwarder) Write(part []byte) (int, error) {
 	f.replaceValues(false) // the message may go on
 	ready := f.unread
 	if len(f.heldOffsets) > 0 {
-		ready = f.heldOffsets[0]
+		ready = f.heldOffsets[0] // the first byte that is held back
 	}
 	if ready > 0 {
 		if _, err := f.to.Write(f.raw[:ready]); err != nil {

@@ -176,7 +176,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TRACE through one.
 func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 	request := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: p.decide(r, t)}
-	via := p.via(t)
+	via := p.proxyFor(t)
 	if via == nil || !request.Allowed {
 		return request
 	}

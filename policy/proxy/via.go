@@ -37,8 +37,8 @@ func viaRefused(status int) *viaError {
 	return &viaError{why: fmt.Sprintf("answers with the status %d", status)}
 }
 
-// via returns the proxy for a target, or nil.
-func (p *Proxy) via(t reach.Target) *url.URL {
+// proxyFor returns the proxy for a target, or nil.
+func (p *Proxy) proxyFor(t reach.Target) *url.URL {
 	if p.options.Via == nil {
 		return nil
 	}
@@ -49,10 +49,10 @@ func (p *Proxy) via(t reach.Target) *url.URL {
 // to a user without a password. A shorter one may be an ordinary word of an answer.
 const minSecretLength = 16
 
-// hider returns a Hider for user and password of a proxy, or nil if it has none. The proxy's own
+// hiderFor returns a Hider for user and password of a proxy, or nil if it has none. The proxy's own
 // answers may repeat the header with both. A short pair is only hidden as part of that header, because
 // any download may contain it.
-func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
+func (p *Proxy) hiderFor(proxy *url.URL) *credential.Hider {
 	if proxy == nil || proxy.User == nil {
 		return nil
 	}

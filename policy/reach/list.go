@@ -71,11 +71,11 @@ func readEntry(text string) (Entry, error) {
 	if e.name, e.addr, err = parseHost(host); err != nil {
 		return Entry{}, err
 	}
-	return e, e.check()
+	return e, e.checkListable()
 }
 
-// check refuses names that no list can open, and wildcards for an address or a top-level domain.
-func (e Entry) check() error {
+// checkListable refuses names that no list can open, and wildcards for an address or a top-level domain.
+func (e Entry) checkListable() error {
 	description := UnlistableName(e.name)
 	switch {
 	case e.addr.IsValid() && e.wildcard:

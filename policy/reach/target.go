@@ -70,8 +70,8 @@ func (t Target) String() string {
 	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }
 
-// splitPort splits host and port, and removes the brackets of an IPv6 address. Port 0 means that
-// there is none.
+// splitPort splits host and port, and removes the brackets of an IPv6 address. An IPv6 address without
+// brackets has no port. The port is 0 if there is none.
 func splitPort(authority string) (host string, port uint16, err error) {
 	host, digits, hasPort := authority, "", false
 	switch {

@@ -86,11 +86,11 @@ func (l *loader) loadFile(file File) error {
 	if err != nil {
 		return asFileError(file.Name, err)
 	}
-	return asFileError(file.Name, execute(program, functions))
+	return asFileError(file.Name, executeProgram(program, functions))
 }
 
-// execute executes a parsed file up to maxSteps and maxTime.
-func execute(program *starlark.Program, functions starlark.StringDict) error {
+// executeProgram executes a parsed file up to maxSteps and maxTime.
+func executeProgram(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
 	timeout := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })

@@ -109,13 +109,14 @@ func (finder *encodedFinder) find(text string, found func(finding)) {
 	}
 }
 
-// findIn is find for the letters of one window.
+// findIn calls found for each value, or part of one, in the letters of one window. It looks up every gram
+// of the window, and skips the letters of a found one.
 func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
 	if len(letters.lower) < letterGram {
 		return
 	}
 	clear(letters.lastTraces)
-	gram := binary.LittleEndian.Uint64(append([]byte{0}, letters.lower[:letterGram-1]...))
+	gram := binary.LittleEndian.Uint64(append([]byte{0}, letters.lower[:letterGram-1]...)) // each step shifts one letter out, and one in
 	for end := letterGram - 1; end < len(letters.lower); end++ {
 		gram = gram>>8 | uint64(letters.lower[end])<<56
 		word, mask := finder.filterBit(gram)
@@ -126,7 +127,7 @@ func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
 		if best.spelling == nil {
 			continue
 		}
-		found(best.finding())
+		found(best.toFinding())
 		last := best.textLast
 		if !best.isComplete() { // a complete value may begin among the skipped letters
 			last = best.unbrokenTo
@@ -220,24 +221,24 @@ func (r *trace) isSignificant() bool {
 	case r.isComplete():
 		return true
 	}
-	from, to := r.secretLetters()
+	from, to := r.secretBounds()
 	return s.minPart > 0 && from < to && r.spellingBytes(from, to-1) >= s.minPart
 }
 
-// secretLetters returns the bounds of the trace's letters, in the spelling, that belong to the value's secret
+// secretBounds returns the bounds of the trace's letters, in the spelling, that belong to the value's secret
 // part.
-func (r *trace) secretLetters() (from, to int) {
+func (r *trace) secretBounds() (from, to int) {
 	return max(r.spellingFirst, r.spelling.firstSecret), min(r.spellingLast+1, r.spelling.endSecret)
 }
 
-// finding returns the trace's bounds in the text. The bounds of a whole value include its characters
+// toFinding returns the trace's bounds in the text. The bounds of a whole value include its characters
 // other than letters at both ends. If lines have further columns, they include those of the last line.
-func (r *trace) finding() finding {
+func (r *trace) toFinding() finding {
 	s, from := r.spelling, r.spellingFirst
 	f := finding{spelling: s, whole: r.isComplete()}
 	if !f.whole {
-		first, last := r.secretLetters()
-		from, f.part = first, s.part(first, last)
+		first, last := r.secretBounds()
+		from, f.part = first, s.valuePart(first, last)
 	}
 	f.start, f.end = int(r.text.offsets[r.textFirst+from-r.spellingFirst]), int(r.text.offsets[r.textLast])+1
 	if f.whole {

@@ -83,11 +83,11 @@ func (r *trace) nextMatches(at, letter, direction int) bool {
 	if direction < 0 {
 		at, letter = at+1, letter+1
 	}
-	gap, ok := r.text.gap(at)
+	gap, ok := r.text.gapBefore(at)
 	if !ok {
 		return false
 	}
-	if want := r.spelling.gap(letter); gap != want || r.spacing == wideSpacing {
+	if want := r.spelling.gapBefore(letter); gap != want || r.spacing == wideSpacing {
 		matches := r.gapMatches(gap, want)
 		r.gapsDiffer = r.gapsDiffer || matches
 		return matches
@@ -205,7 +205,7 @@ func (r *trace) lineEndsAfter(at, direction int) bool {
 	if at < 0 || at+1 >= len(r.text.lower) || r.text.offsets[at+1] == r.text.offsets[at]+1 {
 		return false
 	}
-	gap, ok := r.text.gap(at + 1)
+	gap, ok := r.text.gapBefore(at + 1)
 	return ok && breaksLine(gap)
 }
 
@@ -256,6 +256,6 @@ func (r *trace) atTokenEdge(at, direction int) bool {
 	if at <= 0 || at >= len(r.text.lower) {
 		return true
 	}
-	gap, _ := r.text.gap(at)
+	gap, _ := r.text.gapBefore(at)
 	return gap != ""
 }

@@ -103,8 +103,8 @@ func unicodeEscapeLength(rest string) int {
 // maxGap bounds the bytes between two letters of a value.
 const maxGap = 200
 
-// gap returns the text between a letter and the one before. It reports false above maxGap.
-func (l *letters) gap(letter int) (gap string, ok bool) {
+// gapBefore returns the text between a letter and the one before. It reports false above maxGap.
+func (l *letters) gapBefore(letter int) (gap string, ok bool) {
 	from, to := l.offsets[letter-1]+1, l.offsets[letter]
 	return l.text[from:to], to-from <= maxGap
 }

@@ -58,7 +58,7 @@ func NewRedactor(values []Value) *Redactor {
 	sort.SliceStable(r.forms, func(i, j int) bool { return len(r.forms[i].text) > len(r.forms[j].text) })
 	var list []string
 	for _, f := range r.forms {
-		list = append(list, f.text, mark(f.name))
+		list = append(list, f.text, secretMark(f.name))
 		r.grams.addForm(f.text)
 	}
 	if len(list) > 0 {
@@ -72,8 +72,8 @@ func NewRedactor(values []Value) *Redactor {
 // concurrent use. Call ExemptPublic before any other method.
 func (r *Redactor) ExemptPublic(isPublic func(fragment string) bool) { r.isPublic = isPublic }
 
-func mark(name string) string     { return "[secret " + name + "]" }
-func partMark(name string) string { return "[part of secret " + name + "]" }
+func secretMark(name string) string { return "[secret " + name + "]" }
+func partMark(name string) string   { return "[part of secret " + name + "]" }
 
 // Redact returns text without secrets.
 func (r *Redactor) Redact(text string) string {
@@ -98,7 +98,7 @@ func (r *Redactor) appendEncoded(text string, spans []span) []span {
 	r.encodedFinder().find(text, func(f finding) {
 		switch {
 		case f.whole:
-			spans = append(spans, span{f.start, f.end, mark(f.spelling.name)})
+			spans = append(spans, span{f.start, f.end, secretMark(f.spelling.name)})
 		case r.isPublic == nil || !r.isPublic(f.part):
 			spans = append(spans, span{f.start, f.end, partMark(f.spelling.name)})
 		}

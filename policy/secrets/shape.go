@@ -16,38 +16,38 @@ type measure func(rest string) (length, barren int)
 
 // shapes lists the well-known shapes, as published by their issuers.
 var shapes = []shape{
-	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, sequence(wordBytes, 30, 0)},
-	{"GitHub fine-grained token", []string{"github_pat_"}, sequence(wordBytes, 36, 0)},
-	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, sequence(urlBytes, 20, 0)},
-	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, sequence(urlBytes, 20, 0)},
-	{"Anthropic key", []string{"sk-ant-"}, sequence(urlBytes, 20, 0)},
-	{"API key", []string{"sk-or-v1-", "sk-"}, sequence(alphanumericBytes, 32, 0)},
-	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, sequence(base32Bytes, 16, 16)},
-	{"AWS Bedrock key", []string{"ABSK"}, sequence(base64Bytes, 100, 0)},
-	{"Google API key", []string{"AIza"}, sequence(urlBytes, 35, 35)},
-	{"Google OAuth secret", []string{"GOCSPX-"}, sequence(urlBytes, 28, 28)},
-	{"Google OAuth token", []string{"ya29."}, sequence(urlBytes, 30, 0)},
-	{"Azure storage key", []string{"AccountKey="}, sequence(base64Bytes, 80, 0)},
-	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, sequence(dashBytes, 20, 0)},
-	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, sequence(pathBytes, 30, 0)},
-	{"npm token", []string{"npm_"}, sequence(alphanumericBytes, 36, 36)},
-	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, sequence(urlBytes, 50, 0)},
-	{"RubyGems key", []string{"rubygems_"}, sequence(hexBytes, 48, 48)},
-	{"crates.io token", []string{"cio"}, sequence(alphanumericBytes, 32, 32)},
-	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, sequence(urlBytes, 24, 0)},
-	{"Hugging Face token", []string{"hf_"}, sequence(alphanumericBytes, 34, 40)},
-	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, sequence(alphanumericBytes, 20, 0)},
-	{"SendGrid key", []string{"SG."}, dotted(sequence(urlBytes, 22, 22), sequence(urlBytes, 43, 43))},
-	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, sequence(hexBytes, 64, 64)},
-	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, sequence(urlBytes, 24, 0)},
-	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, sequence(hexBytes, 32, 32)},
-	{"Databricks token", []string{"dapi"}, sequence(hexBytes, 32, 32)},
-	{"Linear key", []string{"lin_api_"}, sequence(alphanumericBytes, 40, 40)},
-	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, sequence(urlBytes, 50, 0)},
-	{"Grafana token", []string{"glsa_", "glc_"}, sequence(wordBytes, 32, 0)},
-	{"New Relic key", []string{"NRAK-"}, sequence(alphanumericBytes, 27, 27)},
-	{"age key", []string{"AGE-SECRET-KEY-1"}, sequence(alphanumericBytes, 58, 58)},
-	{"JSON Web Token", []string{"eyJ"}, dotted(sequence(urlBytes, 10, 0), dotted(prefixed("eyJ", sequence(urlBytes, 10, 0)), sequence(urlBytes, 20, 0)))},
+	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, measureSequence(wordBytes, 30, 0)},
+	{"GitHub fine-grained token", []string{"github_pat_"}, measureSequence(wordBytes, 36, 0)},
+	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, measureSequence(urlBytes, 20, 0)},
+	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, measureSequence(urlBytes, 20, 0)},
+	{"Anthropic key", []string{"sk-ant-"}, measureSequence(urlBytes, 20, 0)},
+	{"API key", []string{"sk-or-v1-", "sk-"}, measureSequence(alphanumericBytes, 32, 0)},
+	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, measureSequence(base32Bytes, 16, 16)},
+	{"AWS Bedrock key", []string{"ABSK"}, measureSequence(base64Bytes, 100, 0)},
+	{"Google API key", []string{"AIza"}, measureSequence(urlBytes, 35, 35)},
+	{"Google OAuth secret", []string{"GOCSPX-"}, measureSequence(urlBytes, 28, 28)},
+	{"Google OAuth token", []string{"ya29."}, measureSequence(urlBytes, 30, 0)},
+	{"Azure storage key", []string{"AccountKey="}, measureSequence(base64Bytes, 80, 0)},
+	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, measureSequence(dashBytes, 20, 0)},
+	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, measureSequence(pathBytes, 30, 0)},
+	{"npm token", []string{"npm_"}, measureSequence(alphanumericBytes, 36, 36)},
+	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, measureSequence(urlBytes, 50, 0)},
+	{"RubyGems key", []string{"rubygems_"}, measureSequence(hexBytes, 48, 48)},
+	{"crates.io token", []string{"cio"}, measureSequence(alphanumericBytes, 32, 32)},
+	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, measureSequence(urlBytes, 24, 0)},
+	{"Hugging Face token", []string{"hf_"}, measureSequence(alphanumericBytes, 34, 40)},
+	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, measureSequence(alphanumericBytes, 20, 0)},
+	{"SendGrid key", []string{"SG."}, measureDotted(measureSequence(urlBytes, 22, 22), measureSequence(urlBytes, 43, 43))},
+	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, measureSequence(hexBytes, 64, 64)},
+	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, measureSequence(urlBytes, 24, 0)},
+	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, measureSequence(hexBytes, 32, 32)},
+	{"Databricks token", []string{"dapi"}, measureSequence(hexBytes, 32, 32)},
+	{"Linear key", []string{"lin_api_"}, measureSequence(alphanumericBytes, 40, 40)},
+	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, measureSequence(urlBytes, 50, 0)},
+	{"Grafana token", []string{"glsa_", "glc_"}, measureSequence(wordBytes, 32, 0)},
+	{"New Relic key", []string{"NRAK-"}, measureSequence(alphanumericBytes, 27, 27)},
+	{"age key", []string{"AGE-SECRET-KEY-1"}, measureSequence(alphanumericBytes, 58, 58)},
+	{"JSON Web Token", []string{"eyJ"}, measureDotted(measureSequence(urlBytes, 10, 0), measureDotted(measurePrefixed("eyJ", measureSequence(urlBytes, 10, 0)), measureSequence(urlBytes, 20, 0)))},
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
@@ -79,9 +79,9 @@ var (
 	hexBytes          = newByteSet(digits + "abcdefABCDEF")
 )
 
-// sequence measures a sequence of minLength to maxLength bytes of a set; maxLength 0 means no limit. It rejects
+// measureSequence measures a sequence of minLength to maxLength bytes of a set; maxLength 0 means no limit. It rejects
 // placeholders: sequences of few different bytes, or with EXAMPLE at the end.
-func sequence(set *byteSet, minLength, maxLength int) measure {
+func measureSequence(set *byteSet, minLength, maxLength int) measure {
 	return func(rest string) (int, int) {
 		n := 0
 		for n < len(rest) && set[rest[n]] && (maxLength == 0 || n <= maxLength) {
@@ -116,8 +116,8 @@ func isPlaceholder(body string) bool {
 	return different < minVaried
 }
 
-// dotted measures two parts with a dot between them.
-func dotted(first, second measure) measure {
+// measureDotted measures two parts with a dot between them.
+func measureDotted(first, second measure) measure {
 	return func(rest string) (int, int) {
 		n, barren := first(rest)
 		if n < 0 {
@@ -134,8 +134,8 @@ func dotted(first, second measure) measure {
 	}
 }
 
-// prefixed measures a prefix and the part after it.
-func prefixed(prefix string, inner measure) measure {
+// measurePrefixed measures a prefix and the part after it.
+func measurePrefixed(prefix string, inner measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
 			return -1, 0
@@ -226,7 +226,7 @@ func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int)
 		}
 		n, skipped := c.shape.measure(text[begin:])
 		if n >= 0 {
-			return span{at, begin + n, mark(c.shape.name)}, true
+			return span{at, begin + n, secretMark(c.shape.name)}, true
 		}
 		barren[c.shape] = max(barren[c.shape], begin+skipped)
 	}

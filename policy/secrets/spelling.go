@@ -169,9 +169,9 @@ func (s *spelling) offsetInValue(letter int) int {
 	return int(s.offsets[letter]) * len(s.value) / len(s.form)
 }
 
-// part returns the bytes of the value that letters[from:to] spell completely. In an encoding such as
+// valuePart returns the bytes of the value that letters[from:to] spell completely. In an encoding such as
 // base64, the letters at both ends may have only some bits of a byte, so part omits these bytes.
-func (s *spelling) part(from, to int) string {
+func (s *spelling) valuePart(from, to int) string {
 	first, last := s.offsetInValue(from), s.offsetInValue(to-1)
 	if !s.plain {
 		first, last = first+1, last-1
@@ -179,5 +179,7 @@ func (s *spelling) part(from, to int) string {
 	return s.value[first:max(first, last+1)]
 }
 
-// gap returns the text between a letter and the one before.
-func (s *spelling) gap(letter int) string { return s.form[s.offsets[letter-1]+1 : s.offsets[letter]] }
+// gapBefore returns the text between a letter and the one before.
+func (s *spelling) gapBefore(letter int) string {
+	return s.form[s.offsets[letter-1]+1 : s.offsets[letter]]
+}

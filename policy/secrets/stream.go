@@ -28,7 +28,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if len(s.pending) < max(streamWindow, s.nextCutAt) {
 		return len(p), nil
 	}
-	n, clean := s.cut()
+	n, clean := s.cutPending()
 	if n == 0 {
 		s.nextCutAt = len(s.pending) + streamWindow
 		return len(p), nil
@@ -47,10 +47,10 @@ func (s *Stream) Flush() {
 	s.pending = nil
 }
 
-// cut splits pending at a place that is not inside a secret, so both parts can be redacted separately.
+// cutPending splits pending at a place that is not inside a secret, so both parts can be redacted separately.
 // It returns the length of the first part, and that part redacted. The length is 0 if there is no such
 // place yet. Each attempt goes back twice as far.
-func (s *Stream) cut() (n int, clean string) {
+func (s *Stream) cutPending() (n int, clean string) {
 	redacted := s.Redact(string(s.pending))
 	end := len(s.pending) - streamOverlap
 	for stepBack := 512; stepBack < 512<<cutAttempts && end > 0; stepBack *= 2 {

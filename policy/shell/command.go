@@ -8,7 +8,7 @@ import (
 // readCommand records a command and reads the commands that it starts. It cannot read those of an
 // unknown program.
 func (r *reader) readCommand(words []Word, from origin) {
-	if r.reading.TooComplex != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
+	if r.reading.TooComplex != "" || len(words) == 0 || !r.recordCommand(words, from) || !words[0].Known {
 		return
 	}
 	if len(from.via) > maxDepth {
@@ -108,7 +108,7 @@ func (r *reader) readFromEveryWord(args []Word, inner origin) {
 	}
 	for i, word := range args {
 		if word.Known && !strings.HasPrefix(word.Text, "-") {
-			r.record(args[i:], inner)
+			r.recordCommand(args[i:], inner)
 			if shells[programName(word.Text)] {
 				r.readWrapped(programName(word.Text), args[i+1:], inner.startedBy(programName(word.Text)))
 			}
@@ -131,7 +131,7 @@ func (r *reader) readGit(words []Word, from origin) {
 		return
 	}
 	if start.index > 0 {
-		r.record(append([]Word{words[0]}, args[start.index:]...), from)
+		r.recordCommand(append([]Word{words[0]}, args[start.index:]...), from)
 	}
 	r.readGitArguments(args[start.index].Text, args[start.index+1:], from.startedBy("git"))
 }

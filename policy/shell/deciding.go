@@ -10,7 +10,7 @@ import (
 // commands in substitutions and those before a pipe. It returns nothing for an invalid script.
 func DecidingCommands(script string) (commands [][]string) {
 	r := newReader()
-	file, err := r.parse(script)
+	file, err := r.parseScript(script)
 	if err != nil || file == nil {
 		return nil
 	}

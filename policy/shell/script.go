@@ -21,8 +21,8 @@ var (
 	errTooNested = errors.New("it is nested too deeply")
 )
 
-// parse parses a script. With an error it returns the part before the mistake.
-func (r *reader) parse(script string) (file *syntax.File, err error) {
+// parseScript parses a script. With an error it returns the part before the mistake.
+func (r *reader) parseScript(script string) (file *syntax.File, err error) {
 	switch {
 	case len(script) > maxScript:
 		return nil, errTooLong
@@ -82,7 +82,7 @@ func (r *reader) readScript(script string, from origin) {
 		r.reading.TooComplex = "programs start one another too many times"
 		return
 	}
-	file, err := r.parse(script)
+	file, err := r.parseScript(script)
 	r.readParsed(script, file, err, from)
 }
 
@@ -187,7 +187,7 @@ func (r *reader) readUnparsable(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
 		words := knownWords(strings.FieldsFunc(line, separatesWords))
 		for i := range words {
-			if !r.record(words[i:min(i+maxLooseWords, len(words))], from) {
+			if !r.recordCommand(words[i:min(i+maxLooseWords, len(words))], from) {
 				return
 			}
 		}

@@ -72,7 +72,7 @@ func ReadArgv(argv []string) Reading {
 	r := newReader()
 	words := knownWords(argv)
 	if script, ok := scriptOption(words[1:]); ok && shells[programName(argv[0])] {
-		r.record(words, origin{top: -1})
+		r.recordCommand(words, origin{top: -1})
 		r.readOutermost(script.Text, origin{via: []string{programName(argv[0])}, top: -1})
 		return r.reading
 	}
@@ -113,7 +113,7 @@ func (o origin) startedBy(program string) origin {
 
 // readOutermost reads the outermost script. If the script is a plain list, its commands get their index in it.
 func (r *reader) readOutermost(script string, outer origin) {
-	file, err := r.parse(script)
+	file, err := r.parseScript(script)
 	r.reading.Plain, r.reading.Unclear = plainList(file, err)
 	if r.reading.Plain == nil {
 		r.readParsed(script, file, err, outer)
@@ -130,8 +130,8 @@ func (r *reader) readOutermost(script string, outer origin) {
 	}
 }
 
-// record adds a command. It reports false beyond maxCommands.
-func (r *reader) record(words []Word, from origin) bool {
+// recordCommand adds a command. It reports false beyond maxCommands.
+func (r *reader) recordCommand(words []Word, from origin) bool {
 	if len(r.reading.Commands) >= maxCommands {
 		r.reading.TooComplex = "there are too many commands in it"
 		return false

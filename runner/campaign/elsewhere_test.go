@@ -280,7 +280,7 @@ func TestNewJobWaitsForOpenWave(t *testing.T) {
 func TestDecodeWaveRefusesInvalidWaves(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	wave := b.handOut(1)
-	b.must(b.KeepWave(wave))
+	b.must(b.WriteWaveFile(wave))
 	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))
 	b.must(err)
 	if got, err := DecodeWave(raw); err != nil || !reflect.DeepEqual(got, wave) {

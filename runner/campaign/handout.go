@@ -59,8 +59,8 @@ func WaveFile(wave []Claimed) string {
 	return filepath.Join(wave[0].Campaign, "waves", strconv.Itoa(wave[0].Wave)+".json")
 }
 
-// KeepWave writes the file of a claimed wave.
-func (l *Ledger) KeepWave(wave []Claimed) error {
+// WriteWaveFile writes the file of a claimed wave.
+func (l *Ledger) WriteWaveFile(wave []Claimed) error {
 	raw, err := EncodeWave(wave)
 	if err == nil {
 		err = l.replaceFile(WaveFile(wave), raw)

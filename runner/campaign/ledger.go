@@ -188,7 +188,7 @@ func (l *Ledger) open() (err error) {
 	if l.log, _, err = eventlog.Reopen(path, options); err != nil {
 		return fmt.Errorf("the ledger %s: %w", path, err)
 	}
-	if err = l.State.read(path); err != nil {
+	if err = l.State.readEvents(path); err != nil {
 		return errors.Join(err, l.log.Close())
 	}
 	l.head = l.log.Head()
@@ -199,7 +199,7 @@ func (l *Ledger) open() (err error) {
 // an error.
 func Read(dir string) (*State, error) {
 	s, path := newState(), filepath.Join(dir, LedgerFile)
-	err := s.read(path)
+	err := s.readEvents(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

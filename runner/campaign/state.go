@@ -93,8 +93,8 @@ func (c *CampaignState) FreeSlots(of *spec.Campaign) int {
 	return max(of.Rollout.AtOnce-len(c.Unsettled()), 0)
 }
 
-// read applies the events of a ledger. A killed writer may leave an incomplete last line, which is ignored.
-func (s *State) read(path string) error {
+// readEvents applies the events of a ledger. A killed writer may leave an incomplete last line, which is ignored.
+func (s *State) readEvents(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)

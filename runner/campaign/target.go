@@ -106,8 +106,8 @@ func JobDigest(c *spec.Campaign) (string, error) {
 	return record.DigestOf(raw), nil
 }
 
-// Fields returns the values for the job's placeholders.
-func (t Target) Fields() map[string]string {
+// PlaceholderValues returns the values for the job's placeholders.
+func (t Target) PlaceholderValues() map[string]string {
 	owner, name, _ := strings.Cut(t.Repository, "/")
 	fields := map[string]string{
 		"target.repository": t.Repository, "target.owner": owner, "target.name": name, "target.base": t.Base, "target.sha": t.SHA, "target.key": t.Key,
@@ -148,5 +148,5 @@ func FillJob(c *spec.Campaign, t Target) ([]byte, error) {
 	if t.Path != "" {
 		set["repository.path"] = t.Path
 	}
-	return c.Job.Fill(t.Fields(), set)
+	return c.Job.Fill(t.PlaceholderValues(), set)
 }

@@ -61,7 +61,8 @@ type rollout struct {
 	wait         Wait
 }
 
-// next chooses up to most targets in the order of the plan, and returns why the others wait.
+// next chooses up to most targets in the order of the plan, and returns why the others wait. Until a person
+// approves the pilot, it chooses only from the first targets that can run.
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpenPulls()
 	if words := r.campaignState.stopReason(); words != "" {
@@ -70,16 +71,17 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 		}
 		return nil, r.wait
 	}
-	pilot := 0
+	position := 0 // among the targets that can run, from 1
 	for _, t := range r.plan.Targets {
 		if t.Blocker != "" {
 			continue
 		}
-		pilot++
+		position++
 		if !r.campaignState.mustRun(t, r.plan.Template) {
 			continue
 		}
-		if r.campaign.Pilot > 0 && pilot > r.campaign.Pilot && !r.campaignState.Approved {
+		waitsForPilot := r.campaign.Pilot > 0 && position > r.campaign.Pilot && !r.campaignState.Approved
+		if waitsForPilot {
 			r.waitFor(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
 			break
 		}

@@ -101,13 +101,13 @@ func Tunnel(w http.ResponseWriter, address string) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { pass(to, early.Reader) })
-	both.Go(func() { pass(from, to) })
+	both.Go(func() { copyHalf(to, early.Reader) })
+	both.Go(func() { copyHalf(from, to) })
 	both.Wait()
 }
 
-// pass copies from until its end, and then closes the sending side of to.
-func pass(to net.Conn, from io.Reader) {
+// copyHalf copies from until its end, and then closes the sending side of to.
+func copyHalf(to net.Conn, from io.Reader) {
 	_, _ = io.Copy(to, from) // a side may disconnect early
 	_ = to.(interface{ CloseWrite() error }).CloseWrite()
 }

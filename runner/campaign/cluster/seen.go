@@ -111,7 +111,7 @@ func lastPodByIndex(pods []kubeObject) map[int]kubeObject {
 	return last
 }
 
-// findJob returns the Job called name. It fails unless exactly one matches.
+// findJob returns the only Job called name. It returns an error if there is none or more than one.
 func (o kubeObject) findJob(name string) (kubeObject, error) {
 	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o kubeObject) bool { return o.Kind != "Job" || o.Metadata.Name != name })
 	switch len(jobs) {

@@ -249,9 +249,9 @@ func (w *work) addLostCost(r *campaign.Report, lost campaign.Claim) {
 
 var errHung = errors.New("it ran far beyond the time that its job gives it, and was killed")
 
-// lock locks the run's log and returns it. A run's process holds this lock until it exits, so two processes never
-// work on one run. If a process does not exit in time, lock returns an error. It does not kill that process,
-// because it cannot be sure which one it is.
+// lock waits for the lock of the run's log, and returns the open log. The run's process keeps this lock
+// until it exits, so two processes never work on one run. If another process keeps the lock longer than the
+// run may take, lock returns an error: it cannot be sure which process to kill.
 func (w *work) lock(ctx context.Context) (*os.File, error) {
 	path := w.directory() + ".log"
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -99,7 +99,7 @@ func (o Options) lookUp(ctx context.Context, all []*candidate) error {
 func (o Options) nameBranch(c *candidate) {
 	const key = "pull_request.branch"
 	if o.Campaign.Job.Sets(key) {
-		c.JobBranch = o.Campaign.Job.Text(key, c.Fields())
+		c.JobBranch = o.Campaign.Job.Text(key, c.PlaceholderValues())
 	}
 }
 
@@ -161,7 +161,7 @@ func findBlocker(o Options, c *candidate, f forge.Finding) string {
 	case c.Issue > 0 && f.IssueState != "open":
 		return fmt.Sprintf("the issue #%d is closed", c.Issue)
 	}
-	if problems := o.Campaign.Job.ValueProblems(c.Fields()); len(problems) > 0 {
+	if problems := o.Campaign.Job.ValueProblems(c.PlaceholderValues()); len(problems) > 0 {
 		return fmt.Sprintf("the job's %s %s", problems[0].Key, problems[0].Message)
 	}
 	return ""

@@ -25,7 +25,7 @@ func Markdown(w io.Writer, s campaign.Status) error {
 	head := fmt.Sprintf("## Campaign %s\n\n`%s%s` %s\n", markdown.Text(s.Campaign), strings.Repeat("█", filled), strings.Repeat("░", barChars-filled), words)
 	counts := document.Table{Columns: []document.Column{{Name: "State"}, {Name: "Targets", Number: true}}}
 	for _, c := range usedClasses(s) {
-		counts.Rows = append(counts.Rows, document.Row{document.Words(classStyles[c].words), document.Words(thousands(s.Counts[c]))})
+		counts.Rows = append(counts.Rows, document.Row{document.Words(classStyles[c].words), document.Words(groupThousands(s.Counts[c]))})
 	}
 	overview := document.Section{Blocks: []document.Block{counts}}
 	for _, line := range append([]string{describeWait(s)}, describeCosts(s)...) {
@@ -52,7 +52,7 @@ func classFolds(s campaign.Status) document.Folds {
 			}
 		}
 		all.Folds = append(all.Folds, document.Fold{
-			Title: document.Words(classStyles[class].words + ": " + thousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
+			Title: document.Words(classStyles[class].words + ": " + groupThousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
 		})
 	}
 	return all

@@ -29,7 +29,7 @@ func Page(w io.Writer, s campaign.Status) error {
 		report.Head(report.Field(s.Campaign)+" · agent-ci campaign", report.Style()+ownStyle, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#targets"), g.Text("Skip to the targets")),
-			header(s, title),
+			pageHeader(s, title),
 			h.Main(report.Section("costs", "Costs", paragraphs(describeCosts(s))), targetTable(s)),
 			h.Footer(report.Blocks(document.Paragraph{Text: document.Join(" ",
 				document.Words("job"), document.Mono(s.Template), document.Words("plan"), document.Mono(s.Plan), document.Words("ledger"), document.Mono(s.Ledger))})),
@@ -49,12 +49,12 @@ func paragraphs(lines []string) (nodes g.Group) {
 	return nodes
 }
 
-// header returns the head of the page: name, progress, counts, and why targets wait.
-func header(s campaign.Status, title document.Text) g.Node {
+// pageHeader returns the head of the page: name, progress, counts, and why targets wait.
+func pageHeader(s campaign.Status, title document.Text) g.Node {
 	done, words := settledTargets(s)
 	var counts document.Facts
 	for _, c := range usedClasses(s) {
-		counts = append(counts, document.Fact{Name: classStyles[c].words, Value: document.Words(thousands(s.Counts[c]))})
+		counts = append(counts, document.Fact{Name: classStyles[c].words, Value: document.Words(groupThousands(s.Counts[c]))})
 	}
 	var wait g.Node
 	if why := describeWait(s); why != "" {
@@ -102,7 +102,7 @@ func targetTable(s campaign.Status) g.Node {
 				h.ID("state"), h.Option(h.Value(""), g.Text("all")),
 				g.Map(usedClasses(s), func(c campaign.Class) g.Node { return h.Option(g.Text(classStyles[c].words)) }),
 			)),
-			h.P(h.ID("found"), h.Role("status"), g.Text(thousands(len(s.Targets))+" targets")),
+			h.P(h.ID("found"), h.Role("status"), g.Text(groupThousands(len(s.Targets))+" targets")),
 		),
 		h.Div(h.ID("rows"), report.Blocks(table)),
 	)

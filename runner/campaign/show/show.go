@@ -30,10 +30,10 @@ var classStyles = map[campaign.Class]struct {
 // settledTargets returns the number of settled targets, as a number and as a phrase.
 func settledTargets(s campaign.Status) (done int, words string) {
 	done = len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running]
-	return done, fmt.Sprintf("%s of %s targets settled", thousands(done), thousands(len(s.Targets)))
+	return done, fmt.Sprintf("%s of %s targets settled", groupThousands(done), groupThousands(len(s.Targets)))
 }
 
-func thousands(n int) string { return transcript.GroupThousands(int64(n)) }
+func groupThousands(n int) string { return transcript.GroupThousands(int64(n)) }
 
 // usedClasses returns the classes that have targets.
 func usedClasses(s campaign.Status) []campaign.Class {

@@ -77,7 +77,7 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 		b.Network = job.Network{Mode: string(sandbox.NetworkNone)}
 	}
 	place := Place{Scratch: b.Name, Network: b.Network, Key: b.Key}
-	if err := sandbox.RemoveScratch(s.scratch(place)); err != nil {
+	if err := sandbox.RemoveScratch(s.scratchPath(place)); err != nil {
 		return nil, fmt.Errorf("make room for the sandbox of %s: %w", b.Name, err)
 	}
 	if _, err := s.Record.MakeFolder(ScratchFolder + "/" + b.Name); err != nil {
@@ -123,7 +123,8 @@ func (s *Sandboxes) exposeBaseTree(ctx context.Context, o *sandbox.Options, b Si
 	return nil
 }
 
-// exposeWorkspace gives a sandbox the permitted access to the agent's work tree.
+// exposeWorkspace gives a sidecar the access to the agent's work tree that b permits. box is the agent's
+// open sandbox, which lends its tree. If box is nil, the sidecar sees a snapshot.
 func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box *sandbox.Sandbox, b Sidecar) (err error) {
 	if o.Mode == grants.DangerFullAccess {
 		return nil
@@ -202,7 +203,8 @@ func (s *Sandboxes) overlayFolders(p Place) []string {
 	return []string{s.overlayFolderOf(p)}
 }
 
-// hideWorkspace hides the checkout. Its path shows the base tree if that is permitted.
+// hideWorkspace hides the checkout. Its path shows the base tree if exposeBaseTree made that readable, and
+// otherwise cannot be read.
 func (s *Sandboxes) hideWorkspace(o *sandbox.Options) error {
 	o.Overlay, o.LowerLayers = "", nil
 	if len(o.Readable) > 0 {

@@ -27,7 +27,7 @@ func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string,
 		err = s.mergeCaches(ctx, partial)
 	}
 	if err == nil {
-		err = os.Rename(s.scratch(partial), s.scratch(Place{Scratch: kept}))
+		err = os.Rename(s.scratchPath(partial), s.scratchPath(Place{Scratch: kept}))
 	}
 	if err != nil {
 		return fmt.Errorf("keep caches: %w", errors.Join(err, s.Remove(partial)))
@@ -101,7 +101,7 @@ func makeFolderLike(root *os.Root, like, folder string) error {
 
 // mergeCaches adds setup's changes of home and caches to those of a place, which win.
 func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
-	setup, into := s.scratch(Place{Scratch: SetupScratch}), s.scratch(p)
+	setup, into := s.scratchPath(Place{Scratch: SetupScratch}), s.scratchPath(p)
 	folders, err := filepath.Glob(filepath.Join(setup, "caches", "*"))
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
 
 // HasCaches reports whether KeepCaches kept caches under this name.
 func (s *Sandboxes) HasCaches(kept string) bool {
-	_, err := os.Lstat(s.scratch(Place{Scratch: kept}))
+	_, err := os.Lstat(s.scratchPath(Place{Scratch: kept}))
 	return err == nil
 }
 

@@ -37,9 +37,9 @@ func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.Fil
 	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.sidecars.filters.Add(1)))
 }
 
-// openFilter is OpenFilter, with a name that is unique among sandboxes.
+// openFilter opens the sandbox of a filter. name is unique among the sandboxes.
 func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterSandbox, error) {
-	if s.unconfined() {
+	if s.isUnconfined() {
 		return nil, &gitops.FilterError{
 			Key: "filter." + f.Name, Why: "policy.sandbox is danger-full-access, and filters run confined",
 			Remedy: "choose another mode, or take the filter out of git's configuration",
@@ -75,7 +75,7 @@ func (s *Sandboxes) leadsThroughLink(path string) bool {
 		return false
 	}
 	real, err := filepath.EvalSymlinks(path)
-	return err == nil && real != filepath.Join(resolved(s.Root), rel) // a missing path is not shown, so it is no danger
+	return err == nil && real != filepath.Join(withoutLinks(s.Root), rel) // a missing path is not shown, so it is no danger
 }
 
 // filterSandbox is a filter's sandbox, with an empty folder.

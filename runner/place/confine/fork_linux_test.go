@@ -177,7 +177,7 @@ func TestRemovesFork(t *testing.T) {
 	again := must.Get(f.Fork(t.Context(), fork, place, "fork-2"))(t)
 	f.run(t, fork, `mkdir -p sealed/in; chmod 0 sealed`)
 	must.Do(t, errors.Join(fork.Close(), f.Remove(place)))
-	if _, err := os.Lstat(f.scratch(place)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(f.scratchPath(place)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something of it is left: %v", err)
 	}
 	must.Same(t, "fork\nsetup\n", f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"), "a fork of it sees")

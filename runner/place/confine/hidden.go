@@ -14,7 +14,7 @@ import (
 func (s *Sandboxes) HideSecretFiles(ctx context.Context) error {
 	s.borrowed = guard.Borrowed(s.Root)
 	switch {
-	case s.unconfined():
+	case s.isUnconfined():
 		return nil // unconfined commands can read everything
 	case s.Earlier.Hidden == nil:
 		return s.findHidden(ctx)
@@ -25,7 +25,7 @@ func (s *Sandboxes) HideSecretFiles(ctx context.Context) error {
 // HideFilesFromSetup searches for files with secrets again after setup. It returns an error that ends the
 // run if they cannot be hidden.
 func (s *Sandboxes) HideFilesFromSetup(ctx context.Context) error {
-	if s.unconfined() {
+	if s.isUnconfined() {
 		return nil
 	}
 	if err := s.findHidden(ctx); err != nil {
@@ -35,12 +35,12 @@ func (s *Sandboxes) HideFilesFromSetup(ctx context.Context) error {
 	if !existed || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
-	_, _, err := s.probe(ctx, AgentPlace().egressCommands())
+	_, _, err := s.probeConfinement(ctx, AgentPlace().egressCommands())
 	return err
 }
 
-// unconfined reports whether policy.sandbox turns confinement off.
-func (s *Sandboxes) unconfined() bool {
+// isUnconfined reports whether policy.sandbox turns confinement off.
+func (s *Sandboxes) isUnconfined() bool {
 	return s.Job.Policy.Sandbox == string(grants.DangerFullAccess)
 }
 

@@ -50,7 +50,7 @@ func (s *Sandboxes) SandboxPath(p Place) string {
 	if s.AllowsConcurrent() {
 		return s.Root
 	}
-	return s.rootOf(p)
+	return s.writableRoot(p)
 }
 
 // overlayFolderOf returns the folder of a place's overlay.
@@ -72,7 +72,7 @@ func (p Place) changesScratch() string {
 // ChangesFolder returns the folder of a place's changes: an overlay's layer, or the whole tree.
 func (s *Sandboxes) ChangesFolder(p Place) string {
 	if !s.Overlaid() {
-		return s.rootOf(p)
+		return s.writableRoot(p)
 	}
 	return grants.Upper(s.overlayFolderOf(p))
 }
@@ -92,7 +92,7 @@ func hasPrivateTree(d *record.Directory) bool {
 	if made.Folder == "" {
 		return d.Has(record.PrivateTree)
 	}
-	return (&treePath{dir: filepath.Dir(made.Folder), runDir: resolved(d.Path())}).hasTree()
+	return (&treePath{dir: filepath.Dir(made.Folder), runDir: withoutLinks(d.Path())}).hasTree()
 }
 
 // lowerLayers returns the layers below a place's changes, latest first: kept leftovers, and setup's
@@ -117,7 +117,7 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 		return nil
 	case s.Earlier.Backing != "" && s.Earlier.Backing != InOverlay:
 		return s.usePrivate("the run began so")
-	case s.unconfined(): // no reason is needed: the user chose it
+	case s.isUnconfined(): // no reason is needed: the user chose it
 		return s.usePrivate("")
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return s.usePrivate("policy.sandbox is read-only, where patches alone change files")
@@ -154,7 +154,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probe(ctx, AgentPlace().egressCommands())
+	reached, overlaid, err := s.probeConfinement(ctx, AgentPlace().egressCommands())
 	if s.Overlaid() && (err != nil || !overlaid) {
 		why := "it takes namespaces"
 		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
@@ -166,7 +166,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 		if err := s.usePrivate(why); err != nil {
 			return err
 		}
-		reached, _, err = s.probe(ctx, AgentPlace().egressCommands())
+		reached, _, err = s.probeConfinement(ctx, AgentPlace().egressCommands())
 	}
 	reached.WorkTree = s.confinement.WorkTree
 	if err == nil {
@@ -189,7 +189,7 @@ func (s *Sandboxes) DropTree() error {
 // Errors are ignored: the tree is removed later, after the run directory.
 func (s *Sandboxes) removeEarlierTree() {
 	made, _ := s.Record.FindPrivateTree()
-	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
+	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: withoutLinks(s.Record.Path())}
 	isCurrent := s.private.path != nil && s.private.path.dir == earlier.dir
 	if made.Folder == "" || isCurrent || !earlier.hasTree() {
 		return
@@ -251,13 +251,13 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, CommandKind: parent.CommandKind}
 	_, err := s.Record.MakeFolder(ScratchFolder)
 	if err == nil {
-		err = os.Mkdir(s.scratch(fork), 0o700) // fails if another place has the folder
+		err = os.Mkdir(s.scratchPath(fork), 0o700) // fails if another place has the folder
 	}
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
 	}
 	if !s.Overlaid() {
-		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
+		fork.Root = filepath.Join(s.scratchPath(fork), overlayFolder)
 	}
 	if err = s.WhilePaused(box, func() error { return s.copyChanges(ctx, parent, fork) }); err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
@@ -318,7 +318,7 @@ func (s *Sandboxes) DropCopies() error {
 // TreePath returns the path, for this process, of the work tree that a sandbox shows.
 func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
 	if !s.Overlaid() {
-		return s.rootOf(p), nil
+		return s.writableRoot(p), nil
 	}
 	return box.Tree()
 }
@@ -355,8 +355,8 @@ func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	if _, err := os.Lstat(s.GitFolder(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	old, made := s.GitFolder(from), s.GitFolder(to)
-	if err := layer.CopyFolder(ctx, filepath.Dir(old), filepath.Dir(made), filepath.Base(old)); err != nil {
+	oldGit, newGit := s.GitFolder(from), s.GitFolder(to)
+	if err := layer.CopyFolder(ctx, filepath.Dir(oldGit), filepath.Dir(newGit), filepath.Base(oldGit)); err != nil {
 		return fmt.Errorf("copy .git: %w", err)
 	}
 	return nil

@@ -161,7 +161,7 @@ func (s *Sandboxes) CheckOthersConfinable(ctx context.Context) error {
 	if !found || by.By == egress.Agent { // the agent's was tried before
 		return nil
 	}
-	_, _, err := s.probe(ctx, by)
+	_, _, err := s.probeConfinement(ctx, by)
 	return err
 }
 
@@ -182,9 +182,9 @@ func (p Place) egressCommands() egress.Commands {
 	return egress.Commands{By: p.Scratch, Network: p.Network, Key: p.Key, Kind: p.CommandKind}
 }
 
-// probe finds out how commands with the network and secrets of like can be confined, and whether in
+// probeConfinement finds out how commands with the network and secrets of like can be confined, and whether in
 // an overlay.
-func (s *Sandboxes) probe(ctx context.Context, like egress.Commands) (reached record.Confinement, overlaid bool, err error) {
+func (s *Sandboxes) probeConfinement(ctx context.Context, like egress.Commands) (reached record.Confinement, overlaid bool, err error) {
 	place := probePlace(like)
 	defer s.Remove(place) // what can't be removed is removed with the run's working files
 	o := s.Options(place)
@@ -283,7 +283,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	o := sandbox.Options{
 		Network: sandbox.Network(p.Network.Mode), Require: sandbox.Level(policy.Require),
 		At:           s.level(), // once known, the recorded level holds for all later sandboxes
-		EarlyProcess: p.Begun, Folders: s.folders(p),
+		EarlyProcess: p.Begun, Folders: s.fileAccess(p),
 	}
 	if len(o.EarlierScratch) > 0 {
 		o.CachesFrom = o.EarlierScratch[0]
@@ -301,14 +301,14 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
-// folders returns which files a place's commands may read and write.
-func (s *Sandboxes) folders(p Place) grants.Folders {
+// fileAccess returns which files a place's commands may read and write.
+func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
-		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), NotBorrowed: []string{guard.Alternates},
-		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
+		Mode: grants.Mode(policy.Sandbox), Workspace: s.writableRoot(p), NotBorrowed: []string{guard.Alternates},
+		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadablePaths(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
-		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.CommandEnv(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
+		Home:     s.Environ.Home(), Scratch: s.scratchPath(p), Environ: s.Environ, Commands: s.CommandEnv(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if f.Workspace != s.Root {
 		f.SecondPath = s.Root
@@ -329,7 +329,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	if s.exposedBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.exposedBase)
 	}
-	below := s.scratch(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
+	below := s.scratchPath(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
 	if _, err := os.Lstat(below); err == nil && p.Scratch != SetupScratch {
 		f.EarlierScratch = []string{below}
 	}
@@ -369,8 +369,8 @@ func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 	return all
 }
 
-// unreadable returns the paths that commands may not read, including the files of secrets.
-func (s *Sandboxes) unreadable() []string {
+// unreadablePaths returns the paths that commands may not read, including the files of secrets.
+func (s *Sandboxes) unreadablePaths() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
 	all = append(all, s.otherRunFolders()...)
@@ -412,12 +412,12 @@ func (s *Sandboxes) readableObjects() []string {
 // isBelowAny reports whether a path is one of others or inside one. It resolves links.
 func isBelowAny(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
-		return pathname.IsInAny(resolved(path), resolved(other))
+		return pathname.IsInAny(withoutLinks(path), withoutLinks(other))
 	})
 }
 
-// resolved returns a path without links, or the path itself if it cannot be resolved.
-func resolved(path string) string {
+// withoutLinks returns a path without links, or the path itself if it cannot be resolved.
+func withoutLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -446,20 +446,20 @@ func gitRestrictions(f grants.Folders, ownRepository bool) func(writable, homes 
 	}
 }
 
-// rootOf returns the folder that a place's commands may write to.
-func (s *Sandboxes) rootOf(p Place) string {
+// writableRoot returns the folder that a place's commands may write to.
+func (s *Sandboxes) writableRoot(p Place) string {
 	if p.Root == "" && s.Private() {
 		return s.treeFolder()
 	}
 	return cmp.Or(p.Root, s.Root)
 }
 
-// scratch returns the path of a place's scratch folder.
-func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
+// scratchPath returns the path of a place's scratch folder.
+func (s *Sandboxes) scratchPath(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 
 // Remove removes a place's private files: its scratch folder and its own root.
 func (s *Sandboxes) Remove(p Place) error {
-	err := sandbox.RemoveScratch(s.scratch(p))
+	err := sandbox.RemoveScratch(s.scratchPath(p))
 	if p.Root != "" {
 		err = errors.Join(err, sandbox.RemoveScratch(p.Root))
 	}

@@ -65,7 +65,7 @@ func TestOptionsFollowPlace(t *testing.T) {
 	s.Job.Policy.Writable, s.Job.Policy.DenyRead = []string{"out", "~/cache", "/abs"}, []string{"secret"}
 	list := job.Network{Mode: "hosts", Allow: []job.AllowedHost{{Host: "example.com"}}}
 	elsewhere, kept := t.TempDir(), s.Record.Join("state", "verify-0")
-	setup := s.scratch(Place{Scratch: SetupScratch})
+	setup := s.scratchPath(Place{Scratch: SetupScratch})
 	must.Do(t, os.MkdirAll(setup, 0o700))
 	type facts struct {
 		Mode                   grants.Mode

@@ -52,15 +52,15 @@ func (s *Sandboxes) serviceCommands(box *sandbox.Sandbox, p Place, dir string) s
 
 // openService opens the sandbox of a service for a place's commands.
 func (s *Sandboxes) openService(ctx context.Context, p Place, scratch string, tree *os.File, as *sandbox.User) (*sandbox.Sandbox, error) {
-	own := p
-	own.Scratch = scratch
-	if err := sandbox.RemoveScratch(s.scratch(own)); err != nil { // left by a killed run
+	servicePlace := p
+	servicePlace.Scratch = scratch
+	if err := sandbox.RemoveScratch(s.scratchPath(servicePlace)); err != nil { // left by a killed run
 		return nil, err
 	}
 	if _, err := s.Record.MakeFolder(filepath.Join(ScratchFolder, scratch, "tmp", services.DataFolder)); err != nil {
 		return nil, err
 	}
-	f := s.folders(own)
+	f := s.fileAccess(servicePlace)
 	// The lent tree already has what setup commands changed in the user's folder.
 	f.Mode, f.EarlierScratch, f.Readable = grants.ReadOnly, nil, nil
 	o := sandbox.Options{Network: sandbox.NetworkLoopback, At: s.level()}

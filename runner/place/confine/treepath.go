@@ -43,7 +43,7 @@ func (s *Sandboxes) claimTreePath() error {
 	if err != nil {
 		return err
 	}
-	p := &treePath{dir: filepath.Join(runs, treesFolder, shortDigest(s.Root)), runDir: resolved(s.Record.Path())}
+	p := &treePath{dir: filepath.Join(runs, treesFolder, shortDigest(s.Root)), runDir: withoutLinks(s.Record.Path())}
 	err = p.lock()
 	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // the folder is read-only, full, or does not support locks
 		if runs, err = record.TemporaryPath(); err != nil {
@@ -60,7 +60,7 @@ func (s *Sandboxes) claimTreePath() error {
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
 	if err := p.takeOwnership(); err != nil {
-		p.release()
+		p.unlock()
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
 	s.private.path = p
@@ -73,12 +73,12 @@ func (s *Sandboxes) ReleaseTreePath() {
 	if s.private.path == nil {
 		return
 	}
-	s.private.path.release()
+	s.private.path.unlock()
 	s.private.path = nil
 }
 
-// release removes the path's folders if they are empty, and unlocks the path.
-func (p *treePath) release() {
+// unlock removes the path's folders if they are empty, and unlocks the path.
+func (p *treePath) unlock() {
 	if gate, err := p.lockAllPaths(); err == nil {
 		defer gate.Close() // after the path is unlocked
 		p.removeEmptyFolders()
@@ -130,14 +130,14 @@ func (p *treePath) ifUnlocked(do func() error) error {
 		return err
 	}
 	defer gate.Close()
-	held, err := lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
+	folder, err := lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer folder.Close()
 	return do()
 }
 
@@ -146,9 +146,9 @@ func (p *treePath) ifUnlocked(do func() error) error {
 func lockFolder(dir string, flockMode int) (*os.File, error) {
 	for range maxLockRetries {
 		err := os.MkdirAll(dir, 0o700)
-		var held *os.File
+		var folder *os.File
 		if err == nil {
-			held, err = os.Open(dir)
+			folder, err = os.Open(dir)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -156,15 +156,15 @@ func lockFolder(dir string, flockMode int) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := syscall.Flock(int(held.Fd()), flockMode); err != nil {
-			return nil, errors.Join(err, held.Close())
+		if err := syscall.Flock(int(folder.Fd()), flockMode); err != nil {
+			return nil, errors.Join(err, folder.Close())
 		}
-		lockedInfo, lockedErr := held.Stat()
+		lockedInfo, lockedErr := folder.Stat()
 		currentInfo, err := os.Stat(dir)
 		if lockedErr == nil && err == nil && os.SameFile(lockedInfo, currentInfo) {
-			return held, nil
+			return folder, nil
 		}
-		held.Close()
+		folder.Close()
 		if err := errors.Join(lockedErr, ignoreMissing(err)); err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func TestRunsShareTreePath(t *testing.T) {
 	if stop, is := second.claimTreePath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
 		t.Errorf("two runs have one path: %v", stop)
 	}
-	if denied := first.folders(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(runs, "agent-ci", treesFolder)) {
+	if denied := first.fileAccess(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(runs, "agent-ci", treesFolder)) {
 		t.Errorf("commands may read other trees: %q", denied)
 	}
 	path := first.treeFolder()
@@ -119,9 +119,9 @@ func TestFailedClaimChangesNothing(t *testing.T) {
 	must(killed.claimTreePath())
 	makes(t, killed, "work")
 	dir := killed.private.path.dir
-	killed.private.path.release()
+	killed.private.path.unlock()
 	killed.private.path = nil
-	aside := filepath.Join(dir, shortDigest(resolved(killed.Record.Path())))
+	aside := filepath.Join(dir, shortDigest(withoutLinks(killed.Record.Path())))
 	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
 	if err := failing.claimTreePath(); err == nil || failing.private.path != nil {
 		t.Fatalf("it has the path: %v", err)

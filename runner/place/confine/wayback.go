@@ -48,7 +48,7 @@ func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 
 // pathsToCheckout returns the links and files of the private tree that lead to the checkout.
 func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err error) {
-	tree, root := s.treeFolder(), resolved(s.Root)
+	tree, root := s.treeFolder(), withoutLinks(s.Root)
 	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
 		rel, outside := filepath.Rel(tree, path)
 		switch {

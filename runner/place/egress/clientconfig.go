@@ -69,15 +69,15 @@ func (c *Control) clientsFolderOf(kind string) (string, error) {
 }
 
 // commandSecrets returns the secrets of a kind of commands, with their placeholders.
-func (c *Control) commandSecrets(kind string) (own []commandSecret) {
+func (c *Control) commandSecrets(kind string) (secrets []commandSecret) {
 	for _, secret := range secretsForKind(c.Job, kind) {
 		for _, known := range c.setup.credentials {
 			if known.Name == secret.Name {
-				own = append(own, commandSecret{secret, known.Placeholder, known.Scopes})
+				secrets = append(secrets, commandSecret{secret, known.Placeholder, known.Scopes})
 			}
 		}
 	}
-	return own
+	return secrets
 }
 
 // addEmptyMavenSettings shows empty Maven settings to commands if the user has no settings file but other

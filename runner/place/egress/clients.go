@@ -42,8 +42,8 @@ func schemelessURL(scope credential.Scope) string {
 	return host + scope.Path
 }
 
-// npmrc returns npm's user configuration. pnpm and Yarn 1 read it, too.
-func npmrc(all []commandSecret) []byte {
+// npmrcContent returns npm's user configuration. pnpm and Yarn 1 read it, too.
+func npmrcContent(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		for _, scope := range p.scopes {
@@ -53,8 +53,8 @@ func npmrc(all []commandSecret) []byte {
 	return []byte(b.String())
 }
 
-// netrc returns a netrc file, which pip, Go and other clients read.
-func netrc(all []commandSecret) []byte {
+// netrcContent returns a netrc file, which pip, Go and other clients read.
+func netrcContent(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		named := map[string]bool{}
@@ -161,11 +161,11 @@ func (k *ClientConfig) addClientFiles(all []commandSecret, home string, variable
 		k.Env = append(k.Env, p.Name+"="+p.placeholder)
 	}
 	if own := filterByPreset(job.PresetNPM, all); len(own) > 0 {
-		file := k.addFile("npmrc", npmrc(own))
+		file := k.addFile("npmrc", npmrcContent(own))
 		k.Env = append(k.Env, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
 	}
 	if own := append(filterByPreset(job.PresetPyPI, all), filterByPreset(job.PresetGoProxy, all)...); len(own) > 0 {
-		k.Env = append(k.Env, "NETRC="+k.addFile("netrc", netrc(own)))
+		k.Env = append(k.Env, "NETRC="+k.addFile("netrc", netrcContent(own)))
 	}
 	k.Env = append(k.Env, gitConfiguration(filterByPreset(job.PresetGit, all), variable)...)
 	for _, p := range filterByPreset(job.PresetCargo, all) {

@@ -30,7 +30,7 @@ func TestWritesClientFiles(t *testing.T) {
 	all := []commandSecret{placedAs(t, user, "agentci0Placeholder1", hosts...), placedAs(t, job.Secret{Name: "SECOND", User: "me", Server: "second"}, "agentci0Placeholder2", "second.example.com")}
 	count := func(name string) string { return map[string]string{"GIT_CONFIG_COUNT": "2"}[name] }
 	for name, got := range map[string]string{
-		"npmrc": string(npmrc(all)), "netrc": string(netrc(all)), "settings.xml": string(mavenSettings(all)),
+		"npmrc": string(npmrcContent(all)), "netrc": string(netrcContent(all)), "settings.xml": string(mavenSettings(all)),
 		"git": strings.Join(gitConfiguration(all, count), "\n") + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,19 +31,19 @@ func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
 
 // proxyOptions returns the options of the commands' proxy. A wrong list or machine proxy was reported
 // before the run; if one remains, the proxy allows nothing.
-func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
+func (c *Control) proxyOptions(by Commands, credentials credential.Set) proxy.Options {
 	list, err := by.Network.ReachList()
 	via, errVia := c.machineProxyFunc(by.Network)
 	if err != nil || errVia != nil {
-		list, own = nil, nil
+		list, credentials = nil, nil
 	}
 	return proxy.Options{
-		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: own}.Decide,
+		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: credentials}.Decide,
 		Observe: func(asked proxy.Request) error { return c.recordRequest(by.By, asked) },
 		Via:     via,
 		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, hostsOfSecrets(c.secretsOf(by)))),
 
-		Credentials: own, Authority: c.setup.authority,
+		Credentials: credentials, Authority: c.setup.authority,
 		Used: func(name string, to reach.Target) error { return c.countUse(by.By, name, to) },
 	}
 }

@@ -45,12 +45,12 @@ func (c *Control) DescribeMachineProxy() string {
 			return ""
 		}
 		var words []string
-		for _, of := range []struct{ protocol, address string }{{"https", found.HTTPSProxy}, {"http", found.HTTPProxy}} {
-			if read := proxyAddress(of.address); read != nil {
-				words = append(words, of.protocol+" by "+read.Host)
+		for _, proxy := range []struct{ protocol, address string }{{"https", found.HTTPSProxy}, {"http", found.HTTPProxy}} {
+			if address := proxyAddress(proxy.address); address != nil {
+				words = append(words, proxy.protocol+" by "+address.Host)
 			}
 		}
-		return strings.Join(words, ", ")
+		return strings.Join(words, ", ") // all networks use the same proxy
 	}
 	return ""
 }

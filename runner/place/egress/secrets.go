@@ -47,21 +47,21 @@ func (c *Control) SetUpSecrets() (err error) {
 // withPlaceholders returns the credentials with the run's placeholders. It makes missing
 // placeholders and saves them.
 func (c *Control) withPlaceholders() (credential.Set, error) {
-	kept := map[string]string{}
-	if _, err := c.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
+	placeholders := map[string]string{}
+	if _, err := c.Record.ReadJSON(record.PlaceholdersFile, &placeholders); err != nil {
 		return nil, fmt.Errorf("read the placeholders of secrets: %w", err)
 	}
 	all := slices.Clone(c.Credentials)
 	for i, own := range all {
-		if len(kept[own.Name]) != len(own.Value) { // the placeholder is missing, or is of an older secret
-			kept[own.Name] = credential.NewPlaceholder(own.Value)
+		if len(placeholders[own.Name]) != len(own.Value) { // the placeholder is missing, or is of an older secret
+			placeholders[own.Name] = credential.NewPlaceholder(own.Value)
 		}
-		all[i].Placeholder = kept[own.Name]
+		all[i].Placeholder = placeholders[own.Name]
 	}
 	if _, err := c.Record.MakeFolder(record.StateFolder); err != nil {
 		return nil, err
 	}
-	return all, c.Record.WriteJSON(record.PlaceholdersFile, kept)
+	return all, c.Record.WriteJSON(record.PlaceholdersFile, placeholders)
 }
 
 // credentialsOf returns all credentials of the run for commands. Those that the commands do not get
@@ -91,13 +91,13 @@ func hasSecret(secrets []job.Secret, name string) bool {
 }
 
 // secretsForKind returns the job's secrets for a kind of commands.
-func secretsForKind(j *job.Job, kind string) (own []job.Secret) {
+func secretsForKind(j *job.Job, kind string) (secrets []job.Secret) {
 	for _, secret := range j.Policy.Secrets {
 		if secret.IsForCommands(kind) {
-			own = append(own, secret)
+			secrets = append(secrets, secret)
 		}
 	}
-	return own
+	return secrets
 }
 
 // hostsOfSecrets returns the hosts of secrets.

@@ -66,7 +66,7 @@ func (k *ClientConfig) addBundle(bundle []byte) (path string) {
 		if i > 0 {
 			name = fmt.Sprintf("authorities-%d.pem", i)
 		}
-		if there, taken := k.files[name]; !taken || string(there) == string(bundle) {
+		if existing, taken := k.files[name]; !taken || string(existing) == string(bundle) {
 			return k.addFile(name, bundle)
 		}
 	}

@@ -38,8 +38,8 @@ type Options struct {
 
 // BuiltIn returns options with only the built-in settings.
 func (o Options) BuiltIn() Options {
-	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
-	return Options{Dir: o.Dir, Environ: kept, builtIn: true}
+	environ := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
+	return Options{Dir: o.Dir, Environ: environ, builtIn: true}
 }
 
 // Prepared is the sandbox configuration of a folder, with working files. Close removes those files.
@@ -129,11 +129,11 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 
 // loadJob reads the job and makes the record redact its secrets.
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
-	given := settings.Inputs{JobFile: o.JobFile, JobContent: o.JobContent, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
+	inputs := settings.Inputs{JobFile: o.JobFile, JobContent: o.JobContent, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
 	if o.JobFile == "" {
-		given.Prompt = "Run a command." // every job needs a task; nobody reads this one
+		inputs.Prompt = "Run a command." // every job needs a task; nobody reads this one
 	}
-	source := &settings.Source{Warn: p.Record.Warn, Inputs: given}
+	source := &settings.Source{Warn: p.Record.Warn, Inputs: inputs}
 	read, err := source.Load(ctx, p.Workspace.Commit())
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *service) awaitPendingExit(ctx context.Context) error {
 	if len(s.Init) == 0 || s.process == nil {
 		return nil
 	}
-	if _, err := s.box.Run(ctx, s.command(":", s.log)); err != nil && ctx.Err() != nil {
+	if _, err := s.box.Run(ctx, s.newCommand(":", s.log)); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -107,7 +107,7 @@ func (s *service) tryReady(ctx context.Context) error {
 	}
 	output := &clip.Head{Limit: maxReadyBytes}
 	out := record.NewLogWriter(output, record.ServiceLogBytes, s.record.Redact)
-	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
+	status, err := s.box.Run(ctx, s.newCommand(s.Ready.Run, out))
 	out.Flush()
 	switch {
 	case err != nil:
@@ -123,7 +123,7 @@ func (s *service) runInit(ctx context.Context, run string) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
 	fmt.Fprintf(s.log, "agent-ci: init: %s\n", run)
-	status, err := s.box.Run(limited, s.command(run, s.log))
+	status, err := s.box.Run(limited, s.newCommand(run, s.log))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

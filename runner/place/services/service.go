@@ -44,8 +44,8 @@ type service struct {
 // DataFolder is the folder in a service's /tmp for its data.
 const DataFolder = "service"
 
-// open opens a service's sandbox with an empty data folder. An external service has none.
-func (s *service) open(ctx context.Context) (err error) {
+// openSandbox opens a service's sandbox with an empty data folder. An external service has none.
+func (s *service) openSandbox(ctx context.Context) (err error) {
 	if s.isExternal() {
 		return nil
 	}
@@ -67,13 +67,13 @@ func (s *service) start(ctx context.Context, logNames *sync.Mutex) (err error) {
 	if s.isExternal() {
 		return nil
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.openSandbox(ctx); err != nil {
 		return err
 	}
 	if err := s.openLog(logNames); err != nil {
 		return err
 	}
-	if s.process, err = s.box.Start(s.command(s.Run, s.log)); err != nil {
+	if s.process, err = s.box.Start(s.newCommand(s.Run, s.log)); err != nil {
 		return s.notReadyStop(transcript.ServiceNotReady, "it could not be started: "+err.Error())
 	}
 	return nil
@@ -81,18 +81,18 @@ func (s *service) start(ctx context.Context, logNames *sync.Mutex) (err error) {
 
 // environment returns a service's environment. Its own variables replace the commands' ones.
 func (s *service) environment() []string {
-	own := maps.Clone(s.Env)
-	if own == nil {
-		own = make(map[string]string)
+	variables := maps.Clone(s.Env)
+	if variables == nil {
+		variables = make(map[string]string)
 	}
-	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+DataFolder, fmt.Sprint(s.Port)
+	variables["SERVICE_DATA"], variables["SERVICE_PORT"] = "/tmp/"+DataFolder, fmt.Sprint(s.Port)
 	env := slices.DeleteFunc(slices.Clone(s.commands.Env), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		_, replaced := own[name]
+		_, replaced := variables[name]
 		return replaced
 	})
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, name+"="+own[name])
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		env = append(env, name+"="+variables[name])
 	}
 	return env
 }
@@ -112,7 +112,7 @@ func (s *service) openLog(logNames *sync.Mutex) (err error) {
 	return nil
 }
 
-func (s *service) command(run string, output io.Writer) sandbox.Command {
+func (s *service) newCommand(run string, output io.Writer) sandbox.Command {
 	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.commands.Dir, Env: s.environment(), Output: output}
 }
 

@@ -83,9 +83,9 @@ type Commands struct {
 
 // TrySandboxes opens and closes each service's sandbox, to see whether that works.
 func (s *Services) TrySandboxes(ctx context.Context, c Commands) error {
-	all := s.prepare(c)
+	all := s.newServices(c)
 	for _, svc := range all.services {
-		err := svc.open(ctx)
+		err := svc.openSandbox(ctx)
 		if err != nil && ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
 				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", svc.name, outcome.MessageOf(err)).Because(err)
@@ -97,8 +97,8 @@ func (s *Services) TrySandboxes(ctx context.Context, c Commands) error {
 	return all.Close()
 }
 
-// prepare returns the services for commands, not started yet.
-func (s *Services) prepare(c Commands) *Running {
+// newServices returns the services for commands, not started yet.
+func (s *Services) newServices(c Commands) *Running {
 	all := new(Running)
 	for _, resolved := range s.all {
 		all.services = append(all.services, &service{
@@ -121,7 +121,7 @@ func (s *Services) Start(ctx context.Context, c Commands) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := s.prepare(c)
+	all := s.newServices(c)
 	for i, svc := range all.services {
 		svc.listener = listeners[i]
 	}

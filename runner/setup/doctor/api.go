@@ -59,18 +59,18 @@ type Model struct {
 	Endpoint *Endpoint `json:"endpoint,omitempty"` // where it was asked
 }
 
-// examineModel describes the model's API. Online it asks the API for its models, which tests the key, and then the
-// endpoint.
+// examineModel describes the model's API. Online it asks the API for the list of its models, which tests
+// the key, and then tests the endpoint.
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
-	asked := p.Job.Model
-	key, from := strings.TrimSpace(p.Environ.Get(asked.APIKeyEnv)), "in "+asked.APIKeyEnv
-	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
-	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
+	configured := p.Job.Model
+	key, keyOrigin := strings.TrimSpace(p.Environ.Get(configured.APIKeyEnv)), "in "+configured.APIKeyEnv
+	m.Name, m.Auth, m.KeyName, m.KeySet = configured.Name, configured.Auth, configured.APIKeyEnv, key != ""
+	base := cmp.Or(configured.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
-	if asked.Auth == "oidc" {
+	if configured.Auth == "oidc" {
 		var ok bool
-		from = "that the identity of the job gave"
+		keyOrigin = "that the identity of the job gave"
 		if key, ok = d.examineIdentity(ctx, p, base, online); !ok {
 			return
 		}
@@ -79,16 +79,16 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	if err != nil || !online {
 		return // examineReadiness reports the error
 	}
-	answer, _, _ := ask(ctx, address.JoinPath("models").String(), key, asked.Headers)
+	answer, _, _ := ask(ctx, address.JoinPath("models").String(), key, configured.Headers)
 	m.Answer = answer
 	switch {
 	case !answer.Reachable:
 		d.addError("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
 	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
-		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
+		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", keyOrigin, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
 		d.addWarning("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
-	case key != "" || asked.APIKeyEnv == "":
+	case key != "" || configured.APIKeyEnv == "":
 		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
 	}
 }
@@ -98,17 +98,17 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, ok bool) {
 	m := &d.Model
 	m.KeyName = ""
-	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})
+	jobIdentity, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})
 	if err != nil { // which examineReadiness reports
 		return "", false
 	}
-	m.Identity = own.DescribeSource()
+	m.Identity = jobIdentity.DescribeSource()
 	if !online {
 		return "", true
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if key, err = own.Key(ctx); err != nil {
+	if key, err = jobIdentity.Key(ctx); err != nil {
 		m.Answer = Answer{Asked: true, Error: "there is no key"}
 		d.addError("model", describeKeyFailure(err), "docs/how-to/keyless.md says what to set up.")
 	}

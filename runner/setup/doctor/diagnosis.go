@@ -68,11 +68,11 @@ type Options struct {
 	Online bool
 }
 
-// Diagnose looks at this machine as a run in the folder would.
+// Diagnose examines this machine with the configuration that a run in the folder would have.
 func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	system := strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
 	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: system, Problems: []Problem{}}
-	p, err := d.prepare(ctx, sandboxcommand.Options{Dir: o.Dir, Environ: o.Environ, Reserved: o.Reserved})
+	p, err := d.readConfiguration(ctx, sandboxcommand.Options{Dir: o.Dir, Environ: o.Environ, Reserved: o.Reserved})
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	return d, nil
 }
 
-// prepare reads the configuration. Mistakes do not stop the diagnosis.
-func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
+// readConfiguration reads the configuration. Mistakes do not stop the diagnosis.
+func (d *Diagnosis) readConfiguration(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
 		if stop.Reason != "no_git" { // which examineGit finds, too

@@ -211,7 +211,7 @@ func TestReportsStateOfGit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Diagnosis{}
-			p := must.Get(d.prepare(t.Context(), sandboxcommand.Options{Dir: c.dir, Environ: surroundings(t, "PATH="+c.path)}))(t)
+			p := must.Get(d.readConfiguration(t.Context(), sandboxcommand.Options{Dir: c.dir, Environ: surroundings(t, "PATH="+c.path)}))(t)
 			defer p.Close()
 			d.examineGit(t.Context(), p)
 			var problems []Problem // but for those of the URL with a password

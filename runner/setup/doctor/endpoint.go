@@ -176,19 +176,19 @@ func failureReason(failure *model.Failure) string {
 // findWorkingProtocol changes the settings until the endpoint answers at all: Chat Completions instead of
 // the Responses API, no streaming, no tools. It returns the first failure if nothing works, else nil.
 func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
-	asked := userMessage("Answer with the word yes.")
-	_, first := t.ask(ctx, t.settings, asked)
+	history := userMessage("Answer with the word yes.")
+	_, first := t.ask(ctx, t.settings, history)
 	failure := first
 	if t.wire == "responses" && !isAnswer(failure) && mayLackResponsesAPI(failure) {
-		failure = t.askByChat(ctx, asked, first)
+		failure = t.askByChat(ctx, history, first)
 	}
 	if !isAnswer(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
 		t.settings.NoStream = true
-		_, failure = t.ask(ctx, t.settings, asked)
+		_, failure = t.ask(ctx, t.settings, history)
 	}
-	if !isAnswer(failure) && failure.RefusesTools() { // though none are there, the fields about them are
+	if !isAnswer(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
 		t.settings.NoTools = true
-		_, failure = t.ask(ctx, t.settings, asked)
+		_, failure = t.ask(ctx, t.settings, history)
 	}
 	t.addCapability("answers", isAnswer(failure), failureReason(first))
 	if !isAnswer(failure) {
@@ -206,11 +206,11 @@ func mayLackResponsesAPI(failure *model.Failure) bool {
 
 // askByChat repeats a failed request by Chat Completions. If that fails too, it goes back to the Responses
 // API and returns the original failure.
-func (t *trials) askByChat(ctx context.Context, asked []json.RawMessage, failure *model.Failure) *model.Failure {
+func (t *trials) askByChat(ctx context.Context, history []json.RawMessage, failure *model.Failure) *model.Failure {
 	if t.useWire("chat") != nil {
 		return failure
 	}
-	_, chatFailure := t.ask(ctx, t.settings, asked)
+	_, chatFailure := t.ask(ctx, t.settings, history)
 	if isAnswer(chatFailure) {
 		return chatFailure
 	}
@@ -221,20 +221,20 @@ func (t *trials) askByChat(ctx context.Context, asked []json.RawMessage, failure
 // probeCapabilities adds the capabilities that runs use: tool calls, their outputs, output schemas, kinds
 // of tools, and usage.
 func (t *trials) probeCapabilities(ctx context.Context) {
-	asked := userMessage(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
+	history := userMessage(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings
 	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
 	var called []json.RawMessage
 	if !t.settings.NoTools {
-		called = t.probeToolCalls(ctx, withTools, asked)
+		called = t.probeToolCalls(ctx, withTools, history)
 	}
 	withTools.NoTools = t.settings.NoTools
 	if len(called) > 0 {
-		t.probe(ctx, "outputs", withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
+		t.probe(ctx, "outputs", withTools, slices.Concat(history, called, userMessage("Now answer with the word yes.")))
 	}
-	ordered := withTools
-	ordered.WordsOnly, ordered.Schema = true, json.RawMessage(okSchema)
-	t.probe(ctx, "answers by a schema", ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
+	withSchema := withTools
+	withSchema.WordsOnly, withSchema.Schema = true, json.RawMessage(okSchema)
+	t.probe(ctx, "answers by a schema", withSchema, userMessage(`Answer with the JSON object {"ok": true}.`))
 	if t.wire == "responses" && !t.settings.NoTools {
 		t.probeToolKinds(ctx)
 	}
@@ -251,8 +251,8 @@ const (
 
 // probeToolCalls asks the model to call a tool twice. It returns the calls with outputs, as a continuation
 // of the conversation, or nil without a call.
-func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
-	answer, failure := t.askForCalls(ctx, settings, asked)
+func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, history []json.RawMessage) []json.RawMessage {
+	answer, failure := t.askForCalls(ctx, settings, history)
 	why := "the model answered without a call"
 	if failure != nil {
 		why = failure.Error()
@@ -277,15 +277,15 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, as
 }
 
 // askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk.
-func (t *trials) askForCalls(ctx context.Context, settings model.Settings, asked []json.RawMessage) (*model.Response, *model.Failure) {
-	answer, failure := t.ask(ctx, settings, asked)
+func (t *trials) askForCalls(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
+	answer, failure := t.ask(ctx, settings, history)
 	if t.wire != "chat" || failure != nil || len(callIDs(answer)) > 0 || !hasTextCalls(answer) {
 		return answer, failure
 	}
-	before := t.settings.ChatQuirks
-	t.settings.ChatQuirks = append(slices.Clip(before), chat.TextCalls)
-	if answer, failure = t.ask(ctx, settings, asked); len(callIDs(answer)) == 0 {
-		t.settings.ChatQuirks = before
+	oldQuirks := t.settings.ChatQuirks
+	t.settings.ChatQuirks = append(slices.Clip(oldQuirks), chat.TextCalls)
+	if answer, failure = t.ask(ctx, settings, history); len(callIDs(answer)) == 0 {
+		t.settings.ChatQuirks = oldQuirks
 	}
 	return answer, failure
 }
@@ -334,10 +334,10 @@ func callIDs(answer *model.Response) (ids []string) {
 // probeToolKinds adds whether the endpoint accepts the Responses API's own kinds of tools: freeform,
 // namespaces, and tools in the input.
 func (t *trials) probeToolKinds(ctx context.Context) {
-	asked := userMessage("Answer with the word yes.")
+	history := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	if failure := t.probe(ctx, "freeform tools", settings, asked); !isAnswer(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.probe(ctx, "freeform tools", settings, history); !isAnswer(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
@@ -345,9 +345,9 @@ func (t *trials) probeToolKinds(ctx context.Context) {
 		return
 	}
 	settings.Tools = []json.RawMessage{group}
-	t.probe(ctx, "namespaces", settings, asked)
+	t.probe(ctx, "namespaces", settings, history)
 	settings.Tools, settings.ToolsInInput = []json.RawMessage{json.RawMessage(report)}, true
-	t.probe(ctx, "tools in the input", settings, asked)
+	t.probe(ctx, "tools in the input", settings, history)
 }
 
 // userMessage returns a conversation with a user's message.

@@ -83,7 +83,7 @@ func Inspect(ctx context.Context, o Options) (found Found, err error) {
 	if found.Findings, err = CheckRequirements(ctx, rec, ws, preflight.Options{Job: &set.Job, Environ: o.Env}); err != nil || ws == nil {
 		return found, err
 	}
-	found.Hooks, found.HooksUnknown = o.hooks(ctx, rec, ws, &set.Job)
+	found.Hooks, found.HooksUnknown = o.findHooks(ctx, rec, ws, &set.Job)
 	if found.Skills, err = worker.FindSkills(base, &set.Job); err != nil {
 		return found, err
 	}
@@ -93,8 +93,8 @@ func Inspect(ctx context.Context, o Options) (found Found, err error) {
 	return found, err
 }
 
-// hooks returns the hooks of a job, each with the problem that would keep it from starting.
-func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, j *job.Job) (list []Hook, err error) {
+// findHooks returns the hooks of a job, each with the problem that would keep it from starting.
+func (o Options) findHooks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, j *job.Job) (list []Hook, err error) {
 	all, err := hooks.Find(ctx, o.Operator, j, ws.Commit(), o.Env.Home())
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -66,7 +66,7 @@ func (p Provider) WithBaseURL(baseURL string) (Provider, error) {
 	switch {
 	case !isPlain || u.Scheme != "https" && u.Scheme != "http":
 		return p, errors.New("the model's address must be like https://HOST/v1, without user and query")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return p, errors.New("http would send the key in the clear: give the model's address with https")
 	}
 	p.BaseURL = strings.TrimSuffix(baseURL, "/")
@@ -74,7 +74,7 @@ func (p Provider) WithBaseURL(baseURL string) (Provider, error) {
 	return p, nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 

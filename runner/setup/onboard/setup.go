@@ -204,11 +204,11 @@ func pushSetupBranch(ctx context.Context, r Repository, head *forge.Commit, file
 	if err != nil {
 		return err
 	}
-	made, err := r.CreateCommit(ctx, title, tree, head.SHA)
+	newCommit, err := r.CreateCommit(ctx, title, tree, head.SHA)
 	if err != nil {
 		return err
 	}
-	if err := r.CreateBranch(ctx, setupBranch, made.SHA); err != nil {
+	if err := r.CreateBranch(ctx, setupBranch, newCommit.SHA); err != nil {
 		if forge.KindOf(err) == forge.Invalid {
 			return fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), setupBranch, failureMessage(err))
 		}

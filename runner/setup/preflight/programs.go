@@ -131,8 +131,8 @@ func (o Options) checkFileInBase(p program, name string) (*Finding, error) {
 	case o.InBase == nil:
 		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s; without a checkout agent-ci cannot tell whether the base commit has it.", p.usedBy, name)), nil
 	}
-	there, err := o.InBase(filepath.ToSlash(filepath.Clean(name)))
-	if err != nil || there {
+	exists, err := o.InBase(filepath.ToSlash(filepath.Clean(name)))
+	if err != nil || exists {
 		return nil, err
 	}
 	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.usedBy, name, p.key)), nil

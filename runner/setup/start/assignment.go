@@ -48,7 +48,7 @@ func recordedAssignment(h *history.Run, req *Request) *Assignment {
 // base commit: current, which may be nil, or a clone. noCheckout is the error that explains why current is
 // missing or unusable.
 func (s *Start) EnsureCheckout(ctx context.Context, event intake.Event, current *workspace.Workspace, noCheckout error) (*Assignment, error) {
-	a, err := s.assign(ctx, event, Assignment{Request: s.Assignment.Request}, s.Assignment.Settings, current)
+	a, err := s.findAssignment(ctx, event, Assignment{Request: s.Assignment.Request}, s.Assignment.Settings, current)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Start) EnsureCheckout(ctx context.Context, event intake.Event, current 
 	if ws == nil {
 		return nil, workspace.CheckoutFailure(noCheckout)
 	}
-	return &a, ws.Prepare(ctx, a.preparation(ws))
+	return &a, ws.Prepare(ctx, a.checkoutNeeds(ws))
 }
 
 // moveToClone replaces the current checkout, which may be nil, by a clone of the assignment's repository.
@@ -73,21 +73,21 @@ func (s *Start) moveToClone(ctx context.Context, event intake.Event, before Assi
 			s.reportOtherCheckout(before.Project.Name(), intake.RepositoryInURL(current.Checkout().Origin(), s.Env.ForgeServer()), current)
 		}
 	}
-	cloned, a, err := s.clone(ctx, before, event, current)
+	cloned, a, err := s.cloneRepository(ctx, before, event, current)
 	if err != nil {
 		return nil, a, err
 	}
 	if reflect.DeepEqual(before.Settings.Job, a.Settings.Job) {
 		return cloned, a, s.checkReady(ctx, &a, cloned) // the earlier check did not know the commit's files
 	}
-	a, err = s.assign(ctx, event, before, a.Settings, cloned)
+	a, err = s.findAssignment(ctx, event, before, a.Settings, cloned)
 	return cloned, a, err
 }
 
-// assign finds the run's project, task and model, and checks the requester's permission. It asks only
+// findAssignment finds the run's project, task and model, and checks the requester's permission. It asks only
 // the forge. known is the assignment under earlier settings. Even on an error, assign registers what it
 // found so far.
-func (s *Start) assign(ctx context.Context, event intake.Event, known Assignment, set *settings.Settings, ws *workspace.Workspace) (a Assignment, err error) {
+func (s *Start) findAssignment(ctx context.Context, event intake.Event, known Assignment, set *settings.Settings, ws *workspace.Workspace) (a Assignment, err error) {
 	a = known
 	defer func() { s.Assignment = &a }()
 	a.Settings, a.Source = set, s.intakeSource(event, known.Request, set, ws)
@@ -178,9 +178,9 @@ func (s *Start) outputSchema(ctx context.Context, a *Assignment, ws *workspace.W
 	return schema, err
 }
 
-// preparation returns what the run needs of its checkout: the base branch, the folder, and whether other
+// checkoutNeeds returns what the run needs of its checkout: the base branch, the folder, and whether other
 // runs may share the checkout.
-func (a *Assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeeds {
+func (a *Assignment) checkoutNeeds(ws *workspace.Workspace) workspace.CheckoutNeeds {
 	base := workspace.BaseBranch{Configured: a.Job().Repository.Base != "", NoneNeeded: a.Project.Mode == publish.Nowhere}
 	if a.Job().PullRequest.Branch == "" {
 		base.TaskBranch = a.Task.Branch

@@ -70,9 +70,9 @@ func (s *Start) reportOtherCheckout(wanted, actual string, current *workspace.Wo
 	s.Record.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", wanted, current.Root(), actual)
 }
 
-// clone closes the current checkout, if any, and clones the assignment's repository. It reads the run's
+// cloneRepository closes the current checkout, if any, and clones the assignment's repository. It reads the run's
 // configuration from the clone. It stores the clone and the assignment in s.
-func (s *Start) clone(ctx context.Context, a Assignment, event intake.Event, current *workspace.Workspace) (*workspace.Workspace, Assignment, error) {
+func (s *Start) cloneRepository(ctx context.Context, a Assignment, event intake.Event, current *workspace.Workspace) (*workspace.Workspace, Assignment, error) {
 	if current != nil {
 		s.Workspace = nil
 		if err := current.Close(); err != nil {

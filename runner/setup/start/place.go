@@ -109,7 +109,7 @@ func (s *Start) moveToHead(ctx context.Context, a Assignment, ws *workspace.Work
 	}
 	err = ws.SetBase(ctx, head)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout usually has only one commit
-		if ws, a, err = s.clone(ctx, a, a.Source.Event, ws); err != nil {
+		if ws, a, err = s.cloneRepository(ctx, a, a.Source.Event, ws); err != nil {
 			return ws, a, err
 		}
 		err = ws.SetBase(ctx, head)

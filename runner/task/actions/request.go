@@ -92,8 +92,8 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Issue == nil || e.Comment == nil {
 		return nil, fmt.Sprintf("a comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := cutCommand(e.Comment.Body, t.Command)
-	if !asked {
+	words, found := cutCommand(e.Comment.Body, t.Command)
+	if !found {
 		return nil, fmt.Sprintf("the comment does not begin with %s", t.Command)
 	}
 	return &Request{
@@ -109,11 +109,11 @@ func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
 	}
-	words, asked := cutCommand(e.Review.Body, t.Command)
-	if !asked && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix) {
-		words, asked = e.Review.Body, true
+	words, found := cutCommand(e.Review.Body, t.Command)
+	if !found && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix) {
+		words, found = e.Review.Body, true
 	}
-	if !asked {
+	if !found {
 		return nil, fmt.Sprintf("the review neither begins with %s nor asks for changes of a branch below %s", t.Command, t.BranchPrefix)
 	}
 	return &Request{
@@ -127,8 +127,8 @@ func (e *Event) lineCommentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Comment == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := cutCommand(e.Comment.Body, t.Command)
-	if !asked {
+	words, found := cutCommand(e.Comment.Body, t.Command)
+	if !found {
 		return nil, fmt.Sprintf("the review comment does not begin with %s", t.Command)
 	}
 	return &Request{
@@ -205,9 +205,9 @@ func inputText(value any) string {
 	return ""
 }
 
-// cutCommand returns the words after command at the start of body. asked is false if body does not start
-// with command, or if command is empty.
-func cutCommand(body, name string) (words string, asked bool) {
+// cutCommand returns the words after the command called name at the start of body. found is false if body
+// does not start with it, or if name is empty.
+func cutCommand(body, name string) (words string, found bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
 	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {
 		return "", false

@@ -120,8 +120,8 @@ func (d *Decoder) IsSetByCurrentLayer(path string) bool {
 	return set && position.layer == d.layerNumber()
 }
 
-// KindOf returns the kind of the layer with the key's value.
-func (d *Decoder) KindOf(path string) LayerKind { return d.layers[d.places[path].layer].Kind }
+// SourceKind returns the kind of the layer with the key's value.
+func (d *Decoder) SourceKind(path string) LayerKind { return d.layers[d.places[path].layer].Kind }
 
 // HasLayer reports whether a layer of a kind was merged.
 func (d *Decoder) HasLayer(kind LayerKind) bool {
@@ -175,17 +175,17 @@ func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, int
 		return d.reportWrongType(k, path, node)
 	}
 	into.SetZero()
-	target := into
+	target := into // for a mapping, whose keys are the fields
 	if notation.Shape != Group {
 		target = into.Field(notation.fieldIndex)
 	}
 	d.forgetBelow(path)
-	before := len(d.problems)
+	problemsBefore := len(d.problems)
 	d.mergeValue(notation, path, node, target)
-	if len(d.problems) == before {
+	if len(d.problems) == problemsBefore {
 		into.Addr().Interface().(MultiNotation).CheckValue(d, path, node)
 	}
-	return len(d.problems) == before
+	return len(d.problems) == problemsBefore
 }
 
 // forgetBelow removes the positions of values below path, which a later layer replaces.
@@ -362,13 +362,13 @@ func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.
 
 // mergeForeignMap replaces a mapping whose keys this package does not know. k.Foreign checks it.
 func (d *Decoder) mergeForeignMap(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
-	before := len(d.problems)
+	problemsBefore := len(d.problems)
 	value := d.toJSON(path, node)
-	if len(d.problems) > before {
+	if len(d.problems) > problemsBefore {
 		return false
 	}
-	known, err := k.Foreign.Read(value)
-	into.Set(reflect.ValueOf(known))
+	mapping, err := k.Foreign.Read(value)
+	into.Set(reflect.ValueOf(mapping))
 	return err == nil || d.ReportAtNode(path, node, err.Error())
 }
 

@@ -366,7 +366,7 @@ func (k *Key) Find(path string) *Key {
 
 // findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the
 // rest of path is a single name, even with dots.
-func (k *Key) findPath(path string) (*Key, []string) {
+func (k *Key) findPath(path string) (found *Key, names []string) {
 	if k.Shape == TextMap {
 		return k.Elem, []string{path}
 	}
@@ -385,7 +385,7 @@ func (k *Key) findPath(path string) (*Key, []string) {
 	if !deeper {
 		return below, []string{part}
 	}
-	found, names := below.findPath(rest)
+	found, names = below.findPath(rest)
 	return found, append([]string{part}, names...)
 }
 

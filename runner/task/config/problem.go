@@ -74,7 +74,8 @@ func (d *Decoder) HasProblemBelow(name string) bool {
 	})
 }
 
-// HasProblemAt is like HasProblemBelow, but for problems of the key itself.
+// HasProblemAt reports whether the key called name itself has a mistake. Mistakes of keys below it do not
+// count.
 func (d *Decoder) HasProblemAt(name string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == name })
 }

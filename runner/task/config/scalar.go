@@ -90,16 +90,17 @@ func (k *Key) TextProblem(s string) (complaint, meant string) {
 	return "", ""
 }
 
-// choiceProblem is TextProblem for a key with a list of allowed values.
+// choiceProblem returns a message for a text that is not one of k.Values, and the likely correct value.
+// Both are "" for a permitted text.
 func (k *Key) choiceProblem(s string) (complaint, meant string) {
 	if slices.Contains(k.Values, s) {
 		return "", ""
 	}
-	given := strconv.Quote(clip.Bytes(s, 40))
+	quoted := strconv.Quote(clip.Bytes(s, 40))
 	if len(k.Values) == 1 {
-		return given + " is not allowed; it must be " + k.Values[0], ""
+		return quoted + " is not allowed; it must be " + k.Values[0], ""
 	}
-	return given + " is not one of " + k.listValues(), Nearest(strings.ToLower(s), k.Values)
+	return quoted + " is not one of " + k.listValues(), Nearest(strings.ToLower(s), k.Values)
 }
 
 // listValues lists the allowed values for a sentence.

@@ -59,11 +59,12 @@ func FeedbackMark(key, input, run string) string {
 	return fmt.Sprintf("%s%.4x %s %s -->\n", feedbackStart, sha256.Sum256([]byte(key)), input, run) // a key may contain the end of an HTML comment
 }
 
-// FeedbackOf reports whether text is feedback of the task, and returns the marked input and run.
+// FeedbackOf returns the input and the run in the mark of a feedback text, which FeedbackMark wrote. found
+// is false if text is no feedback of the task with this key.
 func FeedbackOf(text, key string) (input, run string, found bool) {
 	first, _, _ := strings.Cut(text, "\n")
 	first = strings.TrimSpace(first)
-	fields := strings.Fields(strings.TrimSuffix(first, "-->"))
+	fields := strings.Fields(strings.TrimSuffix(first, "-->")) // <!-- agent-ci: feedback KEY INPUT RUN
 	if len(fields) != 6 || first+"\n" != FeedbackMark(key, fields[4], fields[5]) {
 		return "", "", false
 	}

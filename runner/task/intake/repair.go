@@ -208,11 +208,11 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	if !tip.MadeByRun() {
 		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.ContentAuthor())
 	}
-	pusher, account, own, err := FindPusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
+	pusher, account, isOwn, err := FindPusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
 		return err
 	}
-	if !own {
+	if !isOwn {
 		return skipPull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
 			gitops.Short(tip.SHA), cmp.Or(pusher.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
@@ -221,9 +221,9 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	return nil
 }
 
-// FindPusher returns who moved the branch to commit sha, and the login of the token. own reports whether
-// they are the same.
-func FindPusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, own bool, err error) {
+// FindPusher returns who moved the branch to commit sha, and the login of the token. isSame reports whether
+// they are the same account.
+func FindPusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, isSame bool, err error) {
 	if account, err = client.ActingAs(ctx); err != nil {
 		return pusher, account, false, ForgeFailure("The account of the token cannot be asked for", err)
 	}

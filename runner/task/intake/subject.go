@@ -203,11 +203,11 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", number), err)
 	}
-	own := IsByTokenAccount(ctx, s.Forge)
+	isOwn := IsByTokenAccount(ctx, s.Forge)
 	var parts []clean.Part
 	for _, c := range comments {
 		comment := forge.Comment{Author: c.Author}
-		if strings.HasPrefix(c.Body, FindingMark) && own(comment) {
+		if strings.HasPrefix(c.Body, FindingMark) && isOwn(comment) {
 			c.Body = strings.TrimPrefix(c.Body, FindingMark)
 			found := partOfLineComment("comment", c)
 			found.Text = "Found by an earlier run, and said there already: do not say it again.\n\n" + found.Text

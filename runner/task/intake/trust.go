@@ -178,7 +178,7 @@ type PermissionCache map[string]forge.Permission
 // lookUp returns an account's permission in a repository, from the cache if it is there.
 func (cache PermissionCache) lookUp(ctx context.Context, repository forge.Repository, login string) (forge.Permission, error) {
 	key := strings.ToLower(repository.Name() + " " + login)
-	if known, asked := cache[key]; asked {
+	if known, found := cache[key]; found {
 		return known, nil
 	}
 	p, err := repository.Permission(ctx, login)

@@ -54,18 +54,18 @@ var builtinRoles = map[string]Role{
 
 // RoleNames returns the names of all roles: the built-in ones first, then the job's own, sorted.
 func (a Agents) RoleNames() []string {
-	own := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Roles)), func(name string) bool { _, builtin := builtinRoles[name]; return builtin })
-	return append([]string{roleExplorer, roleWorker}, own...)
+	ownNames := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Roles)), func(name string) bool { _, builtin := builtinRoles[name]; return builtin })
+	return append([]string{roleExplorer, roleWorker}, ownNames...)
 }
 
 // Role returns the role called name, completed from the built-in role of that name. known is false for
 // any other name.
 func (a Agents) Role(name string) (role Role, known bool) {
 	builtin, isBuiltin := builtinRoles[name]
-	own, isOwn := a.Roles[name]
-	own.Instructions = cmp.Or(own.Instructions, builtin.Instructions)
-	own.Writes = cmp.Or(own.Writes, builtin.Writes, WritesNone)
-	return own, isBuiltin || isOwn
+	settings, isOwn := a.Roles[name]
+	settings.Instructions = cmp.Or(settings.Instructions, builtin.Instructions)
+	settings.Writes = cmp.Or(settings.Writes, builtin.Writes, WritesNone)
+	return settings, isBuiltin || isOwn
 }
 
 // checkAgents rejects role tools listed in tools.deny.

@@ -13,12 +13,12 @@ import (
 
 // Format describes the job file.
 var Format = sync.OnceValue(func() *config.Format {
-	return &config.Format{Root: config.NewKey(reflect.TypeFor[Job](), Terms()), Name: "job", Misplaced: misplaced}
+	return &config.Format{Root: config.NewKey(reflect.TypeFor[Job](), Terms()), Name: "job", Misplaced: checkPlacement}
 })
 
-// misplaced returns an error for a key that does not belong in a file of that kind: repository
+// checkPlacement returns an error for a key that does not belong in a file of that kind: repository
 // defaults or an operator's file.
-func misplaced(kind config.LayerKind, path string) error {
+func checkPlacement(kind config.LayerKind, path string) error {
 	switch {
 	case kind == config.DefaultsLayer && (path == "name" || path == "task"):
 		return errors.New("belongs in a job, not in a repository's defaults")

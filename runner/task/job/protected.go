@@ -71,7 +71,7 @@ func (d *validator) completeProtectedPatterns() {
 			add(entry)
 			continue
 		}
-		mistake := openingMistake(pattern)
+		mistake := whyNotOpenable(pattern)
 		d.ReportIf(mistake != "", config.JoinPath("policy.protect", i), mistake)
 		opened[pattern] = true
 	}
@@ -90,8 +90,8 @@ func protectsFolder(pattern, folder string) bool {
 	return isWholeFolder && strings.HasPrefix(folder+"/", parent)
 }
 
-// openingMistake returns the reason a job cannot open a pattern, or "".
-func openingMistake(pattern string) string {
+// whyNotOpenable returns the reason a job cannot open a pattern, or "".
+func whyNotOpenable(pattern string) string {
 	i := slices.IndexFunc(protections, func(p protection) bool { return p.Pattern == pattern })
 	switch {
 	case i < 0:

@@ -42,7 +42,7 @@ func (d *validator) checkPublish() {
 		return
 	}
 	as := "publish.as: " + p.As
-	isOfJob := func(key string) bool { return d.KindOf(key) != config.DefaultsLayer }
+	isOfJob := func(key string) bool { return d.SourceKind(key) != config.DefaultsLayer }
 	d.reportEach("",
 		mistake{j.Task.Expects == "change" && d.IsSet("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
 		mistake{j.Task.OutputSchema != "", "task.output_schema", "does not go with " + as + ", which has a schema of its own; leave it out"},

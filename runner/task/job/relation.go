@@ -73,8 +73,8 @@ func (d *validator) checkRelations(needsTask bool) {
 	d.checkPublish()
 	d.defaultCommandNames()
 	if needsTask {
-		given := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
-		if !given && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
+		hasTask := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
+		if !hasTask && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
 			d.ReportMissing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 		}
 	}

@@ -154,8 +154,8 @@ func proxyLogins(name, address string) []string {
 
 const minTokenLength = 16
 
-// beforeHost returns the login in front of the host, or "". It accepts passwords with characters
-// that are invalid in a URL.
+// beforeHost returns the login in front of the host, or "". The login may contain /, ? and #, which are
+// invalid there in a URL: the last @ ends it.
 func beforeHost(address string) string {
 	authority := address
 	if end := strings.IndexAny(address, "/?#"); end >= 0 && strings.Contains(address[:end], "@") {

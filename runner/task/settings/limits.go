@@ -51,12 +51,12 @@ func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 				"%s cannot be changed when a run resumes, since only limits can; leave it out, or start a new run.", a.Key)
 		}
 	}
-	given, err := job.LoadTemplate(layer)
+	changed, err := job.LoadTemplate(layer)
 	if err != nil {
 		return l, invalidJob(err)
 	}
 	for _, a := range layer.Values {
-		limitField(&l, a.Key).Set(limitField(&given.Limits, a.Key))
+		limitField(&l, a.Key).Set(limitField(&changed.Limits, a.Key))
 	}
 	return l, nil
 }

@@ -159,8 +159,8 @@ func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, F
 		}
 		layers = append(layers, config.Layer{Name: file.Name, Kind: config.FileLayer, Data: file.Content})
 	}
-	given, err := s.inputLayers(ctx, base)
-	return append(layers, given...), file, err
+	inputs, err := s.inputLayers(ctx, base)
+	return append(layers, inputs...), file, err
 }
 
 // eventLayer sets task.from to the event, for jobs in Actions without a task.

@@ -184,7 +184,7 @@ func defineCampaign(flags *cli.FlagSet) cli.RunFunc {
 			return cli.ExitInvalid
 		}
 		if err != nil {
-			return cli.Fail(p, "campaign "+name, err)
+			return cli.PrintFailure(p, "campaign "+name, err)
 		}
 		if conflict := c.localConflict(name); conflict != "" {
 			return flags.UsageError(p, "%s", conflict)
@@ -192,7 +192,7 @@ func defineCampaign(flags *cli.FlagSet) cli.RunFunc {
 		c.results = results
 		status, err := action.do(ctx, p, c)
 		if err != nil {
-			return max(cli.Fail(p, "campaign "+name, err), status)
+			return max(cli.PrintFailure(p, "campaign "+name, err), status)
 		}
 		return status
 	}
@@ -342,7 +342,7 @@ func campaignStatus(_ context.Context, p cli.Process, c *openedCampaign) (int, e
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	return cli.ExitOK, c.show(p, c.status(p, state, plan))
+	return cli.ExitOK, c.printStatus(p, c.status(p, state, plan))
 }
 
 // status returns the campaign's progress, with the run directories that exist on this machine.
@@ -355,8 +355,8 @@ func (c *openedCampaign) status(p cli.Process, state *campaign.State, plan *camp
 	return status
 }
 
-// show writes a status in the requested format.
-func (c *openedCampaign) show(p cli.Process, s campaign.Status) error {
+// printStatus writes a status in the requested format.
+func (c *openedCampaign) printStatus(p cli.Process, s campaign.Status) error {
 	switch c.format {
 	case "json":
 		return cli.WriteJSON(p.Stdout, s)

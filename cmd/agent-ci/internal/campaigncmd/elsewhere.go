@@ -91,7 +91,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	next = next[:fitting]
 	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
 	if err == nil && len(wave) > 0 {
-		err = ledger.KeepWave(wave)
+		err = ledger.WriteWaveFile(wave)
 	}
 	if err != nil {
 		return cli.ExitFailed, err
@@ -276,7 +276,7 @@ func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int,
 		for _, r := range booked {
 			here.PrintReport(p.Stderr, r)
 		}
-		return c.show(p, c.status(p, l.State, plan))
+		return c.printStatus(p, c.status(p, l.State, plan))
 	})
 }
 

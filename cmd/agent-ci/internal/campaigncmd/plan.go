@@ -74,7 +74,7 @@ func planCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (status
 	if err != nil {
 		return c.planFailure(p, err)
 	}
-	return cli.ExitOK, c.show(p, c.status(p, ledger.State, plan))
+	return cli.ExitOK, c.printStatus(p, c.status(p, ledger.State, plan))
 }
 
 // planFailure prints mistakes in the campaign file and returns no error for them. Other errors are returned.

@@ -56,7 +56,7 @@ func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status i
 		if status == cli.ExitOK && (now.HasFailure() || now.Stopped != nil) {
 			status = cli.ExitFailed
 		}
-		return c.show(p, now)
+		return c.printStatus(p, now)
 	})
 }
 

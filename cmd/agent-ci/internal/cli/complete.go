@@ -21,7 +21,7 @@ func (c candidates) String() string {
 	return text
 }
 
-// anyOf returns those of words that begin with prefix.
+// anyOf returns the candidates among words that begin with prefix.
 func anyOf(prefix string, words ...candidate) candidates {
 	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, prefix) })}
 }

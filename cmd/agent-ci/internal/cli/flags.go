@@ -91,7 +91,7 @@ func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, do
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(p.Stdout, f.help(rest))
+		fmt.Fprint(p.Stdout, f.helpText(rest))
 		return nil, ExitOK, true
 	case err != nil:
 		return nil, f.UsageError(p, "%v", err), true
@@ -139,11 +139,11 @@ func (f *FlagSet) rewordError(err error) error {
 // setFromVariables sets the flags that are not on the command line from their variables. It leaves flags
 // for job keys to the job.
 func (f *FlagSet) setFromVariables(p Process) error {
-	given := map[string]bool{}
-	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
+	onCommandLine := map[string]bool{}
+	f.Visit(func(set *flag.Flag) { onCommandLine[set.Name] = true })
 	for _, name := range f.order {
 		value := p.Variable(variableOf(name))
-		if value == "" || given[name] || slices.Contains(f.JobKeys, name) {
+		if value == "" || onCommandLine[name] || slices.Contains(f.JobKeys, name) {
 			continue
 		}
 		if err := f.Set(name, value); err != nil {
@@ -187,8 +187,8 @@ func (f *FlagSet) UsageError(p Process, format string, args ...any) int {
 	return ExitInvalid
 }
 
-// help returns the help of the command, or of the subcommand that rest names.
-func (f *FlagSet) help(rest []string) string {
+// helpText returns the help of the command, or of the subcommand that rest names.
+func (f *FlagSet) helpText(rest []string) string {
 	c, flags := f.command, f.flagsAfter(rest)
 	if sub := c.subcommand(rest); sub != nil {
 		c.Args, c.About, c.Details, c.Example, c.Subcommands = sub.Name+" "+sub.Args, sub.About, sub.Details, sub.Example, nil

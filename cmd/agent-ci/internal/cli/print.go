@@ -28,8 +28,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Fail prints why a command failed, and returns ExitFailed.
-func Fail(p Process, name string, err error) int {
+// PrintFailure prints why a command failed, and returns ExitFailed.
+func PrintFailure(p Process, name string, err error) int {
 	fmt.Fprintf(p.Stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
 	return ExitFailed
 }

@@ -58,7 +58,7 @@ func defineAction(flags *cli.FlagSet) cli.RunFunc {
 			}
 			return PublishCommand().Run(ctx, p, []string{"--", directory})
 		case "install":
-			return install(p, flags)
+			return installOnPath(p, flags)
 		default:
 			return flags.UsageError(p, "the input command is run, repair, publish or install, not %s", name)
 		}
@@ -79,8 +79,8 @@ var runInputs = []struct{ variable, input string }{
 	{"OPENAI_BASE_URL", "openai-base-url"},
 }
 
-// install adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
-func install(p cli.Process, flags *cli.FlagSet) int {
+// installOnPath adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
+func installOnPath(p cli.Process, flags *cli.FlagSet) int {
 	for _, each := range runInputs {
 		if p.Variable(each.variable) != "" {
 			return flags.UsageError(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", each.input)
@@ -91,7 +91,7 @@ func install(p cli.Process, flags *cli.FlagSet) int {
 		return flags.UsageError(p, "the command install needs GITHUB_PATH, which a step of GitHub Actions has")
 	}
 	if err := addToPath(pathFile); err != nil {
-		return cli.Fail(p, "install", err)
+		return cli.PrintFailure(p, "install", err)
 	}
 	fmt.Fprintln(p.Stdout, "The steps that follow find agent-ci.")
 	return cli.ExitOK

@@ -41,8 +41,8 @@ func parseFailOn(list string) (failingOutcomes, error) {
 	return failing, nil
 }
 
-// failOnWords lists the words accepted by --fail-on.
-func failOnWords() []string {
+// failOnChoices lists the words accepted by --fail-on.
+func failOnChoices() []string {
 	words := []string{"failures", "none"}
 	for _, name := range slices.Sorted(maps.Keys(outcome.ExitCodes())) {
 		words = append(words, string(name))

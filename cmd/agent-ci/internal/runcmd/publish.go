@@ -35,7 +35,7 @@ func definePublish(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&o.Dir, "repo", "DIR", "checkout that holds the base commit (default: the current folder)")
 	flags.Text(&o.JobFile, "job", "JOB.yml", "the job of the run: its policy, limits and pull_request hold here too")
 	flags.OperatorFile(&o.Operator)
-	flags.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
+	flags.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnChoices()...)
 	flags.Assignments(&o.Set)
 	flags.Quiet(&o.Quiet)
 	return func(ctx context.Context, p cli.Process, runs []string) int {
@@ -46,7 +46,7 @@ func definePublish(flags *cli.FlagSet) cli.RunFunc {
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		o.RunDir = runDirectory(p, runs[0])
-		o.Set, o.Surroundings = append(VariableAssignments(p), o.Set...), surroundings(p, o.Quiet)
+		o.Set, o.Surroundings = append(VariableAssignments(p), o.Set...), newSurroundings(p, o.Quiet)
 		result := runner.Publish(ctx, o)
 		showResult(p.Stdout, p.Stderr, result)
 		return failing.exitStatus(result)

@@ -24,7 +24,7 @@ func runDirectoryOrLast(p cli.Process, command string, flags *cli.FlagSet, names
 	}
 	dir, err := newestRun(p)
 	if err != nil {
-		return "", cli.Fail(p, command, err)
+		return "", cli.PrintFailure(p, command, err)
 	}
 	return dir, cli.ExitOK
 }

@@ -41,7 +41,7 @@ func defineRepair(f *cli.FlagSet) cli.RunFunc {
 	f.Replay(&o.Replay)
 	f.Assignments(&o.Set)
 	f.Text(&o.Model, "model", "NAME", "model to ask")
-	f.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnWords()...)
+	f.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnChoices()...)
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
 	return func(ctx context.Context, p cli.Process, operands []string) int {

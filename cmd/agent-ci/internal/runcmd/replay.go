@@ -58,7 +58,7 @@ func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 		if status != cli.ExitOK {
 			return status
 		}
-		o.RunDir, o.Surroundings = dir, surroundings(p, o.Quiet)
+		o.RunDir, o.Surroundings = dir, newSurroundings(p, o.Quiet)
 		o.Step = nil // a replay's result is not the outcome of the workflow step
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
@@ -88,7 +88,7 @@ func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 func printReplayFailure(p cli.Process, err error) int {
 	stop, is := errors.AsType[*outcome.Stop](err)
 	if !is {
-		cli.Fail(p, "replay", err)
+		cli.PrintFailure(p, "replay", err)
 		return cli.ExitInvalid
 	}
 	fmt.Fprintf(p.Stderr, "agent-ci replay: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))

@@ -77,7 +77,7 @@ func defineReport(flags *cli.FlagSet) cli.RunFunc {
 		}
 		text, err := renderRun(dir, format)
 		if err != nil {
-			return cli.Fail(p, "report", err)
+			return cli.PrintFailure(p, "report", err)
 		}
 		return printReport(p, text)
 	}
@@ -109,7 +109,7 @@ func locateRun(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifac
 		err = errors.New("it was interrupted, and nothing was kept")
 	}
 	if err != nil {
-		return "", "", cli.Fail(p, "report", err)
+		return "", "", cli.PrintFailure(p, "report", err)
 	}
 	printFetched(p, fetched)
 	return fetched.Directory, fetched.Report, cli.ExitOK
@@ -142,7 +142,7 @@ func printFetched(p cli.Process, f *artifact.Fetched) {
 func verifyRun(ctx context.Context, p cli.Process, dir string) int {
 	checked, err := record.VerifyDirectory(ctx, dir)
 	if err != nil {
-		return cli.Fail(p, "report", err)
+		return cli.PrintFailure(p, "report", err)
 	}
 	fmt.Fprintf(p.Stderr, "the chain is whole and ends in %s\n", checked.Head)
 	for _, line := range slices.Concat(checked.Notes, checked.Differences) {

@@ -66,7 +66,7 @@ func defineRun(f *cli.FlagSet) cli.RunFunc {
 	f.Replay(&o.Replay)
 	f.Assignments(&o.Set)
 	f.Text(&o.Model, "model", "NAME", "model to ask")
-	f.Text(&failOn, "fail-on", "LIST", "outcomes that give an exit status other than 0: names of outcomes,\nfailures (all that are failures), or none (default: failures)", failOnWords()...)
+	f.Text(&failOn, "fail-on", "LIST", "outcomes that give an exit status other than 0: names of outcomes,\nfailures (all that are failures), or none (default: failures)", failOnChoices()...)
 	f.Boolean(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
@@ -95,13 +95,13 @@ func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options
 
 // argumentProblem returns why the arguments do not fit together, or "".
 func argumentProblem(o runner.Options, jobFiles, environ []string) string {
-	given := strings.Join(jobFiles, " ")
+	files := strings.Join(jobFiles, " ")
 	taskFlags := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
 	case len(jobFiles) > 1:
-		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", given, given)
-	case strings.Contains(given, " ") && !pathExists(given): // a task rather than a file name
-		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", given, given)
+		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", files, files)
+	case strings.Contains(files, " ") && !pathExists(files): // a task rather than a file name
+		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", files, files)
 	case len(taskFlags) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
 	case len(taskFlags) == 0 && len(jobFiles) == 0 && !hasTask(o.Set, environ):
@@ -128,21 +128,21 @@ func hasTask(set, environ []string) bool {
 // runUntilSignal sets around, calls run and prints its result. The first signal cancels ctx, the second one
 // around.ForceStop. With asJSON, the events go to standard output and the result to standard error.
 func runUntilSignal(ctx context.Context, p cli.Process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
-	*around = surroundings(p, around.Quiet)
+	*around = newSurroundings(p, around.Quiet)
 	resultStream := p.Stdout
 	if asJSON { // no status line: the reader of the events may write to the same terminal
 		around.Events, around.Terminal, resultStream = p.Stdout, nil, p.Stderr
 	}
-	ctx, hurry, stop := cli.UntilSignals(ctx, 2)
+	ctx, forced, stop := cli.UntilSignals(ctx, 2)
 	defer stop()
-	around.ForceStop = hurry
+	around.ForceStop = forced
 	result := run(ctx)
 	showResult(resultStream, p.Stderr, result)
 	return result
 }
 
-// surroundings returns the environment of a run in this process: variables, streams, terminal, step.
-func surroundings(p cli.Process, quiet bool) runner.Surroundings {
+// newSurroundings returns the environment of a run in this process: variables, streams, terminal, step.
+func newSurroundings(p cli.Process, quiet bool) runner.Surroundings {
 	return runner.Surroundings{
 		Environ: p.Environ, Reserved: ReservedVariables(), Version: p.Version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.Stderr, Terminal: cli.StatusTerminal(p), Step: workflowStep(p),
 	}

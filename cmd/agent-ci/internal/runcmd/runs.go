@@ -115,7 +115,7 @@ const maxListed = 20
 func showRuns(p cli.Process, machine runs.Store, f runsFlags) int {
 	list, err := machine.List()
 	if err != nil {
-		return cli.Fail(p, "runs", err)
+		return cli.PrintFailure(p, "runs", err)
 	}
 	if f.json {
 		if list == nil {
@@ -184,7 +184,7 @@ func cutText(text string, maxChars int) string {
 func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) int {
 	list, err := machine.Prune(o)
 	if err != nil {
-		return cli.Fail(p, "runs", err)
+		return cli.PrintFailure(p, "runs", err)
 	}
 	status, count, bytes, verb := cli.ExitOK, 0, int64(0), "removed"
 	if o.DryRun {

@@ -27,8 +27,8 @@ var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"
 // sandboxNetworks lists the fixed values of policy.network. Lists of hosts are allowed too.
 var sandboxNetworks = []string{"none", "loopback", "full"}
 
-// explain prints the rules' decision on a command as JSON. It runs nothing.
-func explain(ctx context.Context, p cli.Process, mode string, files, argv []string) int {
+// printDecision prints the rules' decision on a command as JSON. It runs nothing.
+func printDecision(ctx context.Context, p cli.Process, mode string, files, argv []string) int {
 	set, err := readRules(ctx, files)
 	if err != nil {
 		fmt.Fprintf(p.Stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)

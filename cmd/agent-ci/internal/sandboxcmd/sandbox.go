@@ -73,7 +73,7 @@ func defineSandbox(flags *cli.FlagSet) cli.RunFunc {
 		case explained && o.Mode != "" && !slices.Contains(sandboxModes, o.Mode):
 			return flags.UsageError(p, "--mode is one of %s, not %q", strings.Join(sandboxModes, ", "), o.Mode)
 		case explained:
-			return explain(ctx, p, o.Mode, rules, argv)
+			return printDecision(ctx, p, o.Mode, rules, argv)
 		}
 		signals := make(chan os.Signal, 8) // from before the session exists, so that no signal leaves parts of it behind
 		signal.Notify(signals, cli.UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)

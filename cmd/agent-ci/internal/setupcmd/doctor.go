@@ -56,7 +56,7 @@ func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 		o.Environ, o.Reserved, o.Version = p.Environ, runcmd.ReservedVariables(), p.Version
 		found, err := doctor.Diagnose(ctx, o)
 		if err != nil {
-			return cli.Fail(p, "doctor", err)
+			return cli.PrintFailure(p, "doctor", err)
 		}
 		run, hooksUnknown := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)

@@ -63,7 +63,7 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 	flags.List(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)", known...)
 	flags.List(&recipes, "recipe", "NAME", "recipe to write, a job and its workflow; may be repeated", onboard.Recipes()...)
 	flags.Text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
-	onGitHub.define(flags)
+	onGitHub.defineFlags(flags)
 	return func(ctx context.Context, p cli.Process, _ []string) int {
 		onGitHub.repo, onGitHub.workflows = repo, workflows
 		if problem := onGitHub.flagProblem(); problem != "" {
@@ -86,7 +86,7 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 			}
 		}
 		if onGitHub.on {
-			return onGitHub.run(ctx, p)
+			return onGitHub.setUp(ctx, p)
 		}
 		return writeFiles(p, repo, workflows, recipes)
 	}
@@ -99,7 +99,7 @@ func writeFiles(p cli.Process, repo string, workflows, recipes []string) int {
 		fmt.Fprintln(p.Stdout, note)
 	}
 	if err != nil {
-		return cli.Fail(p, "init", err)
+		return cli.PrintFailure(p, "init", err)
 	}
 	for _, name := range workflows {
 		for _, job := range onboard.JobFiles(name) {

@@ -32,8 +32,8 @@ type gitHubSetup struct {
 	toolchains []onboard.Toolchain // found in the current checkout; nil if it is of another repository
 }
 
-// define adds the flags of init --github.
-func (g *gitHubSetup) define(flags *cli.FlagSet) {
+// defineFlags adds the flags of init --github.
+func (g *gitHubSetup) defineFlags(flags *cli.FlagSet) {
 	var providers []string
 	for _, p := range onboard.Providers() {
 		providers = append(providers, p.Name)
@@ -63,27 +63,27 @@ func (g *gitHubSetup) flagProblem() string {
 	return ""
 }
 
-// run asks for missing values, and sets up the repository on GitHub.
-func (g *gitHubSetup) run(ctx context.Context, p cli.Process) int {
+// setUp asks for missing values, and sets up the repository on GitHub.
+func (g *gitHubSetup) setUp(ctx context.Context, p cli.Process) int {
 	person := newDialog(p)
-	hub, server, err := g.repository(ctx, p, person)
+	hub, server, err := g.openRepository(ctx, p, person)
 	if err != nil {
-		return cli.Fail(p, "init", err)
+		return cli.PrintFailure(p, "init", err)
 	}
 	setup, err := g.readSetup(ctx, p, person)
 	if err == nil {
 		setup.Server = server
-		setup.Replace, err = g.confirm(ctx, person, setup, hub)
+		setup.Replace, err = g.confirmSetup(ctx, person, setup, hub)
 	}
 	if err != nil {
-		return cli.Fail(p, "init", err)
+		return cli.PrintFailure(p, "init", err)
 	}
 	ctx, stop := cli.UntilSignal(ctx) // after the questions, so that Ctrl-C ends a question at once
 	defer stop()
 	report, err := setup.Apply(ctx, hub)
 	printReport(p, report)
 	if err != nil {
-		return cli.Fail(p, "init", err)
+		return cli.PrintFailure(p, "init", err)
 	}
 	return cli.ExitOK
 }
@@ -101,9 +101,9 @@ func printReport(p cli.Process, report onboard.Report) {
 	}
 }
 
-// repository returns a client for the repository on GitHub, and the address of the server. It asks a
+// openRepository returns a client for the repository on GitHub, and the address of the server. It asks a
 // person for a missing token or name.
-func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dialog) (github.Setup, string, error) {
+func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person *dialog) (github.Setup, string, error) {
 	_, server := github.Addresses(p.Variable)
 	token, err := askToken(p, person)
 	if err != nil {
@@ -261,9 +261,9 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p cli.Process, person *dialog) (e
 	return err
 }
 
-// confirm shows a person what init is about to do, and asks for consent. replace reports whether to
+// confirmSetup shows a person what init is about to do, and asks for consent. replace reports whether to
 // replace an existing secret. Without a person it is the flag's value.
-func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
+func (g *gitHubSetup) confirmSetup(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
 	if person == nil {
 		return g.replace, nil
 	}

@@ -104,7 +104,7 @@ func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 				status = cli.ExitInvalid
 			}
 			if !asJSON {
-				result.print(p)
+				result.printResult(p)
 			}
 			if servers && result.Valid && isJob {
 				serverStatus := cli.ExitOK
@@ -152,11 +152,11 @@ func validateFile(ctx context.Context, p cli.Process, file string, set []string,
 // addRunFindings adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
 // ready, requirements missing on this machine are mistakes.
 func (c *checked) addRunFindings(ctx context.Context, p cli.Process, ready bool) {
-	given := settings.Inputs{JobFile: c.File, JobContent: c.raw, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
+	inputs := settings.Inputs{JobFile: c.File, JobContent: c.raw, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(c.File) {
-		given.JobFile, given.Defaults = "", c.File
+		inputs.JobFile, inputs.Defaults = "", c.File
 	}
-	found, err := look.Inspect(ctx, look.Options{Inputs: given, Dir: "."})
+	found, err := look.Inspect(ctx, look.Options{Inputs: inputs, Dir: "."})
 	if err != nil {
 		stop, kind := outcome.ForError(ctx, err), preflight.Missing
 		if stop.Reason == "job" { // a mistake in --set, the defaults or variables
@@ -221,8 +221,8 @@ func (c *checked) addHooks(found look.Found) {
 	}
 }
 
-// print prints the result of a file for a person.
-func (c *checked) print(p cli.Process) {
+// printResult prints the result of a file for a person.
+func (c *checked) printResult(p cli.Process) {
 	cli.ShowProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
 		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(describeHook(h)))

@@ -181,19 +181,19 @@ type remarkEndCache struct {
 }
 
 // endAfter returns the offset of the first unescaped delimiter at or after from, or len(r.text).
-func (r *remarkEndCache) endAfter(from int, mark byte) int {
-	if end, known := r.known[mark]; known && end >= from {
+func (r *remarkEndCache) endAfter(from int, delimiter byte) int {
+	if end, known := r.known[delimiter]; known && end >= from {
 		return end
 	}
 	end := from
-	for end < len(r.text) && r.text[end] != mark {
+	for end < len(r.text) && r.text[end] != delimiter {
 		if r.text[end] == '\\' {
 			end++
 		}
 		end++
 	}
-	r.known[mark] = min(end, len(r.text))
-	return r.known[mark]
+	r.known[delimiter] = min(end, len(r.text))
+	return r.known[delimiter]
 }
 
 // Part is one piece of text with who wrote it.
