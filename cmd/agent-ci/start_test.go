@@ -16,13 +16,9 @@ const atStart = 72 << 10
 
 func TestPackagesAllocateLittleAtStart(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(binary, "version")
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
-	var trace strings.Builder
-	cmd.Stderr = &trace
-	must.Do(t, cmd.Run())
+	trace := must.Get(initTrace("agent-ci", "version"))(t)
 	ours := 0
-	for line := range strings.Lines(trace.String()) {
+	for line := range strings.Lines(trace) {
 		var name string
 		var at, took float64
 		var bytes, objects int
@@ -35,6 +31,34 @@ func TestPackagesAllocateLittleAtStart(t *testing.T) {
 		}
 	}
 	if ours == 0 {
-		t.Errorf("no package of ours is in the trace:\n%s", trace.String())
+		t.Errorf("no package of ours is in the trace:\n%s", trace)
+	}
+}
+
+// initTrace runs the program with arguments, of which the first is its name, and returns which packages
+// are initialised.
+func initTrace(args ...string) (string, error) {
+	cmd := exec.Command(binary)
+	cmd.Args, cmd.Env = args, append(os.Environ(), "GODEBUG=inittrace=1")
+	var trace strings.Builder
+	cmd.Stderr = &trace
+	err := cmd.Run()
+	return trace.String(), err
+}
+
+// apply_patch ends before packages are initialised that it does not need. An import of a package whose path
+// is late in the order of initialisation would delay it: runtime/debug does.
+func TestApplyPatchStartsEarly(t *testing.T) {
+	t.Parallel()
+	all := must.Get(initTrace("agent-ci", "version"))(t)
+	few, err := initTrace("apply_patch")
+	if !strings.Contains(few, "apply_patch: there is no patch") {
+		t.Errorf("apply_patch: %v\n%s", err, few)
+	}
+	for _, name := range []string{"gopkg.in/yaml%2ev3", "net/http", "github.com/openai/openai-go/v3/responses"} {
+		line := "init " + name + " @"
+		if !strings.Contains(all, line) || strings.Contains(few, line) {
+			t.Errorf("%s: initialised by agent-ci version: %t, by apply_patch: %t", name, strings.Contains(all, line), strings.Contains(few, line))
+		}
 	}
 }
