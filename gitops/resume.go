@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
@@ -104,7 +105,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 // commit, both are the same snapshot.
 func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	var m resumeState
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := plainjson.Unmarshal(raw, &m); err != nil {
 		return nil, nil, err
 	}
 	device, inode, err := fileIdentity(c.repo.Root)

@@ -278,6 +278,7 @@ func TestErrors(t *testing.T) {
 		{"bad gateway in HTML", answer(502, `<html>`), forge.Unavailable, []string{"Bad Gateway"}},
 		{"HTML", answer(200, `<html>`), forge.Other, []string{"not the JSON", "check the API URL"}},
 		{"cut reply", answer(200, `{"number": `), forge.Other, []string{"not the JSON"}},
+		{"another kind", answer(200, `{"number": "7"}`), forge.Other, []string{"number is a string, not a whole number"}},
 		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), forge.Invalid, []string{"a [31m ::error::b ("}},
 		{"token repeated", answer(422, `{"message": "token `+token+`"}`), forge.Invalid, []string{"token ***"}},
 		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), forge.Other, []string{"Moved Permanently"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // apiCall describes a call of the API, for its error.
@@ -150,7 +151,7 @@ func fillFromTransport(e *forge.Error, err error) {
 	case e.Method != "":
 		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
 	default:
-		e.Kind, e.Message = forge.Other, "the reply is not the JSON of a GitHub API: "+err.Error()
+		e.Kind, e.Message = forge.Other, "the reply is not the JSON of a GitHub API: "+plainjson.Explain(err).Error()
 	}
 }
 

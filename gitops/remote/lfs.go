@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // LFSObject is the content of a Git LFS file.
@@ -277,7 +278,7 @@ func (c *lfsClient) requestBatch(ctx context.Context, body []byte) (*lfsAnswer, 
 		return nil, err
 	}
 	answer := &lfsAnswer{}
-	err = json.Unmarshal(text, answer)
+	err = plainjson.Unmarshal(text, answer)
 	switch code := response.StatusCode; {
 	case code == http.StatusNotFound:
 		return nil, lfsErrorf("the remote has none of it (404), or not for this token")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -199,7 +200,7 @@ func (a *answerIntake) withInputLimit(raw json.RawMessage) (item json.RawMessage
 		return raw, "", nil
 	}
 	var output callitem.OutputItem
-	if err := json.Unmarshal(raw, &output); err != nil {
+	if err := plainjson.Unmarshal(raw, &output); err != nil {
 		return raw, "", fmt.Errorf("read output item: %w", err)
 	}
 	call, isLocal := output.Call()

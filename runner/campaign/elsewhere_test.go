@@ -58,9 +58,9 @@ func TestEncodeBoundsReport(t *testing.T) {
 
 func TestRefusesInvalidReports(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "unexpected end", "{": "unexpected end", "[]": "cannot unmarshal", "{}": `there is no outcome ""`, `{"outcome":"CHANGED"}`: "there is no outcome",
+		"": "is empty", "{": "without its end", "[]": "it is a list, not an object", "{}": `there is no outcome ""`, `{"outcome":"CHANGED"}`: "there is no outcome",
 		`{"outcome":"changed","cost_usd":-1}`: "below 0", `{"outcome":"changed","tokens":-1}`: "below 0", `{"outcome":"changed","pull_request":{"number":-1}}`: "below 0",
-		`{"outcome":"changed","cost_usd":1e999}`: "cannot unmarshal", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MaxReportBytes) + "x": "longer than 4096 bytes",
+		`{"outcome":"changed","cost_usd":1e999}`: "cost_usd is 1e999, which is out of range", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MaxReportBytes) + "x": "longer than 4096 bytes",
 	} {
 		if r, err := DecodeReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %+v, %v", text, r, err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
@@ -40,7 +41,7 @@ func EncodeWave(wave []Claimed) ([]byte, error) {
 // DecodeWave parses a wave file.
 func DecodeWave(raw []byte) ([]Claimed, error) {
 	var h handout
-	if err := json.Unmarshal(raw, &h); err != nil {
+	if err := plainjson.Unmarshal(raw, &h); err != nil {
 		return nil, fmt.Errorf("read the wave: %w", err)
 	}
 	if h.Version != handoutVersion {

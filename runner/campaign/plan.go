@@ -1,11 +1,11 @@
 package campaign
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -48,7 +48,7 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 		return nil, fmt.Errorf("the plan of %s is not the one of the ledger; make one with agent-ci campaign plan", campaign)
 	}
 	p := new(Plan)
-	if err := json.Unmarshal(raw, p); err != nil {
+	if err := plainjson.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w", campaign, err)
 	}
 	if p.Version != PlanVersion {

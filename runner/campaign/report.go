@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -93,7 +94,7 @@ func DecodeReport(raw []byte) (Report, error) {
 	if len(raw) > MaxReportBytes {
 		return r, fmt.Errorf("read a report: it is longer than %d bytes", MaxReportBytes)
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
+	if err := plainjson.Unmarshal(raw, &r); err != nil {
 		return r, fmt.Errorf("read a report: %w", err)
 	}
 	_, known := outcome.ExitCodes()[outcome.Outcome(r.Outcome)]

@@ -1,13 +1,13 @@
 package campaign
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -130,7 +130,7 @@ var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
-		if err := json.Unmarshal(e.Data, &data); err != nil {
+		if err := plainjson.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
 		if run, isRun := any(data).(interface {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
@@ -303,7 +303,7 @@ func (d *Directory) ReadJSON(name string, value any) (exists bool, err error) {
 		return false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, value)
+		err = plainjson.Unmarshal(raw, value)
 	}
 	if err != nil {
 		return true, fmt.Errorf("read %s: %w", name, err)

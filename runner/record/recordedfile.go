@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // ReadRecorded reads the JSON file called name into value. sha256Sum is the file's digest in the transcript.
@@ -20,7 +22,7 @@ func (d *Directory) ReadRecorded(name, sha256Sum, content string, value any) err
 		return fmt.Errorf("%s, with %s, was changed since it was recorded", name, content)
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, value)
+		err = plainjson.Unmarshal(raw, value)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s, with %s: %w", name, content, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -75,7 +76,7 @@ type Answer struct {
 // Add adds the next item to the answer. It returns an error for an item that cannot be read.
 func (a *Answer) Add(raw json.RawMessage) error {
 	var item OutputItem
-	if err := json.Unmarshal(raw, &item); err != nil {
+	if err := plainjson.Unmarshal(raw, &item); err != nil {
 		return fmt.Errorf("read output item: %w", err)
 	}
 	call, isLocal := item.Call()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -36,7 +37,7 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
 		var out searchOutput
-		if err := json.Unmarshal(item, &out); err != nil {
+		if err := plainjson.Unmarshal(item, &out); err != nil {
 			return nil, fmt.Errorf("read output item: %w", err)
 		}
 		out.Tools = []json.RawMessage{}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -245,7 +246,7 @@ func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]stri
 	if !hasKnownKey {
 		return fmt.Errorf("its answer has %q and no key that is known", keys[0])
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := plainjson.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("its answer is no JSON that is understood (%w)", err)
 	}
 	return nil
@@ -316,7 +317,7 @@ func outputText(raw json.RawMessage) (string, error) {
 	var parts []struct {
 		Text *string `json:"text"`
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
+	if err := plainjson.Unmarshal(raw, &parts); err != nil {
 		return "", err
 	}
 	var all []string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -38,7 +39,7 @@ func (b *body) moveToolsToInput() error {
 func splitByRunner(tools []json.RawMessage) (local, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
 		var definition struct{ Type string }
-		if err := json.Unmarshal(tool, &definition); err != nil {
+		if err := plainjson.Unmarshal(tool, &definition); err != nil {
 			return nil, nil, nil, fmt.Errorf("read tool definition: %w", err)
 		}
 		switch definition.Type {

@@ -1,13 +1,13 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
@@ -59,7 +59,7 @@ type kubeObject struct {
 // report counts only after its index has ended, since a later pod may resume the run.
 func ParseState(raw []byte, wave []campaign.Claimed) (WaveState, error) {
 	var all kubeObject
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err := plainjson.Unmarshal(raw, &all); err != nil {
 		return WaveState{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
 	}
 	if all.Kind == "Job" || all.Kind == "Pod" {

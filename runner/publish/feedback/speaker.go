@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -205,7 +206,7 @@ func (s Poster) postComment(ctx context.Context, raw json.RawMessage) (step tran
 
 // decode parses an object that the schema has validated.
 func decodeObject[T any](raw json.RawMessage) (object T, err error) {
-	if err = json.Unmarshal(raw, &object); err != nil {
+	if err = plainjson.Unmarshal(raw, &object); err != nil {
 		err = fmt.Errorf("read what the agent gave to be published: %w", err)
 	}
 	return object, err

@@ -103,11 +103,13 @@ func MessageOf(err error) string {
 	return WithoutFullStop(err)
 }
 
-// Sentence returns a text with a capital at the start and no full stop at the end.
+// Sentence returns a text with a capital at the start and no full stop at the end. A path or a name in
+// front stays as it is.
 func Sentence(text string) string {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
 	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
+	word, _, _ := strings.Cut(text, " ")
+	if size == 0 || strings.ContainsAny(strings.TrimRight(word, ":;,."), `/\._:=@#`) {
 		return text
 	}
 	return string(unicode.ToUpper(first)) + text[size:]

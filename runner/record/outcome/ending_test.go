@@ -65,7 +65,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestSentence(t *testing.T) {
-	for text, want := range map[string]string{"it failed.": "It failed", "": "", " écrit. ": "Écrit"} {
+	for text, want := range map[string]string{"it failed.": "It failed", "": "", " écrit. ": "Écrit", "octo/widgets: it failed": "octo/widgets: it failed", "go.mod is missing": "go.mod is missing", "git: it failed": "Git: it failed", "it. failed": "It. failed"} {
 		must.Same(t, want, outcome.Sentence(text), text)
 	}
 }

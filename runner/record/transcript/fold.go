@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
@@ -192,7 +193,7 @@ var foldFuncs = map[Type]func(*fold, Event) error{
 func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
 	return func(state S, e Event) error {
 		var data T
-		if err := json.Unmarshal(e.Data, &data); err != nil {
+		if err := plainjson.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
 		apply(state, e, data)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
@@ -165,7 +166,7 @@ func ReadEvent(ctx context.Context, name, path string) (*Event, error) {
 		return nil, fmt.Errorf("the event is longer than %d bytes", maxEventBytes)
 	}
 	event := Event{Name: name}
-	if err := json.Unmarshal(raw, &event); err != nil {
+	if err := plainjson.Unmarshal(raw, &event); err != nil {
 		return nil, fmt.Errorf("read the event %s: %w", name, err)
 	}
 	return &event, nil

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
@@ -30,8 +31,8 @@ func ParseAddress(s string) (Address, error) {
 }
 
 // WebAddressCheck returns a function that checks an http or https address. Its messages suggest example,
-// and append secretHint if the address contains a password. allowQuery allows ?….
-func WebAddressCheck(example, secretHint string, allowQuery bool) func(string) error {
+// and append secretHint if the address contains a password, or a key that allowKeyInQuery does not allow.
+func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(string) error {
 	return func(s string) error {
 		address, err := url.Parse(s)
 		switch {
@@ -41,12 +42,23 @@ func WebAddressCheck(example, secretHint string, allowQuery bool) func(string) e
 			return errors.New("must not have a user or a password; " + secretHint)
 		case address.Fragment != "":
 			return errors.New("must not have a fragment (#…)")
-		case address.RawQuery != "" && !allowQuery:
-			return errors.New("must not have a query (?…)")
+		case !allowKeyInQuery && hasKey(address.Query()):
+			return errors.New("must not have a key in its query (?…); " + secretHint)
 		}
 		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
 			return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
 		}
 		return nil
 	}
+}
+
+// hasKey reports whether a query has a key or a token, by its name.
+func hasKey(query url.Values) bool {
+	for name := range query {
+		name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+		if strings.HasSuffix(name, "key") || strings.HasSuffix(name, "token") {
+			return true
+		}
+	}
+	return false
 }

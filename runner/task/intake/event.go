@@ -62,7 +62,7 @@ func (e Event) UnusableError() error {
 	if e.err == nil || e.isMissing() {
 		return nil
 	}
-	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.WithoutFullStop(e.err)).Because(e.err)
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s; set GITHUB_EVENT_PATH to a file with an event of GitHub.", outcome.WithoutFullStop(e.err)).Because(e.err)
 }
 
 // isAboutPull reports whether the event is about a pull request itself, not a comment or review on it.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -391,7 +392,7 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 // ParseOutputSchema parses a JSON Schema and resolves its references.
 func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 	var schema jsonschema.Schema
-	if err := json.Unmarshal(content, &schema); err != nil {
+	if err := plainjson.Unmarshal(content, &schema); err != nil {
 		return s, err
 	}
 	if s.resolved, err = schema.Resolve(nil); err != nil {
@@ -404,7 +405,7 @@ func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
 // Check returns an error if raw is not a JSON object that fits the schema.
 func (s OutputSchema) Check(raw json.RawMessage) error {
 	var value map[string]any
-	if err := json.Unmarshal(raw, &value); err != nil {
+	if err := plainjson.Unmarshal(raw, &value); err != nil {
 		return fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	return s.resolved.Validate(value)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // NamespaceType is the type of a tool definition that is a namespace of tools.
@@ -30,7 +32,7 @@ func FlattenNamespaces(definitions []json.RawMessage) ([]json.RawMessage, error)
 	all := make([]json.RawMessage, 0, len(definitions))
 	for _, definition := range definitions {
 		var group namespace
-		if err := json.Unmarshal(definition, &group); err != nil {
+		if err := plainjson.Unmarshal(definition, &group); err != nil {
 			return nil, fmt.Errorf("read tool definition: %w", err)
 		}
 		if group.Type == NamespaceType {

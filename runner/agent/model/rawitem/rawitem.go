@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // Fields are the parsed fields of an item: its type and content, the IDs that link it to other items, and the data
@@ -60,7 +62,7 @@ func (f Fields) IsOutput() bool {
 // WithFields returns an item with the fields in values set, and the fields in removed left out.
 func WithFields(item json.RawMessage, values map[string]any, removed ...string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(item, &fields); err != nil {
+	if err := plainjson.Unmarshal(item, &fields); err != nil {
 		return nil, fmt.Errorf("read item: %w", err)
 	}
 	for name, value := range values {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // TornError reports a log whose last line is incomplete, after a kill or on a full disk. All
@@ -61,7 +63,7 @@ func (l Line) Event() (Event, error) {
 		return e, nil
 	}
 	var e Event
-	if err := json.Unmarshal(l.text, &e); err != nil {
+	if err := plainjson.Unmarshal(l.text, &e); err != nil {
 		return Event{}, invalidLineError(l.number, err)
 	}
 	if e.V != Version {

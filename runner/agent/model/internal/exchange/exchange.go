@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -133,7 +134,7 @@ var errSilent = errors.New("the API fell silent")
 func Malformed(problem string, err error, data []byte) *model.Failure {
 	const maxBytes = 2 << 10
 	if err != nil {
-		problem += ": " + err.Error()
+		problem += ": " + plainjson.Explain(err).Error()
 	}
 	data = data[:min(len(data), maxBytes)]
 	return &model.Failure{Kind: model.Malformed, Message: problem, Cause: err, Data: bytes.Clone(data)}
