@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 type CloneOptions struct {
@@ -45,6 +48,9 @@ func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	options := []string{"clone", "--quiet", "--template=", "--no-recurse-submodules", "--no-checkout", "--no-hardlinks", "--origin=origin"}
 	if o.Branch != "" {
 		options = append(options, "--branch="+o.Branch)
+	}
+	if _, err := program.Remote(r.Path, os.Environ()).Config(ctx, outside.Root, "--list"); errors.Is(err, program.ErrBlockedConfig) {
+		return err
 	}
 	_, stderr, err := r.git(ctx, Store{}, options, dir)
 	if err != nil {

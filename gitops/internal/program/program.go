@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
@@ -35,6 +36,22 @@ func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...s
 	var out bytes.Buffer
 	err := p.Stream(ctx, dir, stdin, &out, args...)
 	return out.Bytes(), err
+}
+
+// configTime is how long git may take to read its configuration. It waits forever for a named pipe.
+const configTime = 10 * time.Second
+
+// BlockedConfigRemedy is what the user can do about ErrBlockedConfig.
+const BlockedConfigRemedy = "replace the named pipe among ~/.gitconfig and the files that include.path names"
+
+// ErrBlockedConfig reports a git that does not finish reading its configuration.
+var ErrBlockedConfig = fmt.Errorf("git did not finish reading its configuration in %s; %s", clip.Duration(configTime), BlockedConfigRemedy)
+
+// Config runs `git config` in a folder. It returns ErrBlockedConfig if git does not finish in time.
+func (p Program) Config(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, configTime, ErrBlockedConfig)
+	defer cancel()
+	return p.Run(ctx, dir, nil, append([]string{"config"}, args...)...)
 }
 
 // Stream runs git like Run, and writes its standard output to stdout.

@@ -133,7 +133,10 @@ func (l Layout) readVariables(ctx context.Context, git program.Program, home str
 	if err := l.requireRegularFiles(); err != nil {
 		return nil, err
 	}
-	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
+	out, err := git.Config(ctx, l.Root, append([]string{"-z", "--show-scope", "--show-origin"}, args...)...)
+	if errors.Is(err, program.ErrBlockedConfig) {
+		return nil, &UnsupportedError{Feature: "a configuration that git does not finish reading", Remedy: program.BlockedConfigRemedy}
+	}
 	if program.ExitStatus(err) == 128 { // such as a mistake in a file
 		return nil, &UnsupportedError{Feature: fmt.Sprintf("a configuration that git cannot read (%v)", err), Remedy: "correct the file that git names"}
 	}

@@ -66,7 +66,7 @@ func discover(dir string) (Layout, error) {
 type missingFolder string
 
 func (dir missingFolder) Error() string {
-	return fmt.Sprintf("%s: there is no such folder: check the path, or leave out --repo to work in the current one", string(dir))
+	return fmt.Sprintf("there is no folder %s: check the path, or leave out --repo to work in the current one", string(dir))
 }
 
 func (missingFolder) Is(target error) bool { return target == ErrNotRepository }
