@@ -1,7 +1,6 @@
 package gitops_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -105,9 +104,7 @@ func TestTip(t *testing.T) {
 			}
 		})
 	}
-	if _, err := gitops.ReadTip(t.Context(), t.TempDir(), "main"); err == nil {
-		t.Error("a tip of no repository")
-	}
+	must.Fail(t, "", must.Err(gitops.ReadTip(t.Context(), t.TempDir(), "main")), "a tip of no repository")
 }
 
 func date(t *testing.T, r repo, format string) time.Time {
@@ -159,13 +156,9 @@ func TestHolds(t *testing.T) {
 	r.Git("clone", "-q", "--bare", ".", "../copy.git")
 	r.Commit("later")
 	for sha, want := range map[string]bool{head: true, r.Git("rev-parse", "HEAD"): false} {
-		if got, err := gitops.Holds(r.Path("../copy.git"), sha); err != nil || got != want {
-			t.Errorf("Holds(%s) = %v, %v, want %v", sha, got, err, want)
-		}
+		must.Same(t, want, must.Get(gitops.Holds(r.Path("../copy.git"), sha))(t), "Holds", sha)
 	}
-	if _, err := gitops.Holds(t.TempDir(), head); !errors.Is(err, gitops.ErrNotRepository) {
-		t.Errorf("a plain folder: %v", err)
-	}
+	must.Is(t, gitops.ErrNotRepository, must.Err(gitops.Holds(t.TempDir(), head)), "a plain folder")
 }
 
 func TestSwitchRefusesInvalidBranchNames(t *testing.T) {
@@ -175,9 +168,7 @@ func TestSwitchRefusesInvalidBranchNames(t *testing.T) {
 		r.Seed()
 		c, cs := oneChange(t, r)
 		before := r.Git("for-each-ref")
-		if err := c.Switch(t.Context(), branch, commit(t, c, cs), cs); err == nil {
-			t.Errorf("%q was taken", branch)
-		}
+		must.Fail(t, "", c.Switch(t.Context(), branch, commit(t, c, cs), cs), branch, "was taken")
 		must.Same(t, before, r.Git("for-each-ref"), "references")
 	}
 }
@@ -200,9 +191,7 @@ func TestSwitchRefusesAtomically(t *testing.T) {
 			prepare(r)
 			c, cs := oneChange(t, r)
 			before, head := r.Git("for-each-ref"), r.Git("symbolic-ref", "HEAD")
-			if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err == nil {
-				t.Error("it switched")
-			}
+			must.Fail(t, "", c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs), "it switched")
 			must.Same(t, before, r.Git("for-each-ref"), "references")
 			must.Same(t, head, r.Git("symbolic-ref", "HEAD"), "HEAD")
 		})

@@ -85,14 +85,10 @@ func TestReadBase(t *testing.T) {
 	c := r.open()
 	r.Write("README", "not the base's\n")
 	data, err := c.ReadBase("README", 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Same(t, "one\ntwo\n", string(data), "README")
 	for _, path := range []string{"none", "src", "README/x", "../README", ""} {
-		if _, err := c.ReadBase(path, 100); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%q: %v, want fs.ErrNotExist", path, err)
-		}
+		must.Is(t, fs.ErrNotExist, must.Err(c.ReadBase(path, 100)), path)
 	}
 	_, err = c.ReadBase("README", 3)
 	var large *gitops.TooLargeError
@@ -177,9 +173,7 @@ func TestOpenFillsFreshClone(t *testing.T) {
 	must.Same(t, "a\r\n", r.Read("x.bat"), "line endings")
 	must.Same(t, "A\n", r.Read("x.caps"), "filtered")
 	must.Same(t, "", r.Git("status", "--porcelain"), "status")
-	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
-		t.Errorf("dirty: %q", dirty)
-	}
+	must.None(t, must.Get(c.Snapshot(t.Context()))(t).Dirty(), "dirty")
 }
 
 // What git keeps may be a pipe that nobody writes to.
@@ -228,9 +222,7 @@ func TestBaseContainsText(t *testing.T) {
 		"package main": true, "ackage mai": true, "to be deleted": true, "changed since": false, "not committed": false,
 		"p.ckage": false, "one\ntwo": false, "": false, "-e one": false,
 	} {
-		if got, err := c.BaseContainsText(t.Context(), text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
+		must.Same(t, want, must.Get(c.BaseContainsText(t.Context(), text))(t), text)
 	}
 }
 

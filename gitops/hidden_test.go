@@ -40,9 +40,7 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	must.Do(t, c.Revert(t.Context(), cs, changed))
 	after := r.Files()
 	for name, want := range map[string]string{"conf/cred": "changed\n", "later/made": "changed\n", "vault/deep/inner": "hidden\n", "conf/app": "a\n", "vaults": ""} {
-		if after[name] != want {
-			t.Errorf("%s has %q", name, after[name])
-		}
+		must.Same(t, want, after[name], name)
 	}
 }
 
@@ -122,9 +120,7 @@ func TestBaseTracks(t *testing.T) {
 		".": true, "conf": true, "conf/app": true, "./conf/../conf/deep/": true, "link": true, "link/app": true, "deep/up/app": true, "lib": true, "lib/in/words": true, "lib/in": true,
 		"to-lib/words": true, "conf/new": false, "conf/app/below": false, "Conf/app": false, "none": false, "lib/none": false, "loop/x": false, "out/x": false, "absolute/passwd": false, ".git/config": false,
 	} {
-		if is, err := c.BaseTracks(path); err != nil || is != want {
-			t.Errorf("%s: %t, %v", path, is, err)
-		}
+		must.Same(t, want, must.Get(c.BaseTracks(path))(t), path)
 	}
 
 	r.Git("reset", "--quiet", "--hard")

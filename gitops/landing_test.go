@@ -77,9 +77,7 @@ func TestLanding(t *testing.T) {
 			for path, content := range want {
 				must.Same(t, content, got[path], path)
 			}
-			if len(got) != len(want) {
-				t.Errorf("there are %q", sortedKeys(got))
-			}
+			must.Same(t, len(want), len(got), "there", sortedKeys(got))
 			r.Git("config", "--unset-all", "core.fsmonitor")
 			r.Remove(".git/hooks")
 			if name == "files alone" {
@@ -120,9 +118,7 @@ func TestRefusesLandingAtomically(t *testing.T) {
 				person.does(r)
 				files, head := r.Files(), r.Git("for-each-ref")+r.Read(".git/HEAD")
 				index, err := os.ReadFile(r.Path(".git/index"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				err = land(t, c, cs)
 				if !person.refused(err) {
 					t.Errorf("got %v", err)

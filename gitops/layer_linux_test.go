@@ -321,9 +321,7 @@ func TestForeignFilesPreventLayer(t *testing.T) {
 			for _, path := range test.gives {
 				err = errors.Join(err, os.Lchown(filepath.Join(r.Dir, path), other, own))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got, err := c.WhyNoLayer(t.Context(), own, own); err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
 				t.Errorf("got %q, %v", got, err)
 			}

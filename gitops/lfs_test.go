@@ -81,9 +81,7 @@ func TestFillLFS(t *testing.T) {
 			t.Errorf("asked for %d: %v", asked, err)
 		}
 		must.Same(t, map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files(), "files")
-		if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
-			t.Errorf("dirty: %q", dirty)
-		}
+		must.None(t, must.Get(c.Snapshot(t.Context()))(t).Dirty(), "dirty")
 		if moved, err := c.MovedByOthers(t.Context()); err != nil || moved {
 			t.Errorf("moved: %t, %v", moved, err)
 		}

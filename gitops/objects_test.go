@@ -44,18 +44,14 @@ func TestRefusesObjectsWithWrongIDs(t *testing.T) {
 		r.Git("checkout", "-q", "HEAD~1")
 		c := r.open()
 		cs, err := c.ChangeBetween(t.Context(), gitops.Base{SHA: base, Tree: gitops.Tree(revision(r, "HEAD^{tree}"))}, moved)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r.Plant(".git", id, content)
 		c = r.open() // which has read nothing yet
 		_, err = c.ReadBase("bin/run.sh", 1<<30)
 		isDamaged(t, "a file of the base", err, id)
 		dir := filepath.Join(t.TempDir(), "fresh")
 		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: cs.Base.Tree}}), id)
-		if left, err := os.ReadFile(filepath.Join(dir, "bin/run.sh")); err == nil {
-			t.Errorf("the fresh tree has %.40q", left)
-		}
+		must.Fail(t, "", must.Err(os.ReadFile(filepath.Join(dir, "bin/run.sh"))), "the fresh tree")
 		_, _, err = c.Blob(id)
 		isDamaged(t, "a blob", err, id)
 		var pack bytes.Buffer
@@ -124,18 +120,12 @@ func TestIgnoresPlantedObject(t *testing.T) {
 	r.Plant(".git", id, "echo evil\n")
 	cs := changes(t, c, snap)
 	blob, _, err := c.Blob(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer blob.Close()
-	if data, err := io.ReadAll(blob); err != nil || string(data) != "echo fine\n" {
-		t.Errorf("the change holds %q, %v", data, err)
-	}
+	must.Same(t, "echo fine\n", string(must.Get(io.ReadAll(blob))(t)), "the change holds")
 	sha := commit(t, c, cs)
 	isDamaged(t, "the switch", c.Switch(t.Context(), "agent-ci/x", sha, cs), id)
-	if out, err := exec.Command(gittest.Program(t), "-C", r.Dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput(); err == nil {
-		t.Errorf("the branch is there: %s", out)
-	}
+	must.Fail(t, "", must.Err(exec.Command(gittest.Program(t), "-C", r.Dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput()), "the branch is there")
 }
 
 // Git does not hash what it reads, so it is given what was hashed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestWithFile(t *testing.T) {
@@ -27,9 +28,7 @@ func TestWithFile(t *testing.T) {
 	if got, err := c.ReadFile(with.Tree, "dir/new/c", 10); string(got) != "3\n" || err != nil {
 		t.Errorf("it reads %q, %v", got, err)
 	}
-	if _, err := c.ReadFile(cs.Tree, "dir/new/c", 10); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the change that it came from has it: %v", err)
-	}
+	must.Is(t, fs.ErrNotExist, must.Err(c.ReadFile(cs.Tree, "dir/new/c", 10)), "the change that it came from has it")
 	if _, err := c.ReadFile(with.Tree, "a", 2); !errors.As(err, new(*gitops.TooLargeError)) {
 		t.Errorf("a limit lets all through: %v", err)
 	}
@@ -43,16 +42,12 @@ func TestWithFile(t *testing.T) {
 		t.Errorf("nothing has the id %q, %v", got, err)
 	}
 	for _, path := range []string{"../c", "/c", ".git/config", "dir/../c", ""} {
-		if _, err := c.WithFile(t.Context(), cs, path, nil); err == nil {
-			t.Errorf("%q is put into a change", path)
-		}
+		must.Fail(t, "", must.Err(c.WithFile(t.Context(), cs, path, nil)), path, "is put into a change")
 	}
 
 	r.Write("run.sh", "true\n")
 	r.Chmod("run.sh", 0o755)
-	if with, err := c.WithFile(t.Context(), changes(t, c, snap), "run.sh", []byte("false\n")); err != nil || with.Files[1].NewMode != "100755" {
-		t.Errorf("a program becomes %+v, %v", with.Files, err)
-	}
+	must.Same(t, "100755", must.Get(c.WithFile(t.Context(), changes(t, c, snap), "run.sh", []byte("false\n")))(t).Files[1].NewMode, "a program becomes")
 
 	without, err := c.Without(t.Context(), with, "a")
 	if err != nil || len(without.Files) != 1 || without.Files[0].Path != "dir/new/c" {

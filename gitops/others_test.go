@@ -128,9 +128,7 @@ func resumed(t *testing.T, r repo, c *gitops.Checkout) (*gitops.Checkout, *gitop
 	if err == nil {
 		err = c.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	next := besideOthers(t, r)
 	if snap, _, err = next.Resume(t.Context(), mark); err != nil {
 		t.Fatal(err)

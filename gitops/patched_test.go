@@ -40,9 +40,7 @@ func TestPatchRecreatesTree(t *testing.T) {
 	again := must.Get(c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes()))(t)
 	must.Same(t, nameStatus(cs), nameStatus(again), "files")
 	must.Same(t, cs.Tree, again.Tree, "tree")
-	if _, err := c.ApplyPatch(t.Context(), cs.Tree, patch.Bytes()); err == nil {
-		t.Error("the patch applies twice")
-	}
+	must.Fail(t, "", must.Err(c.ApplyPatch(t.Context(), cs.Tree, patch.Bytes())), "the patch applies twice")
 }
 
 // The patch of a large change is not kept in memory.
@@ -56,17 +54,11 @@ func TestPatchOfLargeChange(t *testing.T) {
 	r.Write("large", strings.Repeat("line\n", 1<<18)+"one more\n")
 	r.Write("small", "s\n")
 	cs := changes(t, c, snap)
-	if cs.Insertions != 2 || cs.Deletions != 0 {
-		t.Errorf("%d lines added, %d deleted", cs.Insertions, cs.Deletions)
-	}
+	must.Same(t, 2, cs.Insertions, "lines added")
+	must.Same(t, 0, cs.Deletions, "lines added")
 	var patch bytes.Buffer
-	if err := c.WritePatch(t.Context(), cs, &patch); err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WritePatch(t.Context(), cs, &patch))
+	again := must.Get(c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes()))(t)
 	must.Same(t, cs.Tree, again.Tree, "tree")
 }
 
@@ -115,8 +107,6 @@ func TestUnfitPatchChangesNothing(t *testing.T) {
 		"no patch":             "hello\n",
 		"nothing":              "",
 	} {
-		if cs, err := c.ApplyPatch(t.Context(), tree, []byte(patch)); err == nil {
-			t.Errorf("%s: %v", name, nameStatus(cs))
-		}
+		must.Fail(t, "", must.Err(c.ApplyPatch(t.Context(), tree, []byte(patch))), name)
 	}
 }

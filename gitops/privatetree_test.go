@@ -18,9 +18,7 @@ func private(t *testing.T, c *gitops.Checkout) (tree repo, in *gitops.Checkout, 
 	t.Helper()
 	tree = at(t, filepath.Join(t.TempDir(), "tree"))
 	snap, unread, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: tree.Dir, Snapshot: snapshot(t, c)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	root := must.Get(os.OpenRoot(tree.Dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return tree, c.InLayer(gitops.Layer{Tree: root}), snap, unread
@@ -56,9 +54,7 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	c := r.open()
 	c.Hide([]string{"secret"})
 	tree, _, _, unread := private(t, c)
-	if len(unread) > 0 {
-		t.Errorf("not read: %q", unread)
-	}
+	must.None(t, unread, "not read")
 	r.Remove("cache/pipe", "secret")
 	must.Same(t, r.Files(), tree.Files(), "files")
 	for _, name := range []string{"mine", "a/one", "run", "cache/deep", "link"} {

@@ -36,9 +36,7 @@ func drifted(t testing.TB, base, change, moved func(repo)) (r repo, after string
 	change(r)
 	cs := changes(t, c, snap)
 	onto, err := c.BaseAt("main", after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rebased, err = c.Rebase(t.Context(), cs, onto)
 	if errors.As(err, new(*gitops.MergeError)) {
 		rebased = checkMarked(t, c, cs, onto)
@@ -63,9 +61,7 @@ func checkMarked(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet, onto gi
 	for _, conflict := range conflicts {
 		is, was := fileOf(moved, conflict.Path), fileOf(cs, conflict.Path)
 		if !conflict.Marked {
-			if is.Path != "" {
-				t.Errorf("%q (%s) is not as on the new base", conflict.Path, conflict.Why)
-			}
+			must.Same(t, "", is.Path, conflict.Path, conflict.Why, "is not as on the new base")
 			continue
 		}
 		if strings.Trim(is.OldID, "0") == "" {
@@ -74,9 +70,7 @@ func checkMarked(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet, onto gi
 		git := exec.Command("git", "merge-file", "-p", "--diff3", "-L", "ours (agent-ci)", "-L", "base (agent-ci)", "-L", "theirs (agent-ci)")
 		for i, id := range []string{is.OldID, was.OldID, was.NewID} {
 			name := filepath.Join(t.TempDir(), fmt.Sprint(i))
-			if err := os.WriteFile(name, blobOf(t, c, id), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, blobOf(t, c, id), 0o600))
 			git.Args = append(git.Args, name)
 		}
 		want, _ := git.Output() // which exits with the number of conflicts
@@ -92,14 +86,10 @@ func blobOf(t testing.TB, c *gitops.Checkout, id string) []byte {
 		return nil
 	}
 	content, _, err := c.Blob(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer content.Close()
 	data, err := io.ReadAll(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -158,9 +148,7 @@ func TestRebase(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			must.Same(t, mergedByGit(r, after), string(rebased.Tree), "tree")
 			must.Same(t, after, rebased.Base.SHA, "base")
 		})
@@ -306,9 +294,7 @@ func TestMergesAsGitByAttributes(t *testing.T) {
 			for name, c := range cases {
 				path := name + "/" + c.file
 				if strings.HasPrefix(name, "driver") && kind != "on one side" {
-					if !strings.Contains(why[path], "does not run its merge driver") {
-						t.Errorf("%s: conflict %q", name, why[path])
-					}
+					must.Contain(t, why[path], "does not run its merge driver")
 					continue
 				}
 				must.Same(t, merged[path], got[path], name)
@@ -373,34 +359,24 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 		t.Fatal("the commit is here already")
 	}
 	private, _, err := c.Private()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	elsewhere.Git("-c", "fetch.unpackLimit=1", "--git-dir", private, "fetch", "-q", "--depth=1", "file://"+elsewhere.Dir, tip)
 	c.ReloadObjects()
 	if !c.HasCommit(tip) {
 		t.Fatal("the commit is not here")
 	}
 	onto, err := c.BaseAt("main", tip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	fresh := materialised(t, c, gitops.TreeForCommands{Tree: onto.Tree, Base: onto}, "")
 	must.Same(t, tip, fresh.Git("rev-parse", "HEAD"), "commit")
 	must.Same(t, "two", fresh.Git("log", "--format=%s"), "log")
 	must.Same(t, "", fresh.Git("status", "--porcelain"), "status")
-	if r.TryGit("cat-file", "-e", tip) == nil {
-		t.Error("what was fetched is in the repository")
-	}
+	must.Fail(t, "", r.TryGit("cat-file", "-e", tip), "what was fetched is in the repository")
 	lent, err := filepath.Glob(fresh.Path(".git/objects/pack/*.pack"))
 	if err != nil || len(lent) != 1 {
 		t.Fatal(lent, err)
 	}
 	info, err := os.Stat(lent[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if links := info.Sys().(*syscall.Stat_t).Nlink; links != 1 {
-		t.Errorf("who writes the pack of a fresh tree writes %d others", links-1)
-	}
+	must.Do(t, err)
+	must.Same(t, 1, info.Sys().(*syscall.Stat_t).Nlink, "who writes the pack of a fresh tree writes")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -22,9 +23,7 @@ func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 func session(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.yml")
-	if err := os.WriteFile(path, []byte("version: 1\nturns:\n  - output:\n      - say: Nothing to do.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("version: 1\nturns:\n  - output:\n      - say: Nothing to do.\n"), 0o600))
 	return path
 }
 
@@ -44,9 +43,7 @@ func committed(t *testing.T, files map[string]string) gittest.Repo {
 func TestEarlyEndHasResult(t *testing.T) {
 	repo := committed(t, map[string]string{"README": "Hi.\n"})
 	empty, broken := t.TempDir(), filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(broken, nil, 0o600))
 	base := repo.Git("rev-parse", "HEAD")
 	for name, c := range map[string]struct {
 		change func(*Options)
@@ -87,12 +84,9 @@ func TestEarlyEndHasResult(t *testing.T) {
 			}
 			result := Run(ctx, o)
 			cancel(nil)
-			if got := string(result.Outcome) + "/" + result.Reason; got != c.want {
-				t.Errorf("%s: %s: %s", name, got, result.Message)
-			}
-			if len(result.Errors) > 0 || result.BaseSHA != c.base {
-				t.Errorf("%s: base %s, errors %q", name, result.BaseSHA, result.Errors)
-			}
+			must.Same(t, c.want, string(result.Outcome)+"/"+result.Reason, name, result.Message)
+			must.None(t, result.Errors, name, result.BaseSHA)
+			must.Same(t, c.base, result.BaseSHA, name, result.Errors)
 			if inStep && !strings.Contains(log.String(), "title=agent-ci") {
 				t.Errorf("%s: the step was told %s", name, log.String())
 			}
@@ -109,15 +103,9 @@ func TestEarlyEndHasResult(t *testing.T) {
 // endedIn reads what a run left, which must be whole.
 func endedIn(t *testing.T, result record.Result) *transcript.View {
 	t.Helper()
-	dir, err := record.OpenDirectory(result.Directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(record.OpenDirectory(result.Directory))(t)
 	defer dir.Close()
-	view, err := dir.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(dir.View())(t)
 	var written record.Result
 	if there, err := dir.ReadJSON(record.ResultFile, &written); !there || err != nil {
 		t.Fatalf("no result: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -46,16 +47,13 @@ func counting(t *testing.T, all ...tools.Tool) Options {
 	t.Helper()
 	repo := committed(t, map[string]string{"README": "Hi.\n"})
 	script := filepath.Join(t.TempDir(), "session.yml")
-	err := os.WriteFile(script, []byte(`version: 1
+	must.Do(t, os.WriteFile(script, []byte(`version: 1
 turns:
   - output: [{call: count, arguments: {description: sheep}}, {call: count, arguments: {description: long}}, {call: count, arguments: {}}]
   - expect: ["sheep: 1", "truncated output"]
     output: [{say: I counted.}]
   - output: [{say: I counted.}]
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	return Options{
 		Prompt: "Count.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Publish: "none", Replay: script, Tools: all,
 		Set:          []string{"policy.sandbox=danger-full-access"},
@@ -71,9 +69,7 @@ func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 		t.Fatalf("%s after %d calls: %s", result.Outcome, times, result.Message)
 	}
 	rec, err := replay.Open(o.Out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer rec.Record.Close()
 	var outputs []string
 	_, err = rec.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
@@ -90,10 +86,8 @@ func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, frozen := range []bool{false, true} {
-		replayed, err := Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Surroundings: Surroundings{Environ: o.Environ}})
-		if err != nil || len(replayed.Differences) > 0 || times != 2 {
-			t.Errorf("frozen %t: %v after %d calls; differences: %+v", frozen, err, times, replayed)
-		}
+		must.None(t, must.Get(Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Surroundings: Surroundings{Environ: o.Environ}}))(t).Differences, frozen, times)
+		must.Same(t, 2, times, frozen)
 	}
 }
 

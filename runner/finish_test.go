@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
@@ -34,9 +35,7 @@ import (
 func recorded(t *testing.T) *record.Record {
 	t.Helper()
 	rec := record.New("run-1", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	return rec
 }
@@ -45,9 +44,7 @@ func recorded(t *testing.T) *record.Record {
 func begun(t *testing.T, job string) *record.Record {
 	t.Helper()
 	rec := recorded(t)
-	if err := errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.TypeWorkspace, transcript.Workspace{BaseSHA: "c0ffee"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.TypeWorkspace, transcript.Workspace{BaseSHA: "c0ffee"})))
 	return rec
 }
 
@@ -101,9 +98,8 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 			rec := recorded(t)
 			e.Workspace = workspace.Folder(rec, t.TempDir())
 			stop := e.outcome(t.Context(), rec, c.err)
-			if got := string(stop.Outcome) + "/" + stop.Reason; got != c.want || !strings.Contains(stop.Message, c.says) {
-				t.Errorf("%s: %q; want %s, with %q", got, stop.Message, c.want, c.says)
-			}
+			must.Same(t, c.want, string(stop.Outcome)+"/"+stop.Reason, stop.Message, c.says)
+			must.Contain(t, stop.Message, c.says)
 			if stop == budget {
 				t.Error("the end changes the stop that the agent keeps")
 			}
@@ -125,14 +121,10 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
 	full := errors.New("the disk is full")
 	view, err := rec.Conclude(ended().runFinished(stop), full)
-	if !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
+	must.Is(t, full, err)
 	want := record.NewResult("run-1", stop)
 	want.TranscriptSHA256 = rec.Log().Head()
-	if diff := gocmp.Diff(want, record.ResultFromView(view)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", gocmp.Diff(want, record.ResultFromView(view)))
 	if got := problemsOf(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
 		t.Errorf("the problems are %q", got)
 	}
@@ -158,19 +150,14 @@ func TestReportsResumableRuns(t *testing.T) {
 	} {
 		e := ended()
 		e.Assignment, e.Workspace = &c.a, c.ws
-		if got := e.mayResume(c.rec, c.o); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		must.Same(t, c.want, e.mayResume(c.rec, c.o), name)
 	}
 }
 
 // reasons returns the reasons of an outcome that docs/reference/outcomes.md lists.
 func reasons(t *testing.T, o outcome.Outcome) (all []string) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/reference/outcomes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/reference/outcomes.md"))(t)
 	_, part, _ := strings.Cut(string(page), "\n## "+string(o)+"\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)`").FindAllStringSubmatch(part, -1) {
@@ -197,9 +184,7 @@ func TestOffersToResume(t *testing.T) {
 		}
 		for _, reason := range all {
 			hint := e.resumeHint(rec, o, reason)
-			if want := !slices.Contains(history.NotResumable[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
-				t.Errorf("%s/%s offers %q", o, reason, hint)
-			}
+			must.Same(t, !slices.Contains(history.NotResumable[o], reason), strings.Contains(hint, "agent-ci resume "+rec.Path()), o, reason, hint)
 			if o != outcome.BudgetExceeded {
 				continue
 			}
@@ -210,9 +195,7 @@ func TestOffersToResume(t *testing.T) {
 		}
 	}
 	rec = begun(t, `{"task":{"prompt":"`+history.RedactedMark+`X]"}}`)
-	if hint := e.resumeHint(rec, outcome.Cancelled, "sigint"); hint != "" {
-		t.Errorf("a run whose job holds a secret offers %q", hint)
-	}
+	must.Same(t, "", e.resumeHint(rec, outcome.Cancelled, "sigint"), "a run whose job holds a secret offers")
 }
 
 func TestConvertsPanicToOutcome(t *testing.T) {
@@ -230,15 +213,11 @@ func TestGivesGraceOnlyAfterTimeLimit(t *testing.T) {
 	}
 	over, end := context.WithCancel(t.Context())
 	end()
-	if err := runWithGrace(late, over, func(ctx context.Context) error { return ctx.Err() }); err == nil {
-		t.Error("a signal leaves time")
-	}
-	if err := runWithGrace(t.Context(), t.Context(), func(ctx context.Context) error {
+	must.Fail(t, "", runWithGrace(late, over, func(ctx context.Context) error { return ctx.Err() }), "a signal leaves time")
+	must.Do(t, runWithGrace(t.Context(), t.Context(), func(ctx context.Context) error {
 		if _, limited := ctx.Deadline(); limited {
 			t.Error("a run without a limit gets one")
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 }

@@ -127,9 +127,7 @@ func TestReadingCallsRunConcurrentlyInOrder(t *testing.T) {
 	}
 	must.Same(t, want, got, "results")
 	must.Same(t, want, seen.started, "started")
-	if len(seen.finished) != n {
-		t.Errorf("%d calls finished, want %d", len(seen.finished), n)
-	}
+	must.Same(t, n, len(seen.finished), "calls finished")
 }
 
 func TestMutatesCallDecidesPerCall(t *testing.T) {
@@ -206,9 +204,7 @@ func TestCancelledCallsGetResults(t *testing.T) {
 		}},
 	)
 	results := d.Dispatch(ctx, calls("first", "first", "first"))
-	if ran != 1 {
-		t.Errorf("%d calls ran, want 1", ran)
-	}
+	must.Same(t, 1, ran, "calls ran")
 	for i, result := range results {
 		if !result.Failed || !strings.HasPrefix(result.Output, "aborted after ") {
 			t.Errorf("result %d is %+v", i, result)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // gate is a Gate that does what a test says.
@@ -56,9 +58,7 @@ func TestGateDecidesOnCalls(t *testing.T) {
 				},
 			}
 			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call, fit ConvertInput) Verdict {
-				if name != "look" {
-					t.Errorf("it is asked about %s", name)
-				}
+				must.Same(t, "look", name, "it is asked about")
 				if test.input != "" {
 					fit(`{"path":"c","write":true}`) // what is fitted last counts
 					fit(test.input)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // scripted is a dispatcher with a tool whose calls run script, and the events that it told of.
@@ -112,10 +114,8 @@ func TestScriptCallObjectHoldsRedactedOutput(t *testing.T) {
 	}, ran)
 	d.Outputs.Redact = func(text string) string { return strings.ReplaceAll(text, "secret", "[gone]") }
 	results := d.Dispatch(t.Context(), []Call{{ID: "c", Number: 1, Name: "script", Input: "x", Form: Freeform}})
-	object := fmt.Sprint(got.Object)
-	if got.Output != "Exit code: 0\nthe [gone]" || object != "map[exit_code:0 note:[a [gone]] output:the [gone]]" {
-		t.Errorf("the script got %q and %s", got.Output, object)
-	}
+	must.Same(t, "Exit code: 0\nthe [gone]", got.Output, "the script")
+	must.Same(t, "map[exit_code:0 note:[a [gone]] output:the [gone]]", fmt.Sprint(got.Object), "the script")
 	if r := results[0]; r.Output != "head\none [gone]\ntwo" || len(r.Parts) != 4 || r.Parts[0].Text != "head" || r.Parts[1].Text != "one [gone]" {
 		t.Errorf("the model got %+v", r)
 	}

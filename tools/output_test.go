@@ -80,10 +80,7 @@ func TestLongOutputKeepsEndsAndFile(t *testing.T) {
 			if !whole.Truncated || whole.Bytes != int64(text.Len()) || whole.Err != nil {
 				t.Errorf("whole is %+v", whole)
 			}
-			kept := must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)
-			if string(kept) != redactHunter(text.String()) {
-				t.Errorf("the file has %d bytes of %d", len(kept), text.Len())
-			}
+			must.Same(t, redactHunter(text.String()), string(must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)), "the file", text.Len())
 		})
 	}
 }
@@ -149,13 +146,9 @@ func TestLimitsOutputFile(t *testing.T) {
 			w.Write(chunk)
 		}
 	}))
-	info, err := os.Stat(filepath.Join(dir, whole.File))
-	if err != nil || info.Size() != o.FileLimit {
-		t.Errorf("file is %v (%v), want %d bytes", info, err, o.FileLimit)
-	}
-	if !strings.Contains(result.Output, fmt.Sprintf("the first %d bytes are in", o.FileLimit)) || whole.Bytes != int64(100*len(chunk)) {
-		t.Errorf("whole %+v, output\n%.300s", whole, result.Output)
-	}
+	must.Same(t, o.FileLimit, must.Get(os.Stat(filepath.Join(dir, whole.File)))(t).Size(), "file")
+	must.Contain(t, result.Output, fmt.Sprintf("the first %d bytes are in", o.FileLimit))
+	must.Same(t, int64(100*len(chunk)), whole.Bytes, whole, result.Output)
 }
 
 func TestRedactsSecretAcrossSpoolWindows(t *testing.T) {
@@ -171,9 +164,7 @@ func TestRedactsSecretAcrossSpoolWindows(t *testing.T) {
 		}
 	}))
 	kept := must.Get(os.ReadFile(filepath.Join(dir, whole.File)))(t)
-	if want := strings.Repeat(redactHunter(line), 40_000); string(kept) != want {
-		t.Errorf("the file has %d bytes, want %d; secrets in it: %d", len(kept), len(want), bytes.Count(kept, []byte("hunter2")))
-	}
+	must.Same(t, strings.Repeat(redactHunter(line), 40_000), string(kept), len(kept), "secrets in it", bytes.Count(kept, []byte("hunter2")))
 }
 
 // Much text is redacted in pieces, however it comes, and no secret stays where it is cut.

@@ -134,9 +134,7 @@ func TestRestrict(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			must.Same(t, test.want, r.Names(), "names")
 			var specs []string
 			for _, spec := range r.Specs([]string{"read_file", "update_plan", "exec_command", "fly"}) {

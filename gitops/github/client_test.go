@@ -44,9 +44,7 @@ func checkDescribed(t *testing.T, req *http.Request, path string) {
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	asked := req.Clone(req.Context())
 	asked.URL.Path = path
-	if wrong := forgetest.Wrong(asked, body); len(wrong) > 0 {
-		t.Errorf("%s %s: %q", req.Method, req.URL, wrong)
-	}
+	must.None(t, forgetest.Wrong(asked, body), req.Method, req.URL)
 }
 
 func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
@@ -350,9 +348,7 @@ func TestReportsCancelledContext(t *testing.T) {
 		cancel()
 		<-req.Context().Done()
 	}})
-	if _, err := a.repository.DefaultBranch(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v, want context.Canceled", err)
-	}
+	must.Is(t, context.Canceled, must.Err(a.repository.DefaultBranch(ctx)))
 }
 
 func TestTokenStaysWithItsHost(t *testing.T) {
@@ -369,9 +365,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	must.Fail(t, "another host", must.Err(a.repository.DefaultBranch(t.Context())))
 	must.Fail(t, "", must.Err(a.repository.Issue(t.Context(), 7)), "an issue was taken from another host")
 	must.Fail(t, "", must.Err(a.repository.CreatePullRequest(t.Context(), forge.NewPullRequest{Body: "private"})), "a pull request was created on another host")
-	if len(leaked) > 0 {
-		t.Errorf("requests went to another host with Authorization %q", leaked)
-	}
+	must.None(t, leaked, "requests went to another host with Authorization")
 }
 
 func TestRefusesNames(t *testing.T) {
@@ -391,9 +385,7 @@ func TestRefusesNames(t *testing.T) {
 			t.Errorf("%s %s: err = %v, want kind %s", c.repository, c.branch, err, forge.Invalid)
 		}
 	}
-	if len(a.asked) > 0 {
-		t.Errorf("requests were made: %q", a.asked)
-	}
+	must.None(t, a.asked, "requests were made")
 }
 
 func TestNewRefuses(t *testing.T) {

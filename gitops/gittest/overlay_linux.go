@@ -33,12 +33,10 @@ const overlayVariable = "GITTEST_OVERLAY"
 func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
-	stdin, err := cmd.StdinPipe()
-	must.Do(t, err)
+	stdin := must.Get(cmd.StdinPipe())(t)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	must.Do(t, err)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no namespaces here: %v", err)
 	}

@@ -322,9 +322,7 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 				"push":  remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: o.base, From: storeOf(t, o.work)}),
 				"clone": remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}),
 			} {
-				if !errors.Is(err, c.want) {
-					t.Errorf("%s: %v, want %v", does, err, c.want)
-				}
+				must.Is(t, c.want, err, does)
 				if err == nil || c.token != "" && strings.Contains(err.Error(), c.token) {
 					t.Errorf("the error shows the token: %v", err)
 				}
@@ -367,7 +365,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 			return remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")})
 		},
 	} {
-		must.Fail(t, "another host", use(), name, "want one that names the other host")
+		must.Fail(t, "another host", use(), name)
 	}
 	for _, req := range o.Requests() {
 		if req.Authorized {
@@ -468,9 +466,7 @@ func TestCloneFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "clone")
-			if err := remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}); !errors.Is(err, c.want) {
-				t.Errorf("err = %v, want %v", err, c.want)
-			}
+			must.Is(t, c.want, remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}))
 			if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 				t.Errorf("the folder was left: %v", err)
 			}
@@ -485,9 +481,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(server.Close)
 	r := o.remote()
 	r.URL = server.URL + "/o/r.git"
-	if _, err := remote.Branches(t.Context(), r); !errors.Is(err, remote.ErrUnreachable) {
-		t.Errorf("a server that nobody knows: %v", err)
-	}
+	must.Is(t, remote.ErrUnreachable, must.Err(remote.Branches(t.Context(), r)), "a server that nobody knows")
 	trust(t, server)
 	t.Setenv("GIT_SSL_CAINFO", "") // which is restored
 	must.Do(t, os.Unsetenv("GIT_SSL_CAINFO"))

@@ -3,6 +3,7 @@
 package must
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,23 @@ func Fail(t Test, part string, err error, words ...any) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Errorf("%sthe error is %v, want one with %q", fmt.Sprintln(words...), err, part)
+	}
+}
+
+// Is reports an error that is not want (errors.Is), after words that name the case. The test continues.
+func Is(t Test, want, err error, words ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%sthe error is %v, want %v", fmt.Sprintln(words...), err, want)
+	}
+}
+
+// None reports the elements of a list that has any, after words that name what they are. The test
+// continues.
+func None[S ~[]E, E any](t Test, list S, words ...any) {
+	t.Helper()
+	if len(list) > 0 {
+		t.Errorf("%sthere are %d: %+v", fmt.Sprintln(words...), len(list), list)
 	}
 }
 

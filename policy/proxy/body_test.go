@@ -120,9 +120,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 		_, _ = io.WriteString(send, "x="+placeholder)
 		_ = send.Close()
 	}()
-	if _, err := io.ReadAll(response.Body); err == nil {
-		t.Errorf("the answer ends with %v", err)
-	}
+	must.Fail(t, "", must.Err(io.ReadAll(response.Body)), "the answer")
 	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "is in the body") {
 		t.Errorf("recorded is %q", got)
 	}
@@ -159,9 +157,7 @@ func TestForwardsWholeBodyAfterAnswer(t *testing.T) {
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: Bearer mine\r\nTransfer-Encoding: chunked\r\n\r\n%s", way.target, part)
 			response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			fmt.Fprint(conn, strings.Repeat(part, 9), "0\r\n\r\n")
-			if text, err := io.ReadAll(response.Body); err != nil || string(text) != "10000 <nil>" {
-				t.Errorf("with %s the server got %q, %v", response.Status, text, err)
-			}
+			must.Same(t, "10000 <nil>", string(must.Get(io.ReadAll(response.Body))(t)), response.Status)
 		})
 	}
 }
@@ -208,12 +204,8 @@ func TestBoundsHeadersInside(t *testing.T) {
 		if err != nil && inside { // the client is told the bound, or the connection ends
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer response.Body.Close()
-		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("a long header gives %s", response.Status)
-		}
+		must.Same(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode, "a long header", response.Status)
 	})
 }

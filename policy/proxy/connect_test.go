@@ -79,9 +79,8 @@ func TestPrivateEntryOpensOnlyPrivateAddresses(t *testing.T) {
 				b := newBench(t, echo(t).Listener.Addr(), privately(t, test.addresses, "db.example.org"))
 				answer := b.raw(fmt.Sprintf(request, "db.example.org"))
 				if test.refused == "" {
-					if !strings.Contains(answer, "GET / host=") || len(b.told()) != 1 {
-						t.Errorf("the answer is\n%s", answer)
-					}
+					must.Contain(t, answer, "GET / host=")
+					must.Same(t, 1, len(b.told()), "the answer", answer)
 				} else if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, test.refused) || strings.Contains(answer, "public internet") || len(b.dialled) > 0 {
 					t.Errorf("dialled %d times, the answer is\n%s", len(b.dialled), answer)
 				}
@@ -182,9 +181,7 @@ func TestResolvesNameOncePerConnection(t *testing.T) {
 						t.Errorf("request %d, with the name asked for %d times, gets\n%s", i+1, asked.Load(), answer)
 					}
 				}
-				if len(b.dialled) != 2 {
-					t.Errorf("dialled %d times, not twice", len(b.dialled))
-				}
+				must.Same(t, 2, len(b.dialled), "dialled")
 				for range len(b.dialled) {
 					if address := <-b.dialled; !strings.HasPrefix(address, public+":") {
 						t.Errorf("dialled %s", address)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // aFrame is one of a server's, with a length of any form.
@@ -53,9 +54,7 @@ func TestFramesHideValues(t *testing.T) {
 		f := &frameForwarder{guard: guard, to: &got}
 		for len(sent) > 0 {
 			n := rapid.IntRange(1, len(sent)).Draw(t, "piece")
-			if _, err := f.Write(sent[:n]); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(f.Write(sent[:n]))(t)
 			sent = sent[n:]
 		}
 		if !bytes.Equal(got.Bytes(), want) {
@@ -68,8 +67,6 @@ func TestRefusesUnsupportedFrames(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{"compressed": "\xc1\x05hello", "masked": "\x81\x85\x00\x00\x00\x00hello", "a long ping": "\x89\x7e\x01\x00"} {
 		f := &frameForwarder{guard: credential.NewGuard(credential.Set{{Value: secret, Placeholder: placeholder}}), to: new(bytes.Buffer)}
-		if _, err := f.Write([]byte(sent)); err == nil {
-			t.Errorf("%s is let through", name)
-		}
+		must.Fail(t, "", must.Err(f.Write([]byte(sent))), name, "is let through")
 	}
 }

@@ -246,17 +246,14 @@ func TestSendsValueToItsHost(t *testing.T) {
 		})
 		h := holding(t, outside, handler)
 		response, text := get(t, h.client(inside), http.MethodPost, "https://npm.example.org/team/a?b=c", strings.NewReader("hello"), "Authorization", bearer, "X-Kept", "1", "User-Agent", "me")
-		if want := "you sent " + bearer + ` with "hello"`; text != want || response.Header.Get("X-Echo") != bearer {
-			t.Errorf("the answer is %q with %q", text, response.Header)
-		}
+		must.Same(t, "you sent "+bearer+` with "hello"`, text, "the answer", response.Header)
+		must.Same(t, bearer, response.Header.Get("X-Echo"), "the answer", response.Header)
 		want := []seen{{Method: "POST", Target: "/team/a?b=c", Host: "npm.example.org", Body: "hello", Proto: map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[outside], Header: http.Header{
 			"Authorization": {"Bearer " + secret}, "X-Kept": {"1"}, "User-Agent": {"me"}, "Accept-Encoding": {"identity"}, "Content-Length": {"5"},
 		}}}
 		must.Same(t, want, sent(), "the server was sent")
 		must.Same(t, []string{"TOKEN npm.example.org:443"}, h.used, "used")
-		if got := h.refusals(); len(got) > 0 {
-			t.Errorf("refused %q", got)
-		}
+		must.None(t, h.refusals(), "refused")
 		for range 5 {
 			if _, text := get(t, h.client(inside), http.MethodGet, "https://npm.example.org/team/a", nil, "Authorization", bearer); !strings.Contains(text, bearer) {
 				t.Errorf("the answer is %q", text)
@@ -403,9 +400,7 @@ func TestTunnelReachesOnlyItsTarget(t *testing.T) {
 			}
 		})
 	}
-	if got := sent(); len(got) > 0 {
-		t.Errorf("the server was sent %v", got)
-	}
+	must.None(t, sent(), "the server was sent")
 	for _, test := range []struct{ target, request string }{
 		{"npm.example.org:443", get + "Host: NPM.example.org.:443\r\nConnection: close\r\n\r\n"},
 		{"npm.example.org:443", get + "Host: npm.example.org\r\nConnection: Upgrade, close\r\nUpgrade: TLS/1.2\r\n\r\n"},
@@ -429,9 +424,7 @@ func TestTunnelRequiresTLSForTarget(t *testing.T) {
 	h := holding(t, false, handler)
 	t.Run("another server name", func(t *testing.T) {
 		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{RootCAs: h.roots, ServerName: "git.example.org"})
-		if err := conn.Handshake(); err == nil {
-			t.Error("it is let through")
-		}
+		must.Fail(t, "", conn.Handshake(), "it is let through")
 		if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "another server name") {
 			t.Errorf("recorded %q", got)
 		}
@@ -446,9 +439,7 @@ func TestTunnelRequiresTLSForTarget(t *testing.T) {
 	})
 	t.Run("an old version", func(t *testing.T) {
 		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{RootCAs: h.roots, ServerName: "npm.example.org", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
-		if err := conn.Handshake(); err == nil {
-			t.Error("it is let through")
-		}
+		must.Fail(t, "", conn.Handshake(), "it is let through")
 	})
 	t.Run("no server name", func(t *testing.T) {
 		conn := tls.Client(h.connect("npm.example.org:443"), &tls.Config{InsecureSkipVerify: true})
@@ -457,9 +448,7 @@ func TestTunnelRequiresTLSForTarget(t *testing.T) {
 			t.Errorf("the certificate is for %v", leaf.DNSNames)
 		}
 	})
-	if got := sent(); len(got) > 0 {
-		t.Errorf("the server was sent %v", got)
-	}
+	must.None(t, sent(), "the server was sent")
 }
 
 // A host without a credential for who asks keeps its own TLS.
@@ -467,9 +456,7 @@ func TestTunnelWithoutCredentialKeepsTLS(t *testing.T) {
 	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	client := h.client(false)
-	if _, err := client.Get("https://other.example.org/"); err == nil {
-		t.Error("the run's authority vouches for a host without a credential")
-	}
+	must.Fail(t, "", must.Err(client.Get("https://other.example.org/")), "the run's authority vouches for a host without a credential")
 	h.roots.AppendCertsFromPEM(internet().Certificate())
 	if _, text := get(t, h.client(false), "GET", "https://other.example.org/", nil, "Authorization", bearer); text != bearer {
 		t.Errorf("it was sent %q", text)
@@ -506,9 +493,7 @@ func TestCleansAnswerHead(t *testing.T) {
 		fmt.Fprintf(conn, "HTTP/1.1 103 Early\r\nLink: <%s>\r\n\r\nHTTP/1.1 200 %[1]s\r\nAlt-Svc: h3=\":443\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", secret)
 	})
 	answer := h.raw("npm.example.org:443", "GET /team/a HTTP/1.1\r\nHost: npm.example.org\r\nConnection: close\r\n\r\n")
-	if want := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"; answer != want {
-		t.Errorf("the answer is %q", answer)
-	}
+	must.Same(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", answer, "the answer")
 }
 
 // A query with a space in it, which HTTP/2 can have, would end the target of HTTP/1.1.
@@ -544,9 +529,8 @@ func TestRefusesUnrecordedUse(t *testing.T) {
 		o.Used = func(string, reach.Target) error { return io.ErrClosedPipe }
 	})
 	response, text := get(t, h.client(false), "GET", "https://npm.example.org/team/a", nil, "Authorization", bearer)
-	if response.StatusCode != http.StatusServiceUnavailable || len(sent()) > 0 {
-		t.Errorf("the answer is %s: %s", response.Status, text)
-	}
+	must.Same(t, http.StatusServiceUnavailable, response.StatusCode, response.Status, text)
+	must.None(t, sent(), response.Status, text)
 }
 
 // Where an authority on h2 differs, or Host stands beside it.
@@ -561,13 +545,9 @@ func TestRefusesOtherAuthorityOverHTTP2(t *testing.T) {
 		r.Header.Set("Authorization", bearer)
 		response := must.Get(client.Do(r))(t)
 		response.Body.Close()
-		if response.StatusCode != http.StatusMisdirectedRequest {
-			t.Errorf("%s gives %s", host, response.Status)
-		}
+		must.Same(t, http.StatusMisdirectedRequest, response.StatusCode, host, response.Status)
 	}
-	if got := sent(); len(got) > 0 {
-		t.Errorf("the server was sent %v", got)
-	}
+	must.None(t, sent(), "the server was sent")
 	if got := h.refusals(); len(got) != 3 {
 		t.Errorf("recorded %q", got)
 	}

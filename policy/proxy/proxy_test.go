@@ -196,9 +196,8 @@ func TestForwardsHTTP(t *testing.T) {
 	body := must.Get(io.ReadAll(response.Body))(t)
 	want := "POST /a%2Fb?q=1 host=api.example.com body=\"hello\"\nAuthorization=Bearer mine\nConnection=close\nX-Kept=2\nUser-Agent=me\nAccept-Encoding=gzip\n"
 	must.Same(t, want, string(body))
-	if response.Header.Get("X-End") != "z" || response.Header.Get("Proxy-Authenticate") != "" {
-		t.Errorf("the header is %v", response.Header)
-	}
+	must.Same(t, "z", response.Header.Get("X-End"), "the header", response.Header)
+	must.Same(t, "", response.Header.Get("Proxy-Authenticate"), "the header", response.Header)
 	must.Same(t, "93.184.216.34:80", <-b.dialled, "dialled")
 	must.Same(t, []string{"http api.example.com:80 true policy.network: api.example.com"}, b.told(), "told")
 }
@@ -215,9 +214,7 @@ func TestTunnelCarriesTLS(t *testing.T) {
 	trust.ServerName = "example.com"
 	response := must.Get(b.client(trust).Post("https://a.example.org/x", "text/plain", strings.NewReader(strings.Repeat("x", 3<<20))))(t)
 	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "a.example.org 3145728 " {
-		t.Errorf("the answer is %q, %v", body, err)
-	}
+	must.Same(t, "a.example.org 3145728 ", string(must.Get(io.ReadAll(response.Body))(t)), "the answer")
 	must.Same(t, "93.184.216.35:443", <-b.dialled, "dialled")
 }
 
@@ -341,9 +338,8 @@ func TestDefusesHostileRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t, echo(t).Listener.Addr(), limited(func(l *limits) { l.bytes = 1 << 20 }))
 			answer := b.raw(test.request)
-			if !strings.Contains(answer, test.want) || strings.Contains(strings.ReplaceAll(answer, "evil.example.com:80", ""), test.never) {
-				t.Errorf("the answer is\n%.2000s", answer)
-			}
+			must.Contain(t, answer, test.want)
+			must.Lack(t, strings.ReplaceAll(answer, "evil.example.com:80", ""), test.never)
 		})
 	}
 }
@@ -475,9 +471,7 @@ func TestReportsUnreachableTargets(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			gone := listen(t)
 			gone.Close()
-			if answer := newBench(t, gone.Addr()).raw(test.request); !strings.Contains(answer, test.want) {
-				t.Errorf("the answer is\n%s", answer)
-			}
+			must.Contain(t, newBench(t, gone.Addr()).raw(test.request), test.want)
 		})
 	}
 }
@@ -508,7 +502,5 @@ func TestTruncatedAnswerFails(t *testing.T) {
 	defer server.Close()
 	response := must.Get(newBench(t, server.Listener.Addr()).client(nil).Get("http://api.example.com/"))(t)
 	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err == nil {
-		t.Errorf("the answer is %q", body)
-	}
+	must.Fail(t, "", must.Err(io.ReadAll(response.Body)), "the answer")
 }

@@ -95,9 +95,7 @@ func TestAnswersHideValues(t *testing.T) {
 				t.Errorf("the trailers are %s", got)
 			}
 			whole(fmt.Sprintf("failure?way=%d&cut=0", number))
-			if got := whole(fmt.Sprintf("length?way=%d&cut=0", number)); !strings.Contains(got, fmt.Sprintf(`"Content-Length":["%d"]`, 1<<20+1000+len(way))) {
-				t.Errorf("the header is %.500s", got)
-			}
+			must.Contain(t, whole(fmt.Sprintf("length?way=%d&cut=0", number)), fmt.Sprintf(`"Content-Length":["%d"]`, 1<<20+1000+len(way)))
 			for cut := 1; cut < len(way); cut += 3 {
 				whole(fmt.Sprintf("chunks?way=%d&cut=%d", number, cut))
 			}
@@ -273,12 +271,9 @@ func TestForwardsAnswerTrailers(t *testing.T) {
 	r.Trailer = http.Header{"X-Client": {"1"}}
 	response := must.Get(h.client(true).Do(r))(t)
 	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "\x00\x00\x00\x00\x01xtrailers" {
-		t.Errorf("the body is %q, %v", text, err)
-	}
-	if response.Trailer.Get("Grpc-Status") != "16" || response.Trailer.Get("Grpc-Message") != "no such token: "+placeholder {
-		t.Errorf("the trailers are %v", response.Trailer)
-	}
+	must.Same(t, "\x00\x00\x00\x00\x01xtrailers", string(must.Get(io.ReadAll(response.Body))(t)), "the body")
+	must.Same(t, "16", response.Trailer.Get("Grpc-Status"), "the trailers", response.Trailer)
+	must.Same(t, "no such token: "+placeholder, response.Trailer.Get("Grpc-Message"), "the trailers", response.Trailer)
 }
 
 // Both sides speak at once, and nobody waits for letters that are held back.
@@ -340,9 +335,7 @@ func TestMemoryStaysFlat(t *testing.T) {
 			_, _ = io.Copy(w, io.LimitReader(zeros{}, length))
 		})
 		most, n := through(t, h, h2)
-		if n != length {
-			t.Errorf("%d bytes came through", n)
-		}
+		must.Same(t, length, n, "bytes came through")
 		if most > mostInUse {
 			t.Errorf("%d MB of the heap were in use more than before", most>>20)
 		}
@@ -368,9 +361,7 @@ func through(t testing.TB, h *held, inside bool) (most uint64, n int64) {
 		if err == io.EOF {
 			return most - min(before, most), n
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -551,13 +542,9 @@ func TestBoundsInnerBytes(t *testing.T) {
 		t.Errorf("%d bytes came, %v", n, err)
 	}
 	long, _ := get(t, h.client(false), "POST", "https://npm.example.org/team/a", bytes.NewReader(make([]byte, 2<<20)))
-	if long.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body that is too long gives %s", long.Status)
-	}
+	must.Same(t, http.StatusRequestEntityTooLarge, long.StatusCode, "a body that is too long", long.Status)
 	chunked, _ := get(t, h.client(false), "POST", "https://npm.example.org/team/a", io.LimitReader(zeros{}, 2<<20))
-	if chunked.StatusCode != http.StatusBadGateway {
-		t.Errorf("chunks that are too long give %s", chunked.Status)
-	}
+	must.Same(t, http.StatusBadGateway, chunked.StatusCode, "chunks that are too long give", chunked.Status)
 }
 
 // smuggled are requests whose end two readers could find in different places.

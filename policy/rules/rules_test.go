@@ -110,9 +110,7 @@ network_rule(host = "2606:0:0::0001", protocol = "https", decision = "prompt")`)
 		if ok {
 			got = rule.Decision.String() + " " + rule.At.String()
 		}
-		if got != test.want {
-			t.Errorf("Reach(%q, %q) = %q, want %q", test.host, test.protocol, got, test.want)
-		}
+		must.Same(t, test.want, got, test.host, test.protocol)
 	}
 }
 

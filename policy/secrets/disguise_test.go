@@ -87,9 +87,7 @@ func TestFindsEncodingsOfTools(t *testing.T) {
 func looksRemoved(t *testing.T, name string, r *Redactor, v Value, text string) {
 	t.Helper()
 	got := r.Redact("before\n" + text + "behind\n")
-	if !strings.Contains(got, "[secret "+v.Name+"]") {
-		t.Errorf("%s: \n%sstays\n%s", name, text, got)
-	}
+	must.Contain(t, got, "[secret "+v.Name+"]")
 	if strings.Contains(got, "[part") || !strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, "behind\n") {
 		t.Errorf("%s: of\n%sis left\n%s", name, text, got)
 	}

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // ordinaryValues are secrets as runs know them, random ones and such as people
@@ -70,9 +72,7 @@ func privatePEM(b *testing.B, kind string) string {
 			raw, err = x509.MarshalPKCS8PrivateKey(key)
 		}
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}))
 }
 
@@ -141,9 +141,7 @@ func readTree(b *testing.B, tree string, take func(name, text string)) {
 		take(name, string(text))
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 }
 
 // BenchmarkLong is what 30 MB of a stranger's text cost.

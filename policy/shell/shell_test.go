@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -45,9 +43,7 @@ func TestPlainLists(t *testing.T) {
 			for about, got := range map[string]Reading{
 				"script": ReadScript(test.script), "argv": ReadArgv([]string{"bash", "-lc", test.script}),
 			} {
-				if diff := cmp.Diff(test.want, got.Plain); diff != "" {
-					t.Errorf("%s: Plain (-want +got):\n%s", about, diff)
-				}
+				must.Same(t, test.want, got.Plain, about, "Plain (-")
 				if !strings.Contains(got.Unclear, test.unclear) || (test.unclear == "") != (got.Unclear == "") {
 					t.Errorf("%s: Unclear = %q, want %q", about, got.Unclear, test.unclear)
 				}

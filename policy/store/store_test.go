@@ -20,17 +20,9 @@ func TestReplaceIsAtomic(t *testing.T) {
 		return full
 	}
 	must.Do(t, store.Replace(root, "file", "new", store.Text([]byte("old"))))
-	if err := store.Replace(root, "file", "new", failing); !errors.Is(err, full) {
-		t.Errorf("err = %v", err)
-	}
-	if raw, err := root.ReadFile("file"); err != nil || string(raw) != "old" {
-		t.Errorf("the file has %q, %v", raw, err)
-	}
+	must.Is(t, full, store.Replace(root, "file", "new", failing))
+	must.Same(t, "old", string(must.Get(root.ReadFile("file"))(t)), "the file")
 	must.Do(t, store.Replace(root, "file", "new", store.Text([]byte("now"))))
-	if raw, err := root.ReadFile("file"); err != nil || string(raw) != "now" {
-		t.Errorf("the file has %q, %v", raw, err)
-	}
-	if _, err := root.Stat("file.new"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file is left beside: %v", err)
-	}
+	must.Same(t, "now", string(must.Get(root.ReadFile("file"))(t)), "the file")
+	must.Is(t, os.ErrNotExist, must.Err(root.Stat("file.new")), "a file is left beside")
 }

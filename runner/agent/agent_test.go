@@ -116,9 +116,7 @@ func (f fixture) events(t *testing.T) []transcript.Event {
 	defer file.Close()
 	var events []transcript.Event
 	for event, err := range eventlog.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		events = append(events, event)
 	}
 	return events
@@ -322,9 +320,8 @@ func TestRunsNoCallBeyondLimit(t *testing.T) {
 	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
 	f.Limits.Calls = 2
 	_, err := f.Run(t.Context())
-	if reason(err) != "tool_calls" || len(f.box.asked) != 2 {
-		t.Errorf("Run ended in %v after %d calls, want tool_calls after 2", err, len(f.box.asked))
-	}
+	must.Same(t, "tool_calls", reason(err), "Run ended in", err, "calls, want tool_calls after 2")
+	must.Same(t, 2, len(f.box.asked), "Run ended in", err, "calls, want tool_calls after 2")
 }
 
 func TestCountsRepeatsInOneAnswerOnce(t *testing.T) {

@@ -85,9 +85,7 @@ func TestChatRunsWholeConversation(t *testing.T) {
 			if got := f.Spent().Usage; got.Input < 100 || got.Cached != 3 || got.Output < 10 || got.Reasoning != 2 {
 				t.Errorf("usage %+v", got)
 			}
-			if log := f.text(t); strings.Count(log, `"reasoning":2,"service_tier":"flex"`) != 1 {
-				t.Errorf("the tier of the first answer is not told:\n%s", log)
-			}
+			must.Same(t, 1, strings.Count(f.text(t), `"reasoning":2,"service_tier":"flex"`), "the tier of the first answer is not told")
 			must.Contain(t, server.bodies[1],
 				`{"role":"system","content":"Work.\n\nThe task."}`, `"reasoning_effort":"low"`, `"max_completion_tokens":99`,
 				`{"role":"assistant","content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
@@ -130,9 +128,8 @@ func TestChatReturnsExtrasOfCalls(t *testing.T) {
 	f.mustSay(t, "Done.")
 	want := `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`
 	for _, body := range server.bodies[1:] {
-		if strings.Count(body, "extra_content") != 1 || !strings.Contains(body, want) {
-			t.Errorf("the request lacks %s: %s", want, body)
-		}
+		must.Same(t, 1, strings.Count(body, "extra_content"), "the request lacks", want, body)
+		must.Contain(t, body, want)
 	}
 }
 

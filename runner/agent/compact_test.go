@@ -40,9 +40,7 @@ func survives(t *testing.T, items []json.RawMessage) {
 	if n := strings.Count(string(slices.Concat(items...)), "The task."); n != 1 || !strings.Contains(string(items[0]), "The task.") {
 		t.Errorf("the task is there %d times, and first is %s", n, items[0])
 	}
-	if n := strings.Count(string(slices.Concat(items...)), "- [pending] mend it"); n != 1 {
-		t.Errorf("the plan is there %d times: %s", n, items)
-	}
+	must.Same(t, 1, strings.Count(string(slices.Concat(items...)), "- [pending] mend it"), "the plan is there", items)
 	raw, err := rawitem.Encode(kept()[0])
 	if n := strings.Count(string(slices.Concat(items...)), strings.Trim(string(raw), `"`)); err != nil || n != 1 {
 		t.Errorf("what is kept is there %d times (%v): %s", n, err, items)
@@ -155,9 +153,7 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 				t.Errorf("Run ended in %v", err)
 			}
 			requests := server.Requests()
-			if last := string(requests[len(requests)-1].Body); !strings.Contains(last, c.asked) {
-				t.Errorf("the last request is %s", last)
-			}
+			must.Contain(t, string(requests[len(requests)-1].Body), c.asked)
 			must.Same(t, 9, strings.Count(strings.Join(f.types(t), " "), "model.request"))
 		})
 	}
@@ -172,9 +168,8 @@ func TestRepeatsKeptTextsOnlyIfMissing(t *testing.T) {
 	f.mustSay(t, "Done.")
 	items := string(slices.Concat(f.compactions(t)[0].Items...))
 	const told = "You had loaded this before the conversation was made shorter:"
-	if strings.Count(items, told) != 1 || !strings.Contains(items, told+`\ngone"`) {
-		t.Errorf("items: %s", items)
-	}
+	must.Same(t, 1, strings.Count(items, told), "items", items)
+	must.Contain(t, items, told+`\ngone"`)
 }
 
 func TestShortensOverlongRequest(t *testing.T) {
@@ -208,9 +203,7 @@ func TestRemovedShellOutputKeepsForm(t *testing.T) {
 	requests := server.Requests()
 	last := string(requests[len(requests)-1].Body)
 	const want = `"output":[{"stdout":"[The runner removed this output`
-	if !strings.Contains(last, want) || !strings.Contains(last, `"outcome":{"type":"exit","exit_code":2}`) {
-		t.Errorf("the last request lacks %s, or how the command ended: %s", want, last)
-	}
+	must.Contain(t, last, want, `"outcome":{"type":"exit","exit_code":2}`)
 	noFaults(t, server)
 }
 
@@ -219,9 +212,7 @@ func TestEndsOnOverlongTask(t *testing.T) {
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
 	_, err := f.Run(t.Context())
-	if reason(err) != "context_length" {
-		t.Errorf("Run ended in %v", err)
-	}
+	must.Same(t, "context_length", reason(err), "Run ended in", err)
 }
 
 // TestTrimmingKeepsPairs makes conversations of all kinds too long; the server
@@ -256,9 +247,7 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 			rt.Fatalf("Run ended in %v", err)
 		}
 		for _, fault := range server.Faults() {
-			if !strings.Contains(fault, "were not asked for") {
-				rt.Error(fault)
-			}
+			must.Contain(rt, fault, "were not asked for")
 		}
 	})
 }

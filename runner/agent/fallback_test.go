@@ -35,9 +35,8 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 	f.mustSay(t, "Done.")
 	first, second := f.requests.bodies[0], f.requests.bodies[1]
 	for _, part := range []string{`"model":"first"`, `"effort":"high"`, "opaque", "thoughts", `"unheard_of"`} {
-		if !strings.Contains(first, part) || strings.Contains(second, part) {
-			t.Errorf("%s: in the first request %t, in the second %t", part, strings.Contains(first, part), strings.Contains(second, part))
-		}
+		must.Contain(t, first, part)
+		must.Lack(t, second, part)
 	}
 	must.Contain(t, second, `"model":"second"`, `"parallel_tool_calls":false`, "The task.", "web_search_call", `"output":"found"`, "look at the checkout and its changes")
 	want := []transcript.ModelFallback{{
@@ -47,9 +46,8 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 	if cost, known := f.Cost(); !known || cost != 2+5 {
 		t.Errorf("it cost %v, %t", cost, known)
 	}
-	if len(f.Fallbacks) != 1 || f.Window != 1<<30 {
-		t.Errorf("%d models are left, the window is %d", len(f.Fallbacks), f.Window)
-	}
+	must.Same(t, 1, len(f.Fallbacks), "models are left, the window")
+	must.Same(t, 1<<30, f.Window, "models are left, the window")
 }
 
 func TestResumeKeepsFallbackModel(t *testing.T) {
@@ -70,9 +68,7 @@ func TestResumeKeepsFallbackModel(t *testing.T) {
 		t.Errorf("the request is\n%s", body)
 	}
 	for _, gone := range []string{"opaque", "thoughts", `"unheard_of"`} {
-		if strings.Contains(body, gone) {
-			t.Errorf("the request has %s", gone)
-		}
+		must.Lack(t, body, gone)
 	}
 	if len(f.Fallbacks) != 1 || f.Fallbacks[0].Model != "fourth" {
 		t.Errorf("left are %+v", f.Fallbacks)

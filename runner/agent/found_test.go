@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
@@ -84,9 +82,7 @@ func TestAppendsFoundTools(t *testing.T) {
 	first := []string{"function read_file", "function search_tool_bm25"}
 	then := append(slices.Clone(first), "function weather_tomorrow", "function weather_now")
 	for i, want := range [][]string{first, then, then, then} {
-		if diff := cmp.Diff(want, requests[i].names()); diff != "" {
-			t.Errorf("request %d (-want +got):\n%s", i+1, diff)
-		}
+		must.Same(t, want, requests[i].names(), "request", i+1)
 	}
 	bodies := server.Requests()
 	before, _, _ := strings.Cut(string(bodies[0].Body), `],"tool_choice"`)

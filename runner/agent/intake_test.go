@@ -64,9 +64,7 @@ func conversing(t *testing.T, answers ...func(context.Context, model.Observer) (
 	l := live(answers)
 	f.requests.next = &model.Retrying{Next: &l, FirstPause: time.Microsecond}
 	t.Cleanup(func() {
-		if len(l) > 0 {
-			t.Errorf("%d answers were not asked for", len(l))
-		}
+		must.None(t, l, "answers were not asked for")
 	})
 	return f, seen
 }
@@ -131,9 +129,7 @@ func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
 	}, whole(look("two"), change), says("Done."))
 	f.mustRun(t)
 	must.Same(t, []string{"two", "change"}, f.names(), "calls that ran")
-	if f.box.asked[0].Number != 1 {
-		t.Errorf("the first call that ran has number %d", f.box.asked[0].Number)
-	}
+	must.Same(t, 1, f.box.asked[0].Number, "the first call that ran has number")
 	if spent := f.Spent(); spent.Turns != 2 || spent.Calls != 2 {
 		t.Errorf("spent %+v", spent)
 	}
@@ -171,9 +167,7 @@ func TestStopsCallsOfFinalAnswer(t *testing.T) {
 		return nil, &model.Failure{Kind: model.Refused, Message: "no"}
 	})
 	f.box.hold = func(ctx context.Context) { <-ctx.Done() }
-	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no") {
-		t.Errorf("Run ended in %v", err)
-	}
+	must.Fail(t, "no", must.Err(f.Run(t.Context())), "Run ended in")
 }
 
 func TestRunsNoIncompleteCall(t *testing.T) {
@@ -239,9 +233,7 @@ func TestCountsHostedCalls(t *testing.T) {
 	output := `{"type":"shell_call_output","id":"sho_1","call_id":"far","status":"completed","output":[],"max_output_length":null}`
 	f, _ := conversing(t, whole(search, container, output, look("one")))
 	f.Limits.Calls = 3
-	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "limits.tool_calls") {
-		t.Fatalf("Run ended in %v, want the limit", err)
-	}
+	must.Fail(t, "limits.tool_calls", must.Err(f.Run(t.Context())), "Run ended in")
 	must.Same(t, []string{"one"}, f.names(), "calls that ran here")
 	must.Same(t, agent.Spent{Turns: 1, Calls: 3, Models: []transcript.ModelUse{{}}}, f.Spent(), "spent")
 }

@@ -95,9 +95,7 @@ func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 			t.Errorf("a request is %s", body)
 		}
 	}
-	if body := string(requests[2].Body); !strings.Contains(body, `"call_id":"one","output":"spawn_agent got {}"`) {
-		t.Errorf("the last request is %s", body)
-	}
+	must.Contain(t, string(requests[2].Body), `"call_id":"one","output":"spawn_agent got {}"`)
 
 	settings := must.Get(f.Settings.SettingsJSON())(t)
 	resumed, again := talk(t, session("{say: Done.}"), modeltest.Options{})

@@ -138,9 +138,7 @@ func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
 	if wire == "chat" {
 		retrying.Next, err = chat.New(at)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	retrying.Report = f.RecordRetried
 	f.Model = retrying
 }
@@ -225,9 +223,7 @@ func TestGivesCallsUniqueIDs(t *testing.T) {
 				f.mustSay(t, "Done.")
 				must.Same(t, c.want, f.ids(), "calls")
 				for _, id := range c.want {
-					if last := server.bodies[len(server.bodies)-1]; strings.Count(last, fmt.Sprintf("%q", id)) != 2 {
-						t.Errorf("the last request has %s not in a call and its output: %s", id, last)
-					}
+					must.Same(t, 2, strings.Count(server.bodies[len(server.bodies)-1], fmt.Sprintf("%q", id)), "the last request", id, "not in a call and its output")
 				}
 				f.rebuilds(t, wire, server.bodies)
 			})
@@ -255,9 +251,7 @@ func (f fixture) rebuilds(t *testing.T, wire string, sent []string) {
 		must.Do(t, json.Unmarshal(e.Data, &d))
 		switch e.Type {
 		case transcript.TypeModelRequest:
-			if digest, err := rebuilt.Request(d.Settings, d.Input); err != nil || digest != d.SHA256 {
-				t.Errorf("request %d is not what the transcript tells: %v", len(recorded)+1, err)
-			}
+			must.Same(t, d.SHA256, must.Get(rebuilt.Request(d.Settings, d.Input))(t), len(recorded)+1, "is not what the transcript tells")
 			recorded[d.SHA256] = true
 		case transcript.TypeModelResponse:
 			rebuilt.Response(d.Output)
@@ -287,9 +281,7 @@ func TestResumeKeepsCallIDs(t *testing.T) {
 			if _, err := again.Run(t.Context()); err != nil {
 				t.Fatalf("%s after event %d: %v", wire, upTo, err)
 			}
-			if last := server.bodies[len(server.bodies)-1]; strings.Count(last, `"terminal:0"`) != 2 {
-				t.Errorf("%s after event %d: the last request is %s", wire, upTo, last)
-			}
+			must.Same(t, 2, strings.Count(server.bodies[len(server.bodies)-1], `"terminal:0"`), wire, upTo, "the last request")
 		}
 	}
 }

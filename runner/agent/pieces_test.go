@@ -84,9 +84,7 @@ func TestJoinsMessageTextFromEvents(t *testing.T) {
 		"an empty part": ev("output_text.done", `"item_id":"m","output_index":0,"content_index":0,"text":"Done."`) + strings.Replace(empty, `[]`, `[{"type":"output_text","text":""}]`, 1),
 	} {
 		f, _ := oddly(t, "responses", stream(events+completed))
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Errorf("%s: Run = %q, %v", name, said, err)
-		}
+		must.Same(t, "Done.", must.Get(f.Run(t.Context()))(t), name, "Run")
 	}
 }
 
@@ -112,9 +110,7 @@ func TestNeverRunsCutCall(t *testing.T) {
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(server.bodies) != 2 {
 				t.Errorf("Run = %q, %v after %d requests", said, err, len(server.bodies))
 			}
-			if len(f.box.asked) > 0 {
-				t.Errorf("calls that ran: %+v", f.box.asked)
-			}
+			must.None(t, f.box.asked, "calls that ran")
 			if !strings.Contains(f.text(t), "stream_cut") {
 				t.Error("the transcript does not tell of stream_cut")
 			}

@@ -149,10 +149,7 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 		"```\nx\n</think>\n```\nis how it ends": {"```\nx\n</think>\n```\nis how it ends", "```\nx\n</think>\n```\nis how it ends"},
 	} {
 		f, server := chatting(t, wholeText(text), wholeText("Done."))
-		said, err := f.Run(t.Context())
-		if err != nil || said != want.said {
-			t.Errorf("%q: Run = %q, %v", text, said, err)
-		}
+		must.Same(t, want.said, must.Get(f.Run(t.Context()))(t), text, "Run")
 		f.mustTell(t, "Go on.")
 		f.mustRun(t)
 		var sent struct {

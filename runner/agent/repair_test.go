@@ -101,9 +101,7 @@ func TestDropsUnstoredReasoning(t *testing.T) {
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 			t.Fatalf("%s: Run = %q, %v", reasoning, said, err)
 		}
-		if body := server.bodies[1]; strings.Contains(body, "rs_1") != sent {
-			t.Errorf("%s: the request is %s", reasoning, body)
-		}
+		must.Same(t, sent, strings.Contains(server.bodies[1], "rs_1"), reasoning, "the request")
 		f.rebuilds(t, "responses", server.bodies)
 		if !strings.Contains(f.text(t), "rs_1") {
 			t.Errorf("%s is not on record", reasoning)

@@ -46,9 +46,7 @@ func TestReportsInterruptedScript(t *testing.T) {
 	must.Same(t, "apply_patch exec", strings.Join(asked, " "), "told what became of")
 	want := `"output":"exec was broken off.\n\nThe calls that it made, and what came of each:\n- read_file the input: what it read\n- apply_patch the input: apply_patch was broken off.\n` +
 		`- apply_patch the input: Not run: the runner was killed while a call before this one changed something, and this one waited for that.\n- exec_command the input: Not run: `
-	if body := string(server.Requests()[0].Body); !strings.Contains(body, want) {
-		t.Errorf("the request lacks %s:\n%s", want, body)
-	}
+	must.Contain(t, string(server.Requests()[0].Body), want)
 	if text := f.text(t); strings.Count(text, `"type":"tool.finished"`) != 4 { // three calls of the script, and its own
 		t.Errorf("not all calls have ended:\n%s", text)
 	}

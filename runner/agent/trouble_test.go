@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
@@ -47,9 +45,7 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 
 func noFaults(t *testing.T, server *modeltest.Server) {
 	t.Helper()
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Errorf("the server found: %s", strings.Join(faults, "\n"))
-	}
+	must.None(t, server.Faults(), "the server found")
 }
 
 func answer(status int, header, body string) http.HandlerFunc {
@@ -205,9 +201,7 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 				}
 				must.Same(t, turn, len(server.Requests()))
 				types := f.types(t)
-				if types[len(types)-1] != "model.failure" {
-					t.Errorf("the transcript ends with %v", types)
-				}
+				must.Same(t, "model.failure", types[len(types)-1], "the transcript", types)
 			})
 		}
 	}
@@ -292,9 +286,7 @@ func TestEstimatesImpossibleUsage(t *testing.T) {
 			var warned []string
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
 			f.mustRun(t)
-			if diff := cmp.Diff(c.want, f.Spent().Usage); diff != "" {
-				t.Errorf("usage (-want +got):\n%s\nof a request of %d bytes", diff, len(server.Requests()[0].Body))
-			}
+			must.Same(t, c.want, f.Spent().Usage, "of a request", len(server.Requests()[0].Body))
 			if warns := len(warned) == 1 && warned[0] == "no_usage"; warns != c.warns || !warns && len(warned) > 0 {
 				t.Errorf("warned of %q", warned)
 			}
@@ -332,12 +324,8 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	}
 	f.Model.(*model.Retrying).Attempts = 2
 	f.Model.(*model.Retrying).Report = f.RecordRetried
-	if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "after 2 attempts") {
-		t.Errorf("Run ended in %v", err)
-	}
-	if got := f.Spent().Usage.Total(); got != 20 {
-		t.Errorf("%d tokens, want 20", got)
-	}
+	must.Fail(t, "after 2 attempts", must.Err(f.Run(t.Context())), "Run ended in")
+	must.Same(t, 20, f.Spent().Usage.Total())
 }
 
 func TestEndsSilentAnswer(t *testing.T) {
@@ -422,9 +410,7 @@ func TestReportsScarceBudgets(t *testing.T) {
 			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {
 				t.Fatalf("Run ended in %v", err)
 			}
-			if len(f.requests.bodies) != c.turns {
-				t.Errorf("%d turns, want %d", len(f.requests.bodies), c.turns)
-			}
+			must.Same(t, c.turns, len(f.requests.bodies))
 			for i, body := range f.requests.bodies {
 				if told := strings.Contains(body, c.told); told != (i+1 >= c.warning) {
 					t.Errorf("request %d tells %q: %v", i+1, c.told, told)

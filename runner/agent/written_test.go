@@ -54,9 +54,7 @@ func TestReportsStoppedAnswer(t *testing.T) {
 				must.Same(t, min(n+1, test.stopped), strings.Count(string(request.Body), "Your last answer was stopped before its end (the answer is incomplete: max_output_tokens)"), n+2)
 			}
 			for _, call := range f.box.asked {
-				if call.Name != "read_file" {
-					t.Errorf("%s of an answer that was stopped is run", call.Name)
-				}
+				must.Same(t, "read_file", call.Name, "of an answer that was stopped is run")
 			}
 		})
 	}
@@ -99,9 +97,7 @@ func TestCompactsWrittenConversation(t *testing.T) {
 			}
 			noFaults(t, server)
 			for _, call := range f.box.asked {
-				if call.Name != "read_file" {
-					t.Errorf("%s of a summary is run", call.Name)
-				}
+				must.Same(t, "read_file", call.Name, "of a summary is run")
 			}
 		})
 	}
@@ -129,9 +125,7 @@ turns:
 	if last := f.requests.bodies[3]; !strings.Contains(last, `"model":"second"`) || strings.Contains(last, `"tools"`) {
 		t.Errorf("the last request is %s", last)
 	}
-	if log := f.text(t); strings.Count(log, `"written":true`) != 2 {
-		t.Errorf("the record does not tell which calls are in the text: %s", log)
-	}
+	must.Same(t, 2, strings.Count(f.text(t), `"written":true`), "the record does not tell which calls are in the text")
 }
 
 // A remark does not end the work, with a block in it that is done; a refusal ends it.
@@ -150,9 +144,7 @@ turns:
 	if _, err := f.Run(t.Context()); reason(err) != "refused" {
 		t.Fatalf("the run ends as %v", err)
 	}
-	if len(f.box.asked) != 1 {
-		t.Errorf("%d calls are run, want 1", len(f.box.asked))
-	}
+	must.Same(t, 1, len(f.box.asked), "calls are run")
 }
 
 // A run that was killed between an answer and its first call finds the same calls in its words.

@@ -30,8 +30,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 	for i, r := range requests {
 		bodies[i] = r.Body
 	}
-	raw, err := json.Marshal(bodies)
-	must.Do(b, err)
+	raw := must.Get(json.Marshal(bodies))(b)
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = []string{bareVariable + "=" + server.BaseURL() + "/responses", "PATH=" + os.Getenv("PATH")}
 	cmd.Stdin, cmd.Dir = bytes.NewReader(raw), b.TempDir()

@@ -23,13 +23,9 @@ func BenchmarkSizeOfTheProgram(b *testing.B) {
 	var size, compressed counter
 	for b.Loop() {
 		size, compressed = 0, 0
-		f, err := os.Open(*binary)
-		must.Do(b, err)
-		zip, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-		must.Do(b, err)
-		if _, err := io.Copy(io.MultiWriter(&size, zip), f); err != nil {
-			b.Fatal(err)
-		}
+		f := must.Get(os.Open(*binary))(b)
+		zip := must.Get(gzip.NewWriterLevel(&compressed, gzip.BestCompression))(b)
+		must.Get(io.Copy(io.MultiWriter(&size, zip), f))(b)
 		must.Do(b, zip.Close())
 		f.Close()
 	}
@@ -68,8 +64,7 @@ func initialisation(b *testing.B) (all time.Duration) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), *binary, "version")
 	cmd.Env = []string{"GODEBUG=inittrace=1"}
-	out, err := cmd.CombinedOutput()
-	must.Do(b, err)
+	out := must.Get(cmd.CombinedOutput())(b)
 	for line := range strings.Lines(string(out)) {
 		var name string
 		var at, took float64

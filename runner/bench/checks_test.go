@@ -46,23 +46,20 @@ func (p checked) measure(b *testing.B) {
 	at := b.TempDir()
 	p.prepare(b, at)
 	first, warm := p.byHand(b, at)
-	session, err := json.Marshal(map[string]any{"version": 1, "turns": []any{
+	session := must.Get(json.Marshal(map[string]any{"version": 1, "turns": []any{
 		map[string]any{"output": []any{map[string]any{"call": "exec_command", "arguments": map[string]any{"cmd": p.patch(b), "yield_time_ms": 30_000}}}},
 		map[string]any{"output": []any{map[string]string{"say": "Done."}}},
-	}})
-	must.Do(b, err)
-	job, err := json.Marshal(map[string]any{
+	}}))(b)
+	job := must.Get(json.Marshal(map[string]any{
 		"version": 1, "name": "bench", "task": map[string]string{"prompt": "Measure."}, "verify": []any{map[string]any{"name": "check", "run": p.check, "proves": true}},
-	})
-	must.Do(b, err)
+	}))(b)
 	writeAll(b, at, map[string]string{"job.yml": string(job)})
 	out := filepath.Join(at, "out")
 	seen := program{
 		dir: filepath.Join(at, "project"), session: string(session), job: filepath.Join(at, "job.yml"), out: out,
 		env: p.env(filepath.Join(at, "home")), args: []string{"--publish", "none", "--no-baseline-cache"},
 	}.run(b)
-	executions, err := filepath.Glob(filepath.Join(out, "outputs", "*-check.log"))
-	must.Do(b, err)
+	executions := must.Get(filepath.Glob(filepath.Join(out, "outputs", "*-check.log")))(b)
 	const most = 5
 	if len(executions) != most {
 		b.Fatalf("the check ran %d times: %q", len(executions), executions)

@@ -17,8 +17,7 @@ func BenchmarkTurnEvents(b *testing.B) {
 	const turns = 100
 	dir := b.TempDir()
 	program{dir: smallRepository(b), session: echoSession(turns), out: filepath.Join(dir, "run"), args: answerOnly}.run(b)
-	file, err := os.Open(filepath.Join(dir, "run", "transcript.jsonl"))
-	must.Do(b, err)
+	file := must.Get(os.Open(filepath.Join(dir, "run", "transcript.jsonl")))(b)
 	defer file.Close()
 	redact := secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact
 	var plain, redacted, synced []time.Duration
@@ -40,10 +39,8 @@ func BenchmarkTurnEvents(b *testing.B) {
 // fsync after each answer.
 func record(b *testing.B, file *os.File, o eventlog.Options) (appending, sync time.Duration) {
 	b.Helper()
-	_, err := file.Seek(0, io.SeekStart)
-	must.Do(b, err)
-	log, err := eventlog.Create(filepath.Join(b.TempDir(), "transcript.jsonl"), o)
-	must.Do(b, err)
+	must.Get(file.Seek(0, io.SeekStart))(b)
+	log := must.Get(eventlog.Create(filepath.Join(b.TempDir(), "transcript.jsonl"), o))(b)
 	defer log.Close()
 	var syncs []time.Duration
 	for event, err := range eventlog.Read(file) {

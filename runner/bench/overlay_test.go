@@ -71,8 +71,7 @@ done
 
 func statusInside(b *testing.B, repository, out string) []time.Duration {
 	b.Helper()
-	arguments, err := json.Marshal(map[string]any{"cmd": statusScript, "yield_time_ms": 30_000})
-	must.Do(b, err)
+	arguments := must.Get(json.Marshal(map[string]any{"cmd": statusScript, "yield_time_ms": 30_000}))(b)
 	session := fmt.Sprintf("version: 1\nturns:\n  - output: [{call: exec_command, arguments: %s}]\n  - output: [{say: Done.}]\n", arguments)
 	program{dir: repository, session: session, out: out, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b)
 	return statusTimes(b, outputOfCall(b, filepath.Join(out, "transcript.jsonl")))
@@ -83,8 +82,7 @@ func statusOutside(b *testing.B, repository string) []time.Duration {
 	cmd := exec.CommandContext(b.Context(), "bash", "-c", statusScript)
 	cmd.Dir = repository
 	cmd.Env = append(gitEnvironment(), "HOME="+b.TempDir(), "PATH="+os.Getenv("PATH"))
-	said, err := cmd.Output()
-	must.Do(b, err)
+	said := must.Get(cmd.Output())(b)
 	return statusTimes(b, string(said))
 }
 
@@ -106,8 +104,7 @@ func statusTimes(b *testing.B, said string) (times []time.Duration) {
 // outputOfCall is what the model was given of the last call.
 func outputOfCall(b *testing.B, path string) (output string) {
 	b.Helper()
-	file, err := os.Open(path)
-	must.Do(b, err)
+	file := must.Get(os.Open(path))(b)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, eventlog.MaxLine)

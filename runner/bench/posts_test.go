@@ -33,13 +33,10 @@ func BenchmarkPosts(b *testing.B) {
 func compose(b *testing.B, path string) time.Duration {
 	b.Helper()
 	began := time.Now()
-	f, err := os.Open(path)
-	must.Do(b, err)
+	f := must.Get(os.Open(path))(b)
 	defer f.Close()
-	view, err := transcript.FoldWithEntries(f, body.Excerpts)
-	must.Do(b, err)
-	posts, err := body.Compose(view, body.Options{Comments: body.MaxComments})
-	must.Do(b, err)
+	view := must.Get(transcript.FoldWithEntries(f, body.Excerpts))(b)
+	posts := must.Get(body.Compose(view, body.Options{Comments: body.MaxComments}))(b)
 	if len(posts.Comments) != body.MaxComments {
 		b.Fatalf("there are %d comments", len(posts.Comments))
 	}
@@ -51,12 +48,9 @@ func compose(b *testing.B, path string) time.Duration {
 func longTranscript(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "transcript.jsonl")
-	log, err := eventlog.Create(path, eventlog.Options{})
-	must.Do(b, err)
+	log := must.Get(eventlog.Create(path, eventlog.Options{}))(b)
 	add := func(kind transcript.Type, data any) {
-		if _, err := log.Append(kind, data); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(log.Append(kind, data))(b)
 	}
 	add(transcript.TypeRunStarted, transcript.RunStarted{RunID: "20260301T090000Z-0a1b2c3d"})
 	output := strings.Repeat("\tif err := run(ctx, `#1`, \"https://a.example\"); err != nil { // @octocat\n", 70)

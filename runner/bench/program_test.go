@@ -148,8 +148,7 @@ func (u *underway) end(b *testing.B) sighting {
 
 func startServer(b *testing.B, session string) *modeltest.Server {
 	b.Helper()
-	server, err := modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true})
-	must.Do(b, err)
+	server := must.Get(modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true}))(b)
 	return server
 }
 
@@ -181,8 +180,7 @@ func (p program) watched(b *testing.B, u *underway) *exec.Cmd {
 
 func (p program) command(b *testing.B, baseURL, out string) (args, env []string) {
 	b.Helper()
-	path, err := filepath.Abs(*binary)
-	must.Do(b, err)
+	path := must.Get(filepath.Abs(*binary))(b)
 	task := []string{"--prompt", "Measure."}
 	if p.job != "" {
 		task = []string{p.job}
@@ -226,8 +224,7 @@ func peak(state *os.ProcessState) int64 {
 // addTimes reads a transcript: asking, committed and between.
 func (s *sighting) addTimes(b *testing.B, transcript string) {
 	b.Helper()
-	file, err := os.Open(transcript)
-	must.Do(b, err)
+	file := must.Get(os.Open(transcript))(b)
 	defer file.Close()
 	var asked, answered time.Time
 	var last struct {

@@ -82,8 +82,7 @@ func hugeRepository(b *testing.B, files int) string {
 	dir := b.TempDir()
 	git(b, dir, "-c", "init.defaultBranch=main", "init", "--quiet")
 	cmd := gitCommand(b, dir, "fast-import", "--quiet")
-	stream, err := cmd.StdinPipe()
-	must.Do(b, err)
+	stream := must.Get(cmd.StdinPipe())(b)
 	must.Do(b, cmd.Start())
 	if err := errors.Join(importFiles(stream, files), stream.Close(), cmd.Wait()); err != nil {
 		b.Fatalf("git fast-import: %v", err)

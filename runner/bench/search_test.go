@@ -67,8 +67,7 @@ func goSources(b *testing.B) string {
 
 func grepFiles(b *testing.B, d *tools.Dispatcher, pattern string) time.Duration {
 	b.Helper()
-	input, err := json.Marshal(map[string]any{"pattern": pattern, "limit": 2000})
-	must.Do(b, err)
+	input := must.Get(json.Marshal(map[string]any{"pattern": pattern, "limit": 2000}))(b)
 	began := time.Now()
 	got := d.Dispatch(b.Context(), []tools.Call{{ID: "1", Name: "grep_files", Input: string(input)}})[0]
 	took := time.Since(began)

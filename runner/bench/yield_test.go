@@ -18,8 +18,7 @@ import (
 // the call returns after its yield_time_ms all the same, and half as much again at most: the text is cut and cleaned then.
 func BenchmarkYieldWithMuchText(b *testing.B) {
 	const yield = 500 * time.Millisecond
-	program, err := filepath.Abs(*binary)
-	must.Do(b, err)
+	program := must.Get(filepath.Abs(*binary))(b)
 	box := new(sandbox.Sandbox)
 	outputs := &tools.Outputs{Redact: secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact}
 	scripts := code.New(b.Context(), code.Options{Sandbox: box, Outputs: outputs, Program: []string{program, code.EngineCommand}, Nested: func() []code.Nested { return nil }})

@@ -51,9 +51,7 @@ func TestEncodeBoundsReport(t *testing.T) {
 			}
 		}
 	}
-	if raw, err := (Report{Branch: strings.Repeat("b", MaxReportBytes)}).Encode(); err == nil {
-		t.Errorf("a report of %d bytes", len(raw))
-	}
+	must.Fail(t, "", must.Err((Report{Branch: strings.Repeat("b", MaxReportBytes)}).Encode()), "a report")
 }
 
 func TestRefusesInvalidReports(t *testing.T) {
@@ -62,9 +60,7 @@ func TestRefusesInvalidReports(t *testing.T) {
 		`{"outcome":"changed","cost_usd":-1}`: "below 0", `{"outcome":"changed","tokens":-1}`: "below 0", `{"outcome":"changed","pull_request":{"number":-1}}`: "below 0",
 		`{"outcome":"changed","cost_usd":1e999}`: "cost_usd is 1e999, which is out of range", `{"outcome":"changed","cost_usd":1e308}`: "tells of more", `{"outcome":"changed","tokens":9223372036854775807}`: "tells of more", `{"outcome":"changed"} {}`: "after top-level value", strings.Repeat(" ", MaxReportBytes) + "x": "longer than 4096 bytes",
 	} {
-		if r, err := DecodeReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: %+v, %v", text, r, err)
-		}
+		must.Fail(t, want, must.Err(DecodeReport([]byte(text))), text)
 	}
 }
 
@@ -124,9 +120,7 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 	if len(bad) != 2 || !strings.Contains(bad[0], "empty.report.json") || !strings.Contains(bad[1], "it has ") {
 		t.Errorf("told: %q", bad)
 	}
-	if _, err := ReadReports(filepath.Join(folder, "none"), nil); err == nil {
-		t.Error("a folder that is not there")
-	}
+	must.Fail(t, "", must.Err(ReadReports(filepath.Join(folder, "none"), nil)), "a folder that is not there")
 }
 
 // handOut hands what may start to a cluster.
@@ -163,16 +157,10 @@ func TestHandsOutWaveOnce(t *testing.T) {
 	if len(first) != 4 || first[0].Wave != 1 || b.Of("bump").Reserved.USD != 8 {
 		t.Fatalf("the wave is %+v", first)
 	}
-	if again := b.again(); !reflect.DeepEqual(again, first) {
-		t.Errorf("again it is %+v", again)
-	}
-	if _, err := b.Claim(b.campaign, b.plan, b.plan.Targets[4:], Actions); err == nil || !strings.Contains(err.Error(), "wave 1 was handed to kubernetes and is not settled") {
-		t.Errorf("a second wave goes out: %v", err)
-	}
+	must.Same(t, first, b.again(), "again it")
+	must.Fail(t, "wave 1 was handed to kubernetes and is not settled", must.Err(b.Claim(b.campaign, b.plan, b.plan.Targets[4:], Actions)), "a second wave goes out")
 	must.Same(t, 1, b.back(false, report(first[1], "changed", "pull_request", 1)))
-	if again := b.again(); !reflect.DeepEqual(again, first) {
-		t.Errorf("with one run settled it is %+v: the places of the others are not theirs any more", again)
-	}
+	must.Same(t, first, b.again(), "with one run settled it", "the places of the others are not theirs any more")
 	must.Same(t, 3, b.back(true))
 	for _, c := range []Claimed{first[0], first[2], first[3]} {
 		if r := b.Of("bump").TargetState(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
@@ -239,9 +227,7 @@ func TestResumedRunLeavesWaveUnchanged(t *testing.T) {
 	_, err := b.Resume(b.campaign, b.plan, "", "dev")
 	b.must(err)
 	b.wave(1, "")
-	if again := b.again(); !reflect.DeepEqual(again, whole) {
-		t.Errorf("the wave is %+v", again)
-	}
+	must.Same(t, whole, b.again(), "the wave")
 	if n := b.back(true, report(whole[0], "changed", "pull_request", 1)); n != 2 || len(b.Of("bump").Unsettled()) != 1 || b.again() != nil {
 		t.Errorf("%d are booked, and %+v are left", n, b.Of("bump").Unsettled())
 	}
@@ -283,12 +269,8 @@ func TestDecodeWaveRefusesInvalidWaves(t *testing.T) {
 	b.must(b.WriteWaveFile(wave))
 	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))
 	b.must(err)
-	if got, err := DecodeWave(raw); err != nil || !reflect.DeepEqual(got, wave) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	must.Same(t, wave, must.Get(DecodeWave(raw))(t))
 	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1]), strings.Replace(string(raw), `"key":"`, `"key":"../../`, 1)} {
-		if _, err := DecodeWave([]byte(text)); err == nil {
-			t.Errorf("%.40s is read", text)
-		}
+		must.Fail(t, "", must.Err(DecodeWave([]byte(text))), text, "is read")
 	}
 }

@@ -122,9 +122,7 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 		b.plan.Template = "two"
 		b.must(b.Plan(b.plan))
-		if again := b.wave(1, WaitPilot); again[0].Attempt != 1 {
-			t.Errorf("attempt %d", again[0].Attempt)
-		}
+		must.Same(t, 1, b.wave(1, WaitPilot)[0].Attempt, "attempt")
 	})
 	t.Run("dollars", func(t *testing.T) {
 		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USD = 5 })
@@ -220,9 +218,7 @@ func TestRefusesAlteredLedger(t *testing.T) {
 	raw, err := os.ReadFile(path)
 	b.must(err)
 	b.must(os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
-	if _, err := Open(b.dir, b.clock.now); err == nil {
-		t.Error("it was opened")
-	}
+	must.Fail(t, "", must.Err(Open(b.dir, b.clock.now)), "it was opened")
 }
 
 // A ledger whose chain is whole may still have been written by somebody else: no event and no plan of it
@@ -243,17 +239,13 @@ func TestRefusesTargetNamesOutsideFolder(t *testing.T) {
 		_, opened := Open(b.dir, b.clock.now)
 		_, read := Read(b.dir)
 		for _, err := range []error{opened, read} {
-			if err == nil || !strings.Contains(err.Error(), "is no name of a target") {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Fail(t, "is no name of a target", err, name)
 		}
 	}
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	b.plan.Targets[0].Key = away
 	b.must(b.Plan(b.plan))
-	if _, err := ReadPlan(b.dir, "bump", b.State); err == nil || !strings.Contains(err.Error(), "is no name of a target") {
-		t.Errorf("a plan: %v", err)
-	}
+	must.Fail(t, "is no name of a target", must.Err(ReadPlan(b.dir, "bump", b.State)), "a plan")
 }
 
 // disorder is a campaign whose writer is killed and restarted at random, whose runs are here and

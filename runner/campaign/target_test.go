@@ -53,8 +53,6 @@ func TestClassifiesTargetsByOutcomeAndPull(t *testing.T) {
 		{"changed", "", Committed},
 	} {
 		e := TargetState{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
-		if got := e.class(Target{}, "one"); got != c.want {
-			t.Errorf("%s with a pull request that is %q is %s, want %s", c.outcome, c.pull, got, c.want)
-		}
+		must.Same(t, c.want, e.class(Target{}, "one"), c.outcome, "with a pull request that", c.pull)
 	}
 }

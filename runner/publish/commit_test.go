@@ -157,9 +157,8 @@ func TestSignedPushMovesNoForeignBranch(t *testing.T) {
 	theirs := w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	var out Publication
 	wantStop(t, w.toForge().commitAndPush(t.Context(), &p, nil, &out), "foreign_commit")
-	if w.tipOn(w.repo.Dir, taskBranch) != theirs || out.Commit != "" {
-		t.Errorf("publication: %+v", out)
-	}
+	must.Same(t, theirs, w.tipOn(w.repo.Dir, taskBranch), "publication", out)
+	must.Same(t, "", out.Commit, "publication", out)
 	no := forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}
 	w.forge.On(http.MethodPost, "/repos/octo/widgets/git/refs", no, 1)
 	wantStop(t, w.toForge().commitAndPush(t.Context(), &p, nil, &out), "forbidden")
@@ -209,9 +208,8 @@ func TestFindsPullRequestTemplate(t *testing.T) {
 		w.git(w.dir, "add", "--all")
 		w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=Templates")
 		w.run("20260301T100000Z-00000002")
-		if got := w.pullTemplate(); got != test.want || w.warned("pull_request_template") != test.warns {
-			t.Errorf("%s: got %q, warnings %v", name, got, w.Record.Warnings())
-		}
+		must.Same(t, test.want, w.pullTemplate(), name, w.Record.Warnings())
+		must.Same(t, test.warns, w.warned("pull_request_template"), name, w.Record.Warnings())
 	}
 	must.Same(t, "", w.BodyOptions(&Proposal{Job: w.job(), Task: intake.Task{Mode: intake.Join}}).Template, "a comment on a person's pull request")
 }

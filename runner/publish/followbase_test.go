@@ -100,9 +100,8 @@ func TestPublishesNothingOnUnfollowableBase(t *testing.T) {
 			w.onForge("main", "README.md", test.moved, "Go on")
 			if test.reason == "" {
 				var out Publication
-				if err := Publish(t.Context(), w.toForge(), p, &out); !errors.Is(err, no) || out.Commit != "" {
-					t.Errorf("got %v: %+v", err, out)
-				}
+				must.Is(t, no, Publish(t.Context(), w.toForge(), p, &out), out)
+				must.Same(t, "", out.Commit, out)
 				return
 			}
 			if _, stop := w.refused(w.toForge(), p, test.reason); !strings.Contains(stop.Message, "README.md (") || !strings.Contains(stop.Message, record.PatchFile) {
@@ -187,15 +186,12 @@ func TestMergesEarlierChangeOntoBase(t *testing.T) {
 		t.Fatalf("on a base that clashes: %+v, %v", laid, err)
 	}
 	text, _, err := w.Workspace.Checkout().Blob(laid.Change.Files[0].NewID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer text.Close()
 	merged, err := io.ReadAll(text)
 	for _, line := range laid.Labels.Markers() {
-		if !strings.Contains(string(merged), line+"\n") || !strings.Contains(laid.DescribeUnmerged(), line) {
-			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.DescribeUnmerged())
-		}
+		must.Contain(t, string(merged), line+"\n")
+		must.Contain(t, laid.DescribeUnmerged(), line)
 	}
 	must.Contain(t, laid.DescribeUnmerged(), `"README.md": both changed the same lines`, "after \"<<<<<<< main (agent-ci)\" the lines of the new base", "leave no mark in it")
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")

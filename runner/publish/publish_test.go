@@ -34,9 +34,8 @@ func TestPushesOnlyWhereSafe(t *testing.T) {
 	w.git(w.dir, "remote", "add", "origin", "https://example.invalid/o/r.git")
 	w.run("20260301T090000Z-0000000a") // with the new settings
 	w.must(w.toLocal().pushToOrigin(t.Context(), &p, out.Commit, nil, &out))
-	if out.NotPushed != "the checkout's origin is not on this machine" || out.Remote != "" {
-		t.Errorf("with an origin elsewhere: %+v", out)
-	}
+	must.Same(t, "the checkout's origin is not on this machine", out.NotPushed, "with an origin elsewhere", out)
+	must.Same(t, "", out.Remote, "with an origin elsewhere", out)
 }
 
 // empty is a repository on this machine that has nothing.
@@ -133,9 +132,8 @@ func TestDescribesPublication(t *testing.T) {
 		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Verification: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
 		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
 	} {
-		if got := test.p.DescribeChange("the checkout"); got != want || test.p.changedReason() != test.reason {
-			t.Errorf("%s: %s\nwant %s: %s", test.p.changedReason(), got, test.reason, want)
-		}
+		must.Same(t, want, test.p.DescribeChange("the checkout"))
+		must.Same(t, test.reason, test.p.changedReason())
 	}
 	must.Same(t, "The change was made in the replay's temporary tree, which is removed; give --out to keep it.", (&Publication{}).DescribeChange(GoneTree), "of a tree that is gone")
 	must.Same(t, " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it.", (&Publication{OpenPullOfTask: pull}).DescribeOpenPull(), "open")

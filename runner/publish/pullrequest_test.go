@@ -52,9 +52,8 @@ func TestUpdatesPullRequestOfConcurrentRun(t *testing.T) {
 	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
 	told.title = "Ours"
 	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
-	if pull := w.pull(); pull.Title != "Ours" || out.Operation != "updated" {
-		t.Errorf("%s: %+v", out.Operation, pull)
-	}
+	must.Same(t, "Ours", w.pull().Title)
+	must.Same(t, "updated", out.Operation)
 }
 
 // Ticks of the reader's stay, and what a person wrote is only replaced where there
@@ -67,9 +66,8 @@ func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "My own words." })
 	out.Unchanged = true
 	w.must(w.toForge().publishPull(t.Context(), &p, &out))
-	if pull := w.pull(); pull.Body != "My own words." || out.Operation != "none" {
-		t.Errorf("%s: %s", out.Operation, pull.Body)
-	}
+	must.Same(t, "My own words.", w.pull().Body)
+	must.Same(t, "none", out.Operation)
 	out.Unchanged = false
 	w.must(w.toForge().publishPull(t.Context(), &p, &out))
 	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) || out.Operation != "updated" {

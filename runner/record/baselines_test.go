@@ -39,9 +39,7 @@ func TestReusesValidBaselines(t *testing.T) {
 		{"gone", now, ""},
 		{"../baselines/key", now, ""},
 	} {
-		if got := b.GreenRun(c.key, c.at); got != c.want {
-			t.Errorf("%s at %s: %q", c.key, c.at, got)
-		}
+		must.Same(t, c.want, b.GreenRun(c.key, c.at), c.key, c.at)
 	}
 	if err := b.PutGreen("key", "run-2", now); err != nil || b.GreenRun("key", now) != "run-2" {
 		t.Errorf("kept by another run: %v", err)
@@ -51,7 +49,5 @@ func TestReusesValidBaselines(t *testing.T) {
 		t.Error("what is good was forgotten")
 	}
 	b.RemoveExpired(time.Now().Add(2 * baselineLifetime))
-	if b.GreenRun("key", now) != "" {
-		t.Error("what is no good is there")
-	}
+	must.Same(t, "", b.GreenRun("key", now), "what is no good is there")
 }

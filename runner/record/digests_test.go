@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -33,16 +32,12 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 		t.Fatal(err)
 	}
 	files, err := rec.Digests(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	err = rec.Begin(started)
 	if err == nil {
 		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pushed", Message: "Done.", Files: files})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	view := must.Get(rec.FoldEvents(nil))(t)
 	result := ResultFromView(view)
 	result.TranscriptSHA256 = rec.Log().Head()
@@ -193,14 +188,10 @@ func TestRefusesBrokenChain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := ended(t)
 			c.change(t, d)
-			if _, err := VerifyDirectory(t.Context(), d.path); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q", err, c.want)
-			}
+			must.Fail(t, c.want, must.Err(VerifyDirectory(t.Context(), d.path)), "the error")
 		})
 	}
-	if _, err := VerifyDirectory(t.Context(), t.TempDir()); err == nil {
-		t.Error("an empty folder is a run")
-	}
+	must.Fail(t, "", must.Err(VerifyDirectory(t.Context(), t.TempDir())), "an empty folder is a run")
 }
 
 func dropLastLine(t *testing.T, path string) {
@@ -222,9 +213,7 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 	dir := ended(t)
 	view := must.Get(dir.View())(t)
 	unaltered := func(names ...string) error { return dir.RequireUnaltered(t.Context(), view.Finished, names...) }
-	if err := unaltered(PackFile, WorkPackFile, PatchesFolder); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, unaltered(PackFile, WorkPackFile, PatchesFolder))
 	put(t, dir.Join("changes/1.patch"), "another")
 	dir.Remove(PackFile)
 	for name, altered := range map[string]bool{PatchesFolder: true, "changes/1.patch": true, PackFile: false, PatchFile: false, "changes/2.patch": false} {
@@ -237,12 +226,8 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := dir.RequireUnaltered(stopped, view.Finished, PatchFile); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of time: %v", err)
-	}
-	if _, err := dir.Digests(stopped); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of time: %v", err)
-	}
+	must.Is(t, context.Canceled, dir.RequireUnaltered(stopped, view.Finished, PatchFile), "after the end of time")
+	must.Is(t, context.Canceled, must.Err(dir.Digests(stopped)), "after the end of time")
 }
 
 func TestRendersReportFromDisk(t *testing.T) {

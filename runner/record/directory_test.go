@@ -45,9 +45,7 @@ func content(t *testing.T, path string) string {
 	if errors.Is(err, os.ErrNotExist) {
 		return "(none)"
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(raw)
 }
 
@@ -78,9 +76,7 @@ func TestLocatesFolders(t *testing.T) {
 		get := func(variable string) string {
 			return map[string]string{"RUNNER_TEMP": c.runnerTemp, "XDG_STATE_HOME": c.state, "HOME": c.home}[variable]
 		}
-		if got, err := DefaultPath(get, "id"); err != nil || got != c.run {
-			t.Errorf("%s: %s, %v, want %s", name, got, err, c.run)
-		}
+		must.Same(t, c.run, must.Get(DefaultPath(get, "id"))(t), name)
 		if digests, baselines := DigestsPath(get), BaselinesPath(get); digests != c.digests || baselines != c.baselines {
 			t.Errorf("%s: digests in %q, baselines in %q; want %q, %q", name, digests, baselines, c.digests, c.baselines)
 		}
@@ -123,10 +119,7 @@ func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 		}
 		d.Close()
 	}
-	info, err := os.Stat(filepath.Join(folder, "new"))
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("others may look at %v, %v", info, err)
-	}
+	must.Same(t, 0o700, must.Get(os.Stat(filepath.Join(folder, "new")))(t).Mode().Perm(), "others may look at")
 }
 
 func TestOpensOnlyRunDirectories(t *testing.T) {
@@ -139,9 +132,7 @@ func TestOpensOnlyRunDirectories(t *testing.T) {
 			wantStop(t, err, "run_directory", says)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		d.Close()
 	}
 	t.Chdir(folder)
@@ -162,17 +153,13 @@ func TestLocksDirectoryForOneProcess(t *testing.T) {
 		t.Fatalf("after the first has ended: %v", err)
 	}
 	second.lockFile.Close()
-	if err := (&Directory{path: filepath.Join(first.path, "gone")}).Lock(); err == nil {
-		t.Error("a folder that is not there is locked")
-	}
+	must.Fail(t, "", (&Directory{path: filepath.Join(first.path, "gone")}).Lock(), "a folder that is not there is locked")
 }
 
 func TestReportsUnwritableDirectory(t *testing.T) {
 	d := directory(t)
 	must.Do(t, d.CheckWritable())
-	if entries, err := os.ReadDir(d.path); err != nil || len(entries) > 0 {
-		t.Errorf("%v, %v is left of the trial", entries, err)
-	}
+	must.None(t, must.Get(os.ReadDir(d.path))(t), "is left of the trial")
 	must.Do(t, os.Remove(d.path))
 	wantStop(t, d.CheckWritable(), "run_directory", "cannot be written")
 	wantStop(t, d.Reserve(), "run_directory", "make room")
@@ -233,30 +220,21 @@ func TestReadsOnlyFilesInDirectory(t *testing.T) {
 		}
 		must.Same(t, (name != "none"), d.Has(name), name)
 	}
-	if err := errors.Join(d.Sync("file"), d.Sync(".")); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(d.Sync("file"), d.Sync(".")))
 	for _, name := range []string{"none", "pipe"} { // without waiting for who would write to it
-		if err := d.Sync(name); err == nil {
-			t.Errorf("%s is put on disk", name)
-		}
+		must.Fail(t, "", d.Sync(name), name, "is put on disk")
 	}
 }
 
 func TestMakesFoldersOnlyBelowDirectory(t *testing.T) {
 	d := directory(t)
-	path, err := d.MakeFolder("a/b")
-	if err != nil || path != d.Join("a", "b") {
-		t.Errorf("%s, %v", path, err)
-	}
+	must.Same(t, d.Join("a", "b"), must.Get(d.MakeFolder("a/b"))(t))
 	if _, err := d.MakeFolder("a/b"); err != nil {
 		t.Errorf("one that is there: %v", err)
 	}
 	put(t, d.Join("file"), "")
 	for _, name := range []string{"../other", "file/below"} {
-		if _, err := d.MakeFolder(name); err == nil {
-			t.Errorf("%s is made", name)
-		}
+		must.Fail(t, "", must.Err(d.MakeFolder(name)), name, "is made")
 	}
 	d.Remove("a")
 	if d.Has("a") {

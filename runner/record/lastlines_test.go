@@ -27,18 +27,14 @@ func TestShowsLastLinesOfLog(t *testing.T) {
 		"markers of format": {"a\u202eb\u200b\n", "ab"},
 	} {
 		put(t, d.Join("log"), c.log)
-		if got, err := d.LastLines("log"); err != nil || got != c.want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
-		}
+		must.Same(t, c.want, must.Get(d.LastLines("log"))(t), name)
 	}
 	put(t, d.Join("log"), strings.Repeat(strings.Repeat("x", 4000)+"\n", 100))
 	got, err := d.LastLines("log")
 	if err != nil || len(got) > maxShownBytes || strings.Count(got, "\n") < 5 {
 		t.Errorf("of wide lines %d bytes are shown: %v", len(got), err)
 	}
-	if _, err := d.LastLines("none"); err == nil {
-		t.Error("a log that is not there has last lines")
-	}
+	must.Fail(t, "", must.Err(d.LastLines("none")), "a log that is not there has last lines")
 }
 
 func numbered(from, to int) string {

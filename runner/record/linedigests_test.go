@@ -38,9 +38,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 		t.Error("a record without notes is its own")
 	}
 	raw, err := os.ReadFile(own.Join(TranscriptFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, c := range map[string]struct {
 		text string
 		want bool
@@ -73,9 +71,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 		if err == nil {
 			err = again.Append(transcript.TypeWarning, transcript.Warning{Code: "four"})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		again.Close()
 		must.Same(t, c.want, known(c.path))
 	}

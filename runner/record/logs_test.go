@@ -82,9 +82,7 @@ func TestTailMarksItsCut(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.Tail("none", 10); err == nil {
-		t.Error("a log that is not there has an end")
-	}
+	must.Fail(t, "", must.Err(d.Tail("none", 10)), "a log that is not there has an end")
 }
 
 func TestEndsCountOmittedBytes(t *testing.T) {
@@ -95,9 +93,7 @@ func TestEndsCountOmittedBytes(t *testing.T) {
 			for tail := range len(log) + 2 {
 				got := must.Get(d.HeadAndTail("log", int64(head), int64(tail)))(t)
 				if head+tail >= len(log) {
-					if got != log {
-						t.Errorf("%q, %d and %d bytes: %q is not all", log, head, tail, got)
-					}
+					must.Same(t, log, got, head, tail, "is not all")
 					continue
 				}
 				var left int
@@ -115,9 +111,7 @@ func TestEndsCountOmittedBytes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.HeadAndTail("none", 1, 1); err == nil {
-		t.Error("a log that is not there has ends")
-	}
+	must.Fail(t, "", must.Err(d.HeadAndTail("none", 1, 1)), "a log that is not there")
 }
 
 func TestLogNameIsPlainFileName(t *testing.T) {

@@ -281,9 +281,7 @@ func TestWaitForAnyMergesAll(t *testing.T) {
 	f.unmerged = []string{"/root/a"}
 	d := dispatcher(agents.Collaboration, f)
 	result := d.Dispatch(t.Context(), []tools.Call{{ID: "w", Number: 1, Name: "collaboration.wait", Input: `{}`}})[0]
-	if want := `{"message":"Wait completed.","timed_out":false,"merged":{"/root/a":"Took over a.go of /root/a."}}`; result.Output != want {
-		t.Errorf("got %s, want %s", result.Output, want)
-	}
+	must.Same(t, `{"message":"Wait completed.","timed_out":false,"merged":{"/root/a":"Took over a.go of /root/a."}}`, result.Output)
 }
 
 // TestCloseKeepsUnmergedAgentOpen closes a worker whose change conflicts: it stays open until it is
@@ -322,9 +320,8 @@ func TestScriptsCannotCallAgentTools(t *testing.T) {
 	}
 	d := &tools.Dispatcher{Registry: tools.New(append(agents.Collaboration(agents.Setup{Team: f}), script)...), Outputs: new(tools.Outputs)}
 	d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "exec", Input: "x", Form: tools.Freeform}})
-	if len(refused) != 7 || len(f.asked) > 0 {
-		t.Errorf("%d calls were answered; the team was asked %v", len(refused), f.asked)
-	}
+	must.Same(t, 7, len(refused), "calls were answered; the team was asked", f.asked)
+	must.None(t, f.asked, len(refused), "calls were answered; the team was asked")
 	for _, words := range refused {
 		if !strings.HasSuffix(words, dialect.NotFromScript) {
 			t.Errorf("a script is told %q", words)

@@ -18,10 +18,7 @@ func TestStatusAsJSON(t *testing.T) {
 		`{"errored":""}`:              {State: agents.Errored},
 		`{"errored":"out of tokens"}`: {State: agents.Errored, Text: "out of tokens"},
 	} {
-		raw, err := json.Marshal(status)
-		if err != nil || string(raw) != want {
-			t.Errorf("%+v is written as %s, %v; want %s", status, raw, err, want)
-		}
+		must.Same(t, want, string(must.Get(json.Marshal(status))(t)), status, "is written as")
 	}
 }
 

@@ -29,9 +29,7 @@ func TestCellsYieldAndEnd(t *testing.T) {
 		for got == head("running with cell ID 1") { // a busy machine has not begun by then
 			got = said(r.call(t.Context(), "wait", `{"cell_id":"1","yield_time_ms":500}`))
 		}
-		if got != head("running with cell ID 1")+"\nbegun" {
-			t.Errorf("got %s", got)
-		}
+		must.Same(t, head("running with cell ID 1")+"\nbegun", got)
 	})
 	t.Run("too many", func(t *testing.T) {
 		r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
@@ -124,10 +122,7 @@ func TestImages(t *testing.T) {
 		}
 		kinds = append(kinds, part.Text)
 	}
-	want := fmt.Sprint([]string{got.Parts[0].Text, "image/png", "between", "image/png", "image/png", "image/png", "hint"})
-	if fmt.Sprint(kinds) != want {
-		t.Errorf("got %v, want %v", kinds, want)
-	}
+	must.Same(t, fmt.Sprint([]string{got.Parts[0].Text, "image/png", "between", "image/png", "image/png", "image/png", "hint"}), fmt.Sprint(kinds), kinds)
 }
 
 // What a page of the web has is as long for a script as other text.
@@ -147,9 +142,7 @@ func TestCloseEndsScripts(t *testing.T) {
 	r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
 	r.call(t.Context(), "exec", `yield_control(); for (;;);`)
 	r.Close()
-	if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: the run is over" {
-		t.Errorf("got %s", got.Output)
-	}
+	must.Same(t, "exec: the run is over", r.call(t.Context(), "exec", `1`).Output)
 }
 
 // What waits behind a call of a script does not wait for that when the run is cancelled.
@@ -186,20 +179,14 @@ func TestTerminateDoesNotAwaitOtherScripts(t *testing.T) {
 		r.call(t.Context(), "exec", `yield_control(); await tools.alone()`)
 	}
 	for _, id := range []string{"2", "1", "3"} {
-		if got := r.call(t.Context(), "wait", `{"cell_id":`+id+`,"terminate":true}`); said(got) != head("terminated") {
-			t.Errorf("got %s", got.Output)
-		}
+		must.Same(t, head("terminated"), said(r.call(t.Context(), "wait", `{"cell_id":`+id+`,"terminate":true}`)))
 	}
-	if most.Load() != 1 {
-		t.Errorf("%d calls ran at once", most.Load())
-	}
+	must.Same(t, 1, most.Load(), "calls ran at once")
 }
 
 func TestReportsUnstartedEngine(t *testing.T) {
 	box := new(sandbox.Sandbox)
 	must.Do(t, box.Close())
 	r := start(t, box, new(tools.Outputs))
-	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script") {
-		t.Errorf("got %s", got.Output)
-	}
+	must.Contain(t, toolstest.Failure(t, r.call(t.Context(), "exec", `1`)), "start the engine of the script")
 }

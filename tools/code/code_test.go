@@ -226,10 +226,7 @@ func TestScriptsRunWithoutTools(t *testing.T) {
 	box := new(sandbox.Sandbox)
 	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
 	t.Cleanup(func() { alone.Close(); box.Close() })
-	got := toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)
-	if said(got) != head("completed")+"\n0" {
-		t.Errorf("got %s", got.Output)
-	}
+	must.Same(t, head("completed")+"\n0", said(toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)))
 }
 
 func TestScripts(t *testing.T) {
@@ -283,12 +280,8 @@ func TestScripts(t *testing.T) {
 			t.Parallel()
 			r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 			got := r.call(t.Context(), "exec", test.script)
-			if said(got) != test.want {
-				t.Errorf("got\n%s\nwant\n%s", said(got), test.want)
-			}
-			if failed := !strings.HasPrefix(test.want, head("completed")); got.Failed != failed {
-				t.Errorf("failed: %t", got.Failed)
-			}
+			must.Same(t, test.want, said(got))
+			must.Same(t, !strings.HasPrefix(test.want, head("completed")), got.Failed, "failed")
 		})
 	}
 }

@@ -63,18 +63,13 @@ func TestScriptsMayCompute(t *testing.T) {
 	t.Parallel()
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 600000}\nconst end = Date.now() + 200; while (Date.now() < end); text(\"done\")"))
-	if got != head("completed")+"\ndone" {
-		t.Errorf("got %s", got)
-	}
+	must.Same(t, head("completed")+"\ndone", got)
 }
 
 func wantEnded(t *testing.T, r *run, script, after string) {
 	t.Helper()
 	got := r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 600000}\n"+script)
-	want := head("failed") + "\nScript error:\nError: the script computed for " + after + " without waiting for anything, and was ended."
-	if said(got) != want {
-		t.Errorf("got %s", said(got))
-	}
+	must.Same(t, head("failed")+"\nScript error:\nError: the script computed for "+after+" without waiting for anything, and was ended.", said(got))
 }
 
 // An engine that its script has broken can say anything. It ends in words, and never takes the run with it.
@@ -96,9 +91,8 @@ func TestExplainsBrokenEngines(t *testing.T) {
 			got := r.call(t.Context(), "exec", `1`)
 			_, after, _ := strings.Cut(said(got), "Output:")
 			after = strings.TrimPrefix(strings.TrimPrefix(after, "\n"), "Script error:\n")
-			if after != want || got.Failed != strings.HasPrefix(want, "Error") {
-				t.Errorf("got %.1000s", got.Output)
-			}
+			must.Same(t, want, after, got.Output)
+			must.Same(t, strings.HasPrefix(want, "Error"), got.Failed, got.Output)
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -63,9 +63,7 @@ func TestActions(t *testing.T) {
 			b := newBench(t)
 			b.pipe("go")
 			got := b.act(t.Context(), test.form, test.action)
-			if diff := cmp.Diff(test.want, result{got.Commands, got.Failed, got.Detail}, cmpopts.IgnoreFields(tools.Ran{}, "Took")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, result{got.Commands, got.Failed, got.Detail}, cmpopts.IgnoreFields(tools.Ran{}, "Took"))
 		})
 	}
 }
@@ -86,9 +84,7 @@ func TestRefusesInvalidActions(t *testing.T) {
 		{"local: outside", tools.LocalShellAction, `{"type":"exec","command":["ls"],"working_directory":"/"}`, `workdir "/" is outside`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if r := newBench(t).act(t.Context(), test.form, test.action); !r.Failed || !strings.Contains(r.Output, test.want) {
-				t.Errorf("got %+v, want a failure with %s", r, test.want)
-			}
+			must.Contain(t, toolstest.Failure(t, newBench(t).act(t.Context(), test.form, test.action)), test.want)
 		})
 	}
 }

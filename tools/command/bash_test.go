@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func TestBash(t *testing.T) {
@@ -32,7 +34,5 @@ func TestBash(t *testing.T) {
 			}
 		})
 	}
-	if got := b.call(t.Context(), "bash", map[string]any{"command": "echo begun; exec tail -f /dev/null", "timeout": 50}); !got.Failed || !strings.Contains(got.Output, "timed out") {
-		t.Errorf("of a command that does not end the model is told %q", got.Output)
-	}
+	must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "bash", map[string]any{"command": "echo begun; exec tail -f /dev/null", "timeout": 50})), "timed out")
 }

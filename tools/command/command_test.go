@@ -180,10 +180,7 @@ func TestExecCommandRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
 			toolstest.Link(t, b.dir, map[string]string{"link": "/"})
-			result := b.call(t.Context(), "exec_command", test.arguments)
-			if !result.Failed || !strings.Contains(result.Output, test.want) {
-				t.Errorf("got %+v, want a failure with %s", result, test.want)
-			}
+			must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "exec_command", test.arguments)), test.want)
 		})
 	}
 }
@@ -197,15 +194,12 @@ func TestPollsSessionToEnd(t *testing.T) {
 		t.Fatalf("got %+v, want a session", began)
 	}
 	for _, chars := range []string{"yes\n", "\x04"} {
-		if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars}); !r.Failed || !strings.Contains(r.Output, "stdin is closed for this session; rerun exec_command with tty=true") {
-			t.Errorf("writing %q gives %+v", chars, r)
-		}
+		must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars})), "stdin is closed for this session; rerun exec_command with tty=true")
 	}
 	say(t, pipe, "two\n")
 	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session}))
-	if end.exit != "7" || began.output+end.output != "one\ntwo\n" {
-		t.Errorf("began with %+v, ended with %+v", began, end)
-	}
+	must.Same(t, "7", end.exit, began, end)
+	must.Same(t, "one\ntwo\n", began.output+end.output, began, end)
 	if r := b.call(t.Context(), "write_stdin", map[string]any{"session_id": session}); !r.Failed || !strings.Contains(r.Output, fmt.Sprintf("write_stdin failed: Unknown process id %d. No session is running", session)) {
 		t.Errorf("the ended session gives %+v", r)
 	}
@@ -215,14 +209,9 @@ func TestInterruptsSession(t *testing.T) {
 	b := newBench(t)
 	up := read(b.pipe("ready"))
 	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo up >ready; exec sleep 3600", "yield_time_ms": 1}))
-	if err := <-up; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-up)
 	session, _ := strconv.Atoi(began.session)
-	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": interrupt, "yield_time_ms": 30000}))
-	if end.exit != "130" {
-		t.Errorf("began with %+v, ended with %+v", began, end)
-	}
+	must.Same(t, "130", b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": interrupt, "yield_time_ms": 30000})).exit, began)
 }
 
 func TestCloseEndsSessions(t *testing.T) {
@@ -241,9 +230,7 @@ func TestCloseEndsSessions(t *testing.T) {
 	if fd, err := syscall.Open(held, syscall.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		_ = syscall.Close(fd) // the command had not come to open it; the reader must not wait for ever
 	}
-	if err := <-gone; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-gone)
 }
 
 func TestEvictsEndedSessionsFirst(t *testing.T) {
@@ -282,9 +269,7 @@ func TestEvictsEndedSessionsFirst(t *testing.T) {
 	if second == oldest || !second.ended() || all.sessions.use(float64(second.id)) != nil {
 		t.Error("the least recently used was not pushed out")
 	}
-	if len(all.sessions.live) != sessionLimit {
-		t.Errorf("%d sessions, want %d", len(all.sessions.live), sessionLimit)
-	}
+	must.Same(t, sessionLimit, len(all.sessions.live))
 }
 
 func TestTimeLimits(t *testing.T) {
@@ -357,9 +342,7 @@ func TestShell(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	if r := b.call(t.Context(), "shell", map[string]any{"command": []string{"no-such-program"}}); !r.Failed || !strings.Contains(r.Output, `shell failed: "no-such-program": executable file not found`) {
-		t.Errorf("got %+v", r)
-	}
+	must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "shell", map[string]any{"command": []string{"no-such-program"}})), `shell failed: "no-such-program": executable file not found`)
 }
 
 // TestReplayedCallReturnsAsRecorded has a fast command whose call took longer in the record, and
@@ -381,9 +364,7 @@ func TestReplayedCallReturnsAsRecorded(t *testing.T) {
 		{"write_stdin", map[string]any{"session_id": 1007}, "Process running with session ID 1007\n"},
 		{"write_stdin", map[string]any{"session_id": 1007}, "Process exited with code 0\n"},
 	} {
-		if got := b.call(t.Context(), step.tool, step.arguments); !strings.Contains(got.Output, step.want) {
-			t.Errorf("%s: no %q in %q", step.tool, step.want, got.Output)
-		}
+		must.Contain(t, b.call(t.Context(), step.tool, step.arguments).Output, step.want)
 	}
 	tool := New(Options{limit: time.Hour, RecordedReturn: func(context.Context, tools.Call) RecordedReturn { return RecordedReturn{Ended: true} }})
 	if w := tool.waitModeFor(t.Context(), tools.Call{}, time.Second); w.timeout < time.Hour {
@@ -405,9 +386,7 @@ func TestYieldTimes(t *testing.T) {
 		{0, 1e9, maxYield},
 		{-5, 0, defaultYield},
 	} {
-		if got := yieldTime(test.yield, test.timeout); got != test.want {
-			t.Errorf("yield %v, timeout %v: got %s, want %s", test.yield, test.timeout, got, test.want)
-		}
+		must.Same(t, test.want, yieldTime(test.yield, test.timeout), test.yield, test.timeout)
 	}
 	for _, test := range []struct {
 		chars string
@@ -420,8 +399,6 @@ func TestYieldTimes(t *testing.T) {
 		{interrupt, 0, minYield},
 		{"x", 30_001, maxYield},
 	} {
-		if got := (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(); got != test.want {
-			t.Errorf("chars %q, yield %v: got %s, want %s", test.chars, test.yield, got, test.want)
-		}
+		must.Same(t, test.want, (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(), test.chars, test.yield)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 const patchBody = "*** Begin Patch\n*** Add File: a\n+$HOME `x` $(( \\\n*** End Patch\n"
@@ -175,13 +176,9 @@ func TestRefusedPatchFailsCall(t *testing.T) {
 		"exec_command": {map[string]any{"cmd": "apply_patch <<'EOF'\n" + patchBody + "EOF"}, "\nOutput:\nno\n"},
 		"shell":        {map[string]any{"command": []string{"apply_patch", patchBody}}, "Exit code: 1\n"},
 	} {
-		if got := b.call(t.Context(), tool, test.arguments); !got.Failed || !strings.Contains(got.Output, test.want) {
-			t.Errorf("%s: got %+v", tool, got)
-		}
+		must.Contain(t, toolstest.Failure(t, b.call(t.Context(), tool, test.arguments)), test.want)
 		test.arguments["workdir"] = "gone"
-		if got := b.call(t.Context(), tool, test.arguments); !got.Failed || !strings.Contains(got.Output, "there is no such directory") {
-			t.Errorf("%s: got %+v", tool, got)
-		}
+		must.Contain(t, toolstest.Failure(t, b.call(t.Context(), tool, test.arguments)), "there is no such directory")
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func TestExecCommandUsesTerminal(t *testing.T) {
@@ -47,9 +50,7 @@ func TestNormalizesTerminalNewlines(t *testing.T) {
 					t.Fatal(n, err)
 				}
 			}
-			if got.String() != test.want {
-				t.Errorf("got %q, want %q", got.String(), test.want)
-			}
+			must.Same(t, test.want, got.String())
 		})
 	}
 }
@@ -107,9 +108,7 @@ func TestWriteStdinReportsUnreadInput(t *testing.T) {
 	b := newBench(t)
 	session := b.inTerminal("stty raw -echo", "exec sleep 3600")
 	arguments := map[string]any{"session_id": session, "chars": strings.Repeat("x", 1<<20)}
-	if r := b.call(t.Context(), "write_stdin", arguments); !r.Failed || !strings.Contains(r.Output, "write_stdin failed: ") || !strings.Contains(r.Output, "the command does not read") {
-		t.Errorf("got %+v", r)
-	}
+	must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "write_stdin", arguments)), "write_stdin failed: ", "the command does not read")
 }
 
 func TestCancelledWriteStdinKeepsCommand(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -111,19 +110,14 @@ func TestCancelEndsCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tool := dynamic.NewTool(spec, program(t, "hangs"), time.Hour, new(tools.Outputs))
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := tool.Run(ctx, tools.Call{Name: spec.Name, Input: "{}"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(tool.Run(ctx, tools.Call{Name: spec.Name, Input: "{}"})))
 }
 
 func TestMissingProgramFailsCall(t *testing.T) {
 	t.Parallel()
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
-	got := lookup(t, p, time.Hour, `{}`)
-	if !got.Failed || !strings.Contains(got.Output, "no-such-program-anywhere") {
-		t.Errorf("got %+v", got)
-	}
+	must.Contain(t, toolstest.Failure(t, lookup(t, p, time.Hour, `{}`)), "no-such-program-anywhere")
 }
 
 func TestItems(t *testing.T) {
@@ -164,9 +158,8 @@ func TestDecodesAtMostEightImages(t *testing.T) {
 	}
 	whole := image(base64.StdEncoding.EncodeToString(toolstest.PNG(t, 2, 3)))
 	got := lookup(t, program(t, "items", "ITEMS=["+strings.Repeat(image(broken)+",", 20)+whole+"]"), time.Hour, `{}`)
-	if tried := strings.Count(got.Output, "unexpected EOF"); tried != 8 || len(got.Images) > 0 {
-		t.Errorf("%d were tried and %d shown: %s", tried, len(got.Images), got.Output)
-	}
+	must.Same(t, 8, strings.Count(got.Output, "unexpected EOF"), "were tried", got.Output)
+	must.None(t, got.Images, "were tried", got.Output)
 	got = lookup(t, program(t, "items", "ITEMS=["+whole+"]"), time.Hour, `{}`)
 	digests, _ := got.Detail["images"].([]map[string]any)
 	if len(got.Images) != 1 || len(digests) != 1 || len(fmt.Sprint(digests[0]["sha256"])) != 64 {

@@ -42,10 +42,7 @@ func TestSearchListsChangedFilesFirst(t *testing.T) {
 	}
 	since := time.Date(2026, 1, 2, 8, 30, 0, 0, time.UTC)
 	tool := files.New(files.Options{Dir: toolstest.Folder(t, p.dir), Since: since})[2]
-	got, err := tool.Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
-	if err != nil || got.Output != "d\nb\na\nc\ne\n" {
-		t.Errorf("got %q, %v", got.Output, err)
-	}
+	must.Same(t, "d\nb\na\nc\ne\n", must.Get(tool.Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`}))(t).Output)
 }
 
 // TestGrepFilesListsUnsearchedFiles is about text in encodings other than UTF-8.
@@ -65,9 +62,7 @@ func TestGrepFilesListsUnsearchedFiles(t *testing.T) {
 		{map[string]any{"pattern": "func", "path": "bin"}, "No matches found."},
 		{map[string]any{"pattern": "", "include": "utf16"}, "utf16\n"},
 	} {
-		if got := p.call(t, "grep_files", test.arguments); got.Failed || got.Output != test.want {
-			t.Errorf("%v: got %+v", test.arguments, got)
-		}
+		must.Same(t, test.want, toolstest.Output(t, p.call(t, "grep_files", test.arguments)), test.arguments)
 	}
 	for i := range 9 {
 		p.files(t, map[string]string{fmt.Sprint("more", i): encodings["utf16"]})
@@ -130,9 +125,7 @@ func TestGrepFiles(t *testing.T) {
 			if test.want == "" {
 				want = "No matches found."
 			}
-			if got := p.call(t, "grep_files", test.arguments); got.Failed || got.Output != want {
-				t.Errorf("got %+v\nwant %q", got, want)
-			}
+			must.Same(t, want, toolstest.Output(t, p.call(t, "grep_files", test.arguments)))
 		})
 	}
 }
@@ -167,12 +160,8 @@ func TestGrepFilesFollowsNoLink(t *testing.T) {
 	outside := t.TempDir()
 	toolstest.Write(t, outside, map[string]string{"secret": "text\n"})
 	toolstest.Link(t, p.dir, map[string]string{"file": "real/file", "folder": "real", "out": outside, "secret": filepath.Join(outside, "secret"), "loop": "."})
-	if got := p.call(t, "grep_files", map[string]any{"pattern": "text"}); got.Output != "real/file\n" {
-		t.Errorf("got %+v", got)
-	}
-	if got := p.call(t, "grep_files", map[string]any{"pattern": "text", "path": "folder"}); got.Output != "folder/file\n" {
-		t.Errorf("a link that is named: got %+v", got)
-	}
+	must.Same(t, "real/file\n", p.call(t, "grep_files", map[string]any{"pattern": "text"}).Output)
+	must.Same(t, "folder/file\n", p.call(t, "grep_files", map[string]any{"pattern": "text", "path": "folder"}).Output, "a link that is named")
 }
 
 func TestGrepFilesSearchesWholeOutputs(t *testing.T) {
@@ -180,18 +169,14 @@ func TestGrepFilesSearchesWholeOutputs(t *testing.T) {
 	kept := filepath.Join(p.outputs, "call_1.txt")
 	toolstest.Write(t, p.outputs, map[string]string{"call_1.txt": "needle\n", ".gitignore": "*\n"})
 	for _, path := range []string{p.outputs, kept} {
-		if got := p.call(t, "grep_files", map[string]any{"pattern": "needle", "path": path}); got.Output != kept+"\n" {
-			t.Errorf("%s: got %+v", path, got)
-		}
+		must.Same(t, kept+"\n", p.call(t, "grep_files", map[string]any{"pattern": "needle", "path": path}).Output, path)
 	}
 }
 
 func TestGrepFilesQuotesNames(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"a\nb": "text\n", "ü": "text\n", "\xff": "text\n"})
-	if got := p.call(t, "grep_files", map[string]any{"pattern": "text"}); got.Output != "\"a\\nb\"\nü\n\"\\xff\"\n" {
-		t.Errorf("got %q", got.Output)
-	}
+	must.Same(t, "\"a\\nb\"\nü\n\"\\xff\"\n", p.call(t, "grep_files", map[string]any{"pattern": "text"}).Output)
 }
 
 func TestGrepFilesLimits(t *testing.T) {
@@ -238,8 +223,6 @@ func TestGrepFilesHonoursIgnoreCase(t *testing.T) {
 		if ignoreCase {
 			want = "No matches found."
 		}
-		if got := p.call(t, "grep_files", map[string]any{"pattern": "text"}); got.Output != want {
-			t.Errorf("ignoring case %v: got %+v", ignoreCase, got)
-		}
+		must.Same(t, want, p.call(t, "grep_files", map[string]any{"pattern": "text"}).Output, "ignoring case", ignoreCase)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
@@ -62,9 +63,7 @@ func TestReadFileByIndentation(t *testing.T) {
 			for i, line := range strings.Split(program, "\n")[test.first-1 : test.last] {
 				fmt.Fprintf(&want, "L%d: %s\n", test.first+i, line)
 			}
-			if got := p.read(t, test.arguments); got.Failed || got.Output != want.String() {
-				t.Errorf("got\n%s\nwant\n%s", got.Output, want.String())
-			}
+			must.Same(t, want.String(), toolstest.Output(t, p.read(t, test.arguments)))
 		})
 	}
 }

@@ -43,9 +43,7 @@ func TestListDir(t *testing.T) {
 				test.arguments["dir_path"] = "."
 			}
 			want := "Absolute path: " + p.dir + test.at + "\n" + test.want
-			if got := p.call(t, "list_dir", test.arguments); got.Failed || got.Output != want {
-				t.Errorf("got\n%s\nwant\n%s", got.Output, want)
-			}
+			must.Same(t, want, toolstest.Output(t, p.call(t, "list_dir", test.arguments)))
 		})
 	}
 }
@@ -99,7 +97,5 @@ func TestListDirReturnsPages(t *testing.T) {
 		entries--
 		must.Get(fmt.Sscan(after, &offset))(t)
 	}
-	if entries != all+30 {
-		t.Errorf("the pages have %d entries, want %d", entries, all+30)
-	}
+	must.Same(t, all+30, entries, "the pages have")
 }

@@ -115,9 +115,7 @@ func TestReadFileReportsOtherEncodings(t *testing.T) {
 	if got.Failed || !strings.HasPrefix(got.Output, "L1: a\nL2: Gr") || !strings.Contains(got.Output, "(some lines are not UTF-8:") {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.read(t, map[string]any{"file_path": "latin1", "limit": 1}); strings.Contains(got.Output, "UTF-8") {
-		t.Errorf("got %+v", got)
-	}
+	must.Lack(t, p.read(t, map[string]any{"file_path": "latin1", "limit": 1}).Output, "UTF-8")
 }
 
 func TestReadFileRefuses(t *testing.T) {
@@ -180,22 +178,16 @@ func TestReadFileAcceptsEquivalentPaths(t *testing.T) {
 	for _, path := range []string{
 		"sub/file", "./sub//file", "sub/../sub/file", filepath.Join(p.dir, "sub/file"), filepath.Join(real, "sub/file"), "near", "absolute", "folder/file",
 	} {
-		if got := p.read(t, map[string]any{"path": path}); got.Output != "L1: a\n" {
-			t.Errorf("%s: got %+v", path, got)
-		}
+		must.Same(t, "L1: a\n", p.read(t, map[string]any{"path": path}).Output, path)
 	}
 }
 
 func TestReadFileReadsWholeOutputs(t *testing.T) {
 	p := newPlace(t)
 	kept := filepath.Join(p.outputs, "call_1.txt")
-	if got := p.read(t, map[string]any{"file_path": kept}); !got.Failed || got.Output != "read_file: there is no output call_1.txt" {
-		t.Errorf("before there are outputs: %+v", got)
-	}
+	must.Same(t, "read_file: there is no output call_1.txt", toolstest.Failure(t, p.read(t, map[string]any{"file_path": kept})), "before there are outputs")
 	toolstest.Write(t, filepath.Dir(p.outputs), map[string]string{"outputs/call_1.txt": "kept\n", "events.jsonl": "x\n"})
-	if got := p.read(t, map[string]any{"file_path": kept}); got.Output != "L1: kept\n" {
-		t.Errorf("got %+v", got)
-	}
+	must.Same(t, "L1: kept\n", p.read(t, map[string]any{"file_path": kept}).Output)
 	for _, beside := range []string{filepath.Join(p.outputs, "../events.jsonl"), filepath.Dir(kept)} {
 		if got := p.read(t, map[string]any{"file_path": beside}); !got.Failed {
 			t.Errorf("%s: got %+v", beside, got)
@@ -223,7 +215,5 @@ func TestReadFileReturnsPages(t *testing.T) {
 		}
 		must.Get(fmt.Sscan(after, &offset))(t)
 	}
-	if lines != 5000 {
-		t.Errorf("the pages have %d lines, want 5000", lines)
-	}
+	must.Same(t, 5000, lines, "the pages have")
 }

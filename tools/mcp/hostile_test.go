@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // virtually runs a subtest on a clock that moves only while all of it waits: a slow machine
@@ -67,10 +68,8 @@ func slowServer(t *testing.T) {
 			s.refuse(r, -32601, "unknown")
 		}
 	}
-	s := open(t, Server{Start: server.start, probe: 50 * time.Millisecond})
-	if s.List().Revision != newestRevision || server.started != 3 {
-		t.Errorf("got %+v after %d starts", s.List(), server.started)
-	}
+	must.Same(t, newestRevision, open(t, Server{Start: server.start, probe: 50 * time.Millisecond}).List().Revision)
+	must.Same(t, 3, server.started)
 }
 
 // ok initializes, and lists tools.
@@ -190,9 +189,7 @@ func TestSkipsInvalidMessages(t *testing.T) {
 		}
 	}}
 	s := open(t, Server{Start: server.start})
-	if r := call(t, s, "x", "{}"); r.Failed || r.Output != "done" {
-		t.Errorf("got %+v", r)
-	}
+	must.Same(t, "done", toolstest.Output(t, call(t, s, "x", "{}")))
 }
 
 // notices collects what a session told.
@@ -260,17 +257,13 @@ func TestBrokenCallsFail(t *testing.T) {
 			}
 			s := open(t, Server{Start: server.start, CallTimeout: limit, Observe: told.observe})
 			r := call(t, s, "x", "{}")
-			if !r.Failed || !strings.Contains(r.Output, test.words) {
-				t.Errorf("got %+v", r)
-			}
+			must.Contain(t, toolstest.Failure(t, r), test.words)
 			if test.ended {
 				<-told.ended
 				if s.Ended() == nil || len(told.all) != 1 || !strings.Contains(r.Output, "not made again") {
 					t.Errorf("got %v, %+v", s.Ended(), told.all)
 				}
-				if r := call(t, s, "x", "{}"); !r.Failed || !strings.Contains(r.Output, "has ended") {
-					t.Errorf("got %+v", r)
-				}
+				must.Contain(t, toolstest.Failure(t, call(t, s, "x", "{}")), "has ended")
 				return
 			}
 			if s.Ended() != nil {
@@ -289,10 +282,7 @@ func TestCancelSendsNotification(t *testing.T) {
 		}
 	}}
 	s := open(t, Server{Start: server.start})
-	r := dispatch(ctx, t, s, "x", "{}")
-	if !r.Failed || !strings.Contains(r.Output, "aborted") {
-		t.Errorf("got %+v", r)
-	}
+	must.Contain(t, toolstest.Failure(t, dispatch(ctx, t, s, "x", "{}")), "aborted")
 	var called request
 	for r := range server.got {
 		if r.Method == "tools/call" {
@@ -328,13 +318,9 @@ func unreadCalls(t *testing.T) {
 	}}
 	s := open(t, Server{Start: server.start, CallTimeout: 50 * time.Millisecond})
 	for range 3 {
-		if r := call(t, s, "x", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`); !r.Failed || !strings.Contains(r.Output, "did not answer within") {
-			t.Errorf("got %+v", r)
-		}
+		must.Contain(t, toolstest.Failure(t, call(t, s, "x", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), "did not answer within")
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 }
 
 func TestChangedToolsKeepList(t *testing.T) {
@@ -353,9 +339,7 @@ func TestChangedToolsKeepList(t *testing.T) {
 	call(t, s, "x", "{}")
 	call(t, s, "x", "{}")
 	must.Same(t, []Notice{{Kind: ToolsChanged}}, told.all)
-	if len(s.List().Tools) != 1 {
-		t.Errorf("got %+v", s.List())
-	}
+	must.Same(t, 1, len(s.List().Tools), s.List())
 }
 
 func TestOffersAllowedTools(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func serve(t *testing.T, handler http.Handler) string {
@@ -49,15 +50,11 @@ func TestUsesServersOverHTTP(t *testing.T) {
 				if l := s.List(); len(l.Tools) != 2 || l.Revision != revision && revision == olderRevision {
 					t.Errorf("got %+v", l)
 				}
-				if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
-					t.Errorf("got %+v", r)
-				}
+				must.Same(t, "sunny in Oslo", toolstest.Output(t, call(t, s, "weather", `{"city":"Oslo"}`)))
 				if r := call(t, s, "read_mcp_resource", `{"server":"test","uri":"note://one"}`); r.Failed {
 					t.Errorf("got %+v", r)
 				}
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, s.Close())
 			})
 		}
 	}
@@ -199,9 +196,7 @@ func TestBrokenHTTPCallsFail(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			address := serve(t, scriptedHTTP(test.name == "silent", test.call))
 			s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), CallTimeout: test.limit})
-			if r := call(t, s, "x", "{}"); !r.Failed || !strings.Contains(r.Output, test.words) {
-				t.Errorf("got %+v", r)
-			}
+			must.Contain(t, toolstest.Failure(t, call(t, s, "x", "{}")), test.words)
 			if (s.Ended() != nil) != test.ended {
 				t.Errorf("it ended: %v", s.Ended())
 			}
@@ -246,9 +241,8 @@ func TestReportsChangedToolsInAnswer(t *testing.T) {
 	}))
 	changed := make(chan Notice, 10)
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
-	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != olderRevision {
-		t.Errorf("got %+v of %+v", r, s.List())
-	}
+	must.Same(t, "done", call(t, s, "x", "{}").Output, s.List())
+	must.Same(t, olderRevision, s.List().Revision, s.List())
 	if n := <-changed; n.Kind != ToolsChanged {
 		t.Errorf("got %+v", n)
 	}
@@ -357,7 +351,5 @@ func TestClientRefusesOtherAddresses(t *testing.T) {
 			t.Errorf("%s: got %v", address, err)
 		}
 	}
-	if _, err := client.Get("http://other.internal/"); err == nil || !strings.Contains(err.Error(), "may not be reached") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, "may not be reached", must.Err(client.Get("http://other.internal/")))
 }

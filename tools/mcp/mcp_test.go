@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -219,15 +220,9 @@ func TestUsesLibraryServers(t *testing.T) {
 			if l.Revision != revision || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
 				t.Errorf("got %+v", l)
 			}
-			if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
-				t.Errorf("got %+v", r)
-			}
-			if r := call(t, s, "weather", `{"town":"Oslo"}`); !r.Failed || !strings.Contains(r.Output, "city") {
-				t.Errorf("got %+v", r)
-			}
-			if r := call(t, s, "fail", `{"city":"Oslo"}`); !r.Failed || r.Output != "no such city" {
-				t.Errorf("got %+v", r)
-			}
+			must.Same(t, "sunny in Oslo", toolstest.Output(t, call(t, s, "weather", `{"city":"Oslo"}`)))
+			must.Contain(t, toolstest.Failure(t, call(t, s, "weather", `{"town":"Oslo"}`)), "city")
+			must.Same(t, "no such city", toolstest.Failure(t, call(t, s, "fail", `{"city":"Oslo"}`)))
 			if err := s.Close(); err != nil || s.Ended() == nil {
 				t.Errorf("it has not ended: %v", err)
 			}
@@ -247,9 +242,8 @@ func TestEarlierRevisions(t *testing.T) {
 			}
 		}}
 		s := open(t, Server{Start: server.start})
-		if got := call(t, s, "x", "{}"); got.Output != "done" || s.List().Revision != revision {
-			t.Errorf("%s: got %+v by %s", revision, got, s.List().Revision)
-		}
+		must.Same(t, "done", call(t, s, "x", "{}").Output)
+		must.Same(t, revision, s.List().Revision)
 	}
 }
 

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // quirky is a server of 2025-11-25 that answers with the results of a function, or refuses with "error". over is
@@ -82,12 +81,8 @@ func TestAcceptsTextIDs(t *testing.T) {
 				})
 				server.StartTimeout, server.CallTimeout = time.Hour, time.Hour
 				s := open(t, server)
-				if r := call(t, s, "x", "{}"); r.Failed || r.Output != "a<b" {
-					t.Errorf("got %+v", r)
-				}
-				if r := call(t, s, "y", "{}"); !r.Failed || !strings.Contains(r.Output, "not today") {
-					t.Errorf("got %+v", r)
-				}
+				must.Same(t, "a<b", toolstest.Output(t, call(t, s, "x", "{}")))
+				must.Contain(t, toolstest.Failure(t, call(t, s, "y", "{}")), "not today")
 			})
 		}
 	}
@@ -159,12 +154,8 @@ func TestFollowsEmptyCursors(t *testing.T) {
 				}
 				must.Same(t, test.want, got)
 				for _, tool := range []string{"list_mcp_resources", "list_mcp_resource_templates"} {
-					if diff := cmp.Diff(test.want, listed(t, s, tool, `{}`)); diff != "" {
-						t.Error(tool, diff)
-					}
-					if diff := cmp.Diff(test.want, listed(t, s, tool, `{"server":"test"}`)); diff != "" {
-						t.Error(tool, "page by page", diff)
-					}
+					must.Same(t, test.want, listed(t, s, tool, `{}`), tool)
+					must.Same(t, test.want, listed(t, s, tool, `{"server":"test"}`), tool, "page by page")
 				}
 			})
 		}

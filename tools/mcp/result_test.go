@@ -96,9 +96,8 @@ func TestShowsStructuredContentOnce(t *testing.T) {
 				}
 			}}
 			r := call(t, open(t, Server{Start: server.start}), "x", "{}")
-			if diff := cmp.Diff(test.want, r.Output); diff != "" || r.Failed != test.failed {
-				t.Error(diff, r.Failed)
-			}
+			must.Same(t, test.want, r.Output)
+			must.Same(t, test.failed, r.Failed)
 		})
 	}
 }
@@ -149,9 +148,8 @@ func TestReadsServerResources(t *testing.T) {
 		{"read_mcp_resource", `{"server":"","uri":""}`, "must not be empty", true},
 	} {
 		r := call(t, s, test.tool, test.arguments)
-		if r.Failed != test.failed || !strings.Contains(r.Output, test.want) {
-			t.Errorf("%s %s: got %+v", test.tool, test.arguments, r)
-		}
+		must.Same(t, test.failed, r.Failed, test.tool, test.arguments, r)
+		must.Contain(t, r.Output, test.want)
 	}
 }
 
@@ -259,7 +257,5 @@ func TestListSurvivesJSON(t *testing.T) {
 	other := s.List()
 	other.Tools = []Listed{{Tool: "weather", Allowed: true, SHA256: "other"}, {Tool: "new", Allowed: true}}
 	must.Same(t, "weather takes other arguments, new is new", kept.Changed(other))
-	if words := other.Changed(kept); !strings.Contains(words, "new is not there any more") {
-		t.Errorf("got %s", words)
-	}
+	must.Contain(t, other.Changed(kept), "new is not there any more")
 }

@@ -24,9 +24,7 @@ func TestChoose(t *testing.T) {
 	all := []Lesson{lesson("tides", "Tides are high at noon."), lesson("port", "The port of the database is 5433."), lesson("ports", "Ports.")}
 	m := Choose(all, "Mend the ports of the harbour")
 	must.Same(t, []string{"port", "ports"}, m.Chosen, "chosen")
-	if m := Choose(all, "zebra"); len(m.Chosen) != 0 {
-		t.Errorf("chosen are %v", m.Chosen)
-	}
+	must.None(t, Choose(all, "zebra").Chosen, "chosen")
 	if got := Choose(all, "ports").Index("get_memory tells them whole"); got != Choose(all, "ports").Index("get_memory tells them whole") || !strings.Contains(got, "ports: Ports.\nport: The port") || !strings.Contains(got, "\ntides: ") {
 		t.Errorf("the index is\n%s", got)
 	}
@@ -61,9 +59,7 @@ func TestGet(t *testing.T) {
 		`{"memory_id":"none","x":true}`: `got "x", which this tool does not take`,
 		`{"memory_id":["port"]}`:        "memory_id: expected string",
 	} {
-		if got := call(t, m.Get(), input); !strings.Contains(got.Output, want) {
-			t.Errorf("%s: got %s", input, got.Output)
-		}
+		must.Contain(t, call(t, m.Get(), input).Output, want)
 	}
 	told := call(t, m.Get(), `{"memory_id":"evil"}`).Output
 	_, rest, _ := strings.Cut(told, `<lessons id="`)
@@ -71,12 +67,8 @@ func TestGet(t *testing.T) {
 	if end := `</lessons id="` + id + `">`; strings.Count(told, end) != 1 || !strings.HasSuffix(told, end) {
 		t.Errorf("the text ends its own marks:\n%s", told)
 	}
-	if got := call(t, Choose([]Lesson{hostile}, "zebra").Get(), `{}`); got.Failed || !strings.Contains(got.Output, "None of the 1 lessons") {
-		t.Errorf("got %s", got.Output)
-	}
-	if got := call(t, (Memory{}).Get(), `{}`); !got.Failed || !strings.Contains(got.Output, "this run has no lessons") {
-		t.Errorf("got %s", got.Output)
-	}
+	must.Contain(t, toolstest.Output(t, call(t, Choose([]Lesson{hostile}, "zebra").Get(), `{}`)), "None of the 1 lessons")
+	must.Contain(t, toolstest.Failure(t, call(t, (Memory{}).Get(), `{}`)), "this run has no lessons")
 }
 
 func TestPropose(t *testing.T) {
@@ -87,21 +79,13 @@ func TestPropose(t *testing.T) {
 		}
 		return Lesson{ID: "l-1"}, "", nil
 	}
-	if got := call(t, Propose(take), `{"claim":"c","evidence":["a"]}`); got.Failed || !strings.Contains(got.Output, "Noted as l-1") {
-		t.Errorf("got %+v", got)
-	}
-	if got := call(t, Propose(take), `{"claim":"no","evidence":["a"]}`); !got.Failed || got.Output != "propose_lesson: it is none" {
-		t.Errorf("got %+v", got)
-	}
+	must.Contain(t, toolstest.Output(t, call(t, Propose(take), `{"claim":"c","evidence":["a"]}`)), "Noted as l-1")
+	must.Same(t, "propose_lesson: it is none", toolstest.Failure(t, call(t, Propose(take), `{"claim":"no","evidence":["a"]}`)))
 	for _, input := range []string{`{}`, `{"claim":"c"}`, `{"claim":"c","evidence":[1]}`} {
 		if got := call(t, Propose(take), input); !got.Failed {
 			t.Errorf("%s: got %+v", input, got)
 		}
 	}
-	if len(taken) != 2 {
-		t.Errorf("taken are %v", taken)
-	}
-	if got := call(t, Propose(nil), `{"claim":"c","evidence":["a"]}`); !got.Failed || !strings.Contains(got.Output, "memory.propose is off") {
-		t.Errorf("got %+v", got)
-	}
+	must.Same(t, 2, len(taken), "taken", taken)
+	must.Contain(t, toolstest.Failure(t, call(t, Propose(nil), `{"claim":"c","evidence":["a"]}`)), "memory.propose is off")
 }

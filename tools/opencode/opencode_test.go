@@ -99,9 +99,7 @@ func TestToolsFormatOutput(t *testing.T) {
 		{"todowrite", args{"todos": []args{{"content": "<b>", "status": "pending", "id": "7"}, {"content": "y", "status": "cancelled", "priority": "low"}}}, "[\n  {\n    \"content\": \"<b>\",\n    \"status\": \"pending\",\n    \"id\": \"7\"\n  },\n  {\n    \"content\": \"y\",\n    \"status\": \"cancelled\",\n    \"priority\": \"low\"\n  }\n]"},
 		{"todoread", args{}, "[\n  {\n    \"content\": \"<b>\",\n    \"status\": \"pending\"\n  }\n]"},
 	} {
-		if diff := cmp.Diff(test.want, strings.TrimSuffix(b.call(test.tool, test.args), "\n")+map[bool]string{true: "\n"}[strings.HasSuffix(test.want, "\n")]); diff != "" {
-			t.Errorf("%s %v (-want +got):\n%s", test.tool, test.args, diff)
-		}
+		must.Same(t, test.want, strings.TrimSuffix(b.call(test.tool, test.args), "\n")+map[bool]string{true: "\n"}[strings.HasSuffix(test.want, "\n")], test.tool, test.args)
 	}
 }
 
@@ -167,9 +165,7 @@ func TestEditsRequireUnchangedFiles(t *testing.T) {
 	}
 	wants := func(what, got, want string) {
 		b.Helper()
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s", what, got, want)
-		}
+		must.Contain(t, got, want)
 	}
 	b.call("read", args{"filePath": "link.txt", "limit": 1})
 	wants("read by a link", edit("a.txt", "one", "two"), "applied")

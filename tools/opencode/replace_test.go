@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"pgregory.net/rapid"
 )
 
@@ -92,9 +93,7 @@ func TestReplace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now, note, err := replacement{test.old, test.new, test.all}.apply(test.file)
 			if test.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), test.refused) {
-					t.Errorf("it is %q, %v, want %s", now, err, test.refused)
-				}
+				must.Fail(t, test.refused, err, now)
 				return
 			}
 			if err != nil || now != test.want || note != test.note {
@@ -154,9 +153,7 @@ func FuzzReplace(f *testing.F) {
 		}
 		got, _, err := replacement{old, next, all}.apply(file)
 		if err != nil {
-			if got != "" {
-				t.Errorf("refused with %q", got)
-			}
+			must.Same(t, "", got, "refused")
 			return
 		}
 		if got == file {

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -151,9 +150,7 @@ func TestOperations(t *testing.T) {
 			var kept []string
 			w := newWorkplace(t, patch.Options{Keep: func(text string) error { kept = append(kept, text); return nil }})
 			got := w.apply(t.Context(), test.call)
-			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(tools.Result{}, "Detail")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, test.want, got, cmpopts.IgnoreFields(tools.Result{}, "Detail"))
 			if got.Detail["files"] == nil {
 				t.Error("the transcript is not told of the files")
 			}
@@ -210,9 +207,7 @@ func neverKept(t *testing.T) func(string) error {
 func TestUnkeptPatchChangesNothing(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
 	before := toolstest.Tree(t, w.dir)
-	if got := w.apply(t.Context(), tools.Call{Input: function(t, everything)}); !got.Failed || !strings.Contains(got.Output, "disk full") {
-		t.Errorf("got %+v", got)
-	}
+	must.Contain(t, toolstest.Failure(t, w.apply(t.Context(), tools.Call{Input: function(t, everything)})), "disk full")
 	w.unchanged(t, before)
 }
 
@@ -232,14 +227,10 @@ func TestApplyStartsInDirectory(t *testing.T) {
 			w := newWorkplace(t, patch.Options{})
 			got := must.Get(w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+test.path, "+a")))(t)
 			if test.refusal != "" {
-				if !got.Failed || !strings.Contains(got.Output, test.refusal) {
-					t.Errorf("got %+v, want a failure with %s", got, test.refusal)
-				}
+				must.Contain(t, toolstest.Failure(t, got), test.refusal)
 				return
 			}
-			if got.Failed || got.Output != "Success. Updated the following files:\nA "+test.want+"\n" {
-				t.Errorf("got %+v", got)
-			}
+			must.Same(t, "Success. Updated the following files:\nA "+test.want+"\n", toolstest.Output(t, got))
 			w.holds(t, map[string]string{test.want: "a\n"})
 		})
 	}

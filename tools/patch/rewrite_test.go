@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp"
@@ -59,9 +60,7 @@ func TestRewriteKeepsDiffThatReapplies(t *testing.T) {
 		diff  string
 		fails bool
 	}{{"no diff\n", true}, {kept[0], false}, {kept[0], true}} {
-		if got, err := again.patcher.ApplyDiff(t.Context(), step.diff); err != nil || got.Failed != step.fails {
-			t.Errorf("%s: %+v, %v", step.diff, got, err)
-		}
+		must.Same(t, step.fails, must.Get(again.patcher.ApplyDiff(t.Context(), step.diff))(t).Failed, step.diff)
 	}
 	again.holds(t, want)
 }

@@ -101,10 +101,7 @@ func TestFitDropsBrokenAncillaryChunk(t *testing.T) {
 	end := len(whole) - 12 // of IEND
 	chunk := append([]byte{0, 0, 0, 1}, "tEXtx\x00\x00\x00\x00"...)
 	for name, at := range map[string]int{"behind the header": 33, "at the end": end} {
-		got, err := Fit(slices.Concat(whole[:at], chunk, whole[at:]))
-		if err != nil || !bytes.Equal(got.Data, whole) {
-			t.Errorf("%s: %d bytes, %v", name, len(got.Data), err)
-		}
+		must.Same(t, whole, must.Get(Fit(slices.Concat(whole[:at], chunk, whole[at:])))(t).Data, name)
 	}
 }
 
@@ -146,9 +143,7 @@ func TestFitBoundsPixelBytes(t *testing.T) {
 		must.Same(t, test.want, pixelBytes(test.model))
 	}
 	over := image.NewGray(image.Rect(0, 0, 8192, 4097)) // 4 bytes each: one line too many
-	if _, err := Fit(pngOf(t, over)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, ErrTooLarge, must.Err(Fit(pngOf(t, over))))
 }
 
 func TestShrinkAveragesPixels(t *testing.T) {

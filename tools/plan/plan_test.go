@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -51,17 +50,12 @@ func TestUpdatePlanRefuses(t *testing.T) {
 		{"no plan", `{}`, `expected "plan"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result := call(t, func(plan.Plan) error { t.Error("the plan was taken"); return nil }, "update_plan", test.input)
-			if !result.Failed || !strings.Contains(result.Output, test.want) {
-				t.Errorf("got %+v, want a failure with %s", result, test.want)
-			}
+			must.Contain(t, toolstest.Failure(t, call(t, func(plan.Plan) error { t.Error("the plan was taken"); return nil }, "update_plan", test.input)), test.want)
 		})
 	}
 }
 
 func TestFailedUpdateFailsCall(t *testing.T) {
 	result := call(t, func(plan.Plan) error { return errors.New("disk full") }, "update_plan", `{"plan":[{"step":"a","status":"pending"}]}`)
-	if !result.Failed || result.Output != "update_plan failed: take the plan: disk full" {
-		t.Errorf("got %+v", result)
-	}
+	must.Same(t, "update_plan failed: take the plan: disk full", toolstest.Failure(t, result))
 }

@@ -3,7 +3,6 @@ package question_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -20,10 +19,7 @@ func TestReportsThatNobodyAnswers(t *testing.T) {
 		"AskUserQuestion":    `{"questions":[{"question":"Which one?","header":"DB","multiSelect":false,"options":[{"label":"a","description":"b"}]}]}`,
 		"ask_user":           `{"question":"Which one?"}`,
 	} {
-		got := toolstest.Call(t.Context(), question.New(nil), name, input)
-		if !got.Failed || !strings.Contains(got.Output, "nobody is there to answer") || !strings.Contains(got.Output, "state each such assumption") {
-			t.Errorf("%s: got %+v", name, got)
-		}
+		must.Contain(t, toolstest.Failure(t, toolstest.Call(t.Context(), question.New(nil), name, input)), "nobody is there to answer", "state each such assumption")
 	}
 }
 
@@ -33,9 +29,7 @@ func TestForwardsQuestions(t *testing.T) {
 		passed = questions
 		return nil
 	})
-	if got := toolstest.Call(t.Context(), tool, "request_user_input", asked); got.Failed || !strings.Contains(got.Output, "Nobody answers them during this run") {
-		t.Errorf("got %+v", got)
-	}
+	must.Contain(t, toolstest.Output(t, toolstest.Call(t.Context(), tool, "request_user_input", asked)), "Nobody answers them during this run")
 	want := []question.Question{{ID: "db", Header: "Database", Question: "Which one?", Options: []question.Option{{Label: "SQLite", Description: "small"}}}}
 	must.Same(t, want, passed)
 	if !tool.Mutates || question.New(nil).Mutates {
@@ -54,8 +48,6 @@ func TestRefusals(t *testing.T) {
 		{question.New(nil), `{"questions":[{"id":"x"}]}`, `expected "question"`},
 		{broken, asked, "hand on the questions: no forge"},
 	} {
-		if got := toolstest.Call(t.Context(), test.tool, "request_user_input", test.input); !got.Failed || !strings.Contains(got.Output, test.want) {
-			t.Errorf("%s: got %+v", test.input, got)
-		}
+		must.Contain(t, toolstest.Failure(t, toolstest.Call(t.Context(), test.tool, "request_user_input", test.input)), test.want)
 	}
 }

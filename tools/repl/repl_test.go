@@ -146,9 +146,7 @@ func TestBindingsLastUntilReset(t *testing.T) {
 	s.gives("g()", "5\n")
 	s.gives("var old = 8, n = 7", nothing)
 	s.gives("[n, old, typeof new X().y]", "[ 7, 8, 'function' ]\n")
-	if got := s.call(repl.ResetName, "{}"); got.Failed || !strings.Contains(got.Output, "without bindings") {
-		t.Errorf("got %+v", got)
-	}
+	must.Contain(t, toolstest.Output(t, s.call(repl.ResetName, "{}")), "without bindings")
 	s.gives("var kept = typeof a; kept", "undefined\n")
 	s.gives("// codex-js-repl: reset=true timeout_ms=60000\ntypeof kept", "undefined\n")
 }
@@ -241,9 +239,7 @@ func TestCodeThatGoesOnMakesNoCalls(t *testing.T) {
 	s := begin(t, options(t))
 	s.gives(`let fired; const after = new Promise((r) => { fired = r }); setTimeout(() => sh("x").catch((e) => fired(e.message)), 1); undefined`, nothing)
 	s.gives(`await after`, "not done: the js_repl call that this code belongs to has ended. Await what the code does.\n")
-	if len(s.record.calls) > 0 {
-		t.Errorf("calls made: %v", s.record.calls)
-	}
+	must.None(t, s.record.calls, "calls made")
 }
 
 func TestTimeoutEndsKernel(t *testing.T) {
@@ -290,9 +286,7 @@ func TestRestartsKernelThatEnds(t *testing.T) {
 	s.gives("setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1); undefined", nothing)
 	for {
 		if got := s.call(repl.Name, "await new Promise((r) => setTimeout(r, 20)); 'alive'"); got.Failed || got.Output != "alive\n" {
-			if want := "killed"; !strings.Contains(got.Output, want) {
-				t.Errorf("gave %q", got.Output)
-			}
+			must.Contain(t, got.Output, "killed")
 			break
 		}
 	}
@@ -332,9 +326,7 @@ for (const source of ["four.png", bytes, new Uint8Array(bytes), url, { image_url
 		`"none.png"`: "ENOENT", `"https://example.com/a.png"`: "emitImage takes", `Buffer.from("text")`: "it is not a PNG, JPEG or GIF image", `bytes.subarray(0, 20)`: "can't be shown",
 		`{}`: "emitImage takes", `Buffer.alloc(21 << 20)`: "more than 20 MiB",
 	} {
-		if got := s.fails("await emitImage("+source+")", "Uncaught", want); len(got.Images) > 0 {
-			t.Errorf("%s shows an image", source)
-		}
+		must.None(t, s.fails("await emitImage("+source+")", "Uncaught", want).Images, source, "shows an image")
 	}
 	if got := s.fails("for (let i = 0; i < 9; i++) await emitImage(url)", "there are more than 8"); len(got.Images) != 8 {
 		t.Errorf("%d images", len(got.Images))
@@ -398,9 +390,7 @@ func TestFunctionAcceptsCodeAsArgument(t *testing.T) {
 		{ID: "a", Number: 11, Name: repl.Name, Input: `{"input":"await new Promise((r) => setTimeout(r, 50)); let a = 3"}`, Form: tools.Function},
 		{ID: "b", Number: 12, Name: repl.Name, Input: `{"input":"a"}`, Form: tools.Function}, // in one answer, one after the other
 	})
-	if got[1].Output != "3\n" {
-		t.Errorf("got %+v", got)
-	}
+	must.Same(t, "3\n", got[1].Output, got)
 }
 
 const pragma = "// codex-js-repl: "
@@ -441,8 +431,6 @@ func TestFindRejectsUnusableNode(t *testing.T) {
 		if c.program != "" {
 			must.Do(t, os.WriteFile(filepath.Join(o.Dir, "node"), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+c.program+"\n"), 0o700))
 		}
-		if err := repl.Find(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: err = %v, want %q", what, err, c.want)
-		}
+		must.Fail(t, c.want, repl.Find(t.Context(), o), what)
 	}
 }

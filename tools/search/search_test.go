@@ -106,9 +106,7 @@ func candidates(n int, from string) []Candidate {
 
 func TestDeferred(t *testing.T) {
 	few := candidates(MaxOffered, "a")
-	if got := Deferred(few); len(got) != 0 {
-		t.Errorf("of %d tools %d are deferred", len(few), len(got))
-	}
+	must.None(t, Deferred(few), len(few))
 	few[3].Defer = true
 	if got := Deferred(few); len(got) != 1 || got[0].Spec.Name != few[3].Spec.Name || len(few) != MaxOffered {
 		t.Errorf("deferred are %v", got)
@@ -146,9 +144,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %d found, want %d:\n%s", input, len(got.Found), want, got.Output)
 		}
 	}
-	if got := call(t, `{"query":"jira 19"}`); got.Found[0] != "mcp__jira__tool_19" {
-		t.Errorf("found %v", got.Found)
-	}
+	must.Same(t, "mcp__jira__tool_19", call(t, `{"query":"jira 19"}`).Found[0], "found")
 }
 
 func TestRefusals(t *testing.T) {
@@ -169,9 +165,7 @@ func TestRefusals(t *testing.T) {
 
 func TestDescriptionCountsToolsBySource(t *testing.T) {
 	about := description(append(candidates(3, "jira"), candidates(20, "github")...))
-	if want := "There are 23, of: github (20), jira (3)."; !strings.Contains(about, want) {
-		t.Errorf("%q does not say %q", about, want)
-	}
+	must.Contain(t, about, "There are 23, of: github (20), jira (3).")
 	var many []Candidate
 	for i := range 30 {
 		many = append(many, candidates(20, fmt.Sprintf("%s%d", strings.Repeat("x", 60), i))...)

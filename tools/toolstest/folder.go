@@ -76,6 +76,24 @@ func Call(ctx context.Context, tool tools.Tool, name, input string) tools.Result
 	return d.Dispatch(ctx, []tools.Call{{ID: "1", Number: 1, Name: name, Input: input}})[0]
 }
 
+// Output returns the output of a call. It reports a call that failed.
+func Output(tb testing.TB, r tools.Result) string {
+	tb.Helper()
+	if r.Failed {
+		tb.Errorf("the call failed: %s", r.Output)
+	}
+	return r.Output
+}
+
+// Failure returns the output of a call that failed. It reports a call that did not fail.
+func Failure(tb testing.TB, r tools.Result) string {
+	tb.Helper()
+	if !r.Failed {
+		tb.Errorf("the call did not fail: %s", r.Output)
+	}
+	return r.Output
+}
+
 // PNG returns a black PNG image of this size.
 func PNG(tb testing.TB, width, height int) []byte {
 	tb.Helper()

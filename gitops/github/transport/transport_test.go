@@ -125,9 +125,8 @@ func TestRetryStopsWithItsContext(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if !errors.Is(err, context.Canceled) || calls.Load() != 1 {
-		t.Errorf("err = %v after %d calls, want context.Canceled after 1", err, calls.Load())
-	}
+	must.Is(t, context.Canceled, err, calls.Load(), "calls, want context.Canceled after 1")
+	must.Same(t, 1, calls.Load(), err, "calls, want context.Canceled after 1")
 }
 
 func TestBoundsReplyBody(t *testing.T) {

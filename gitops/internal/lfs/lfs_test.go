@@ -52,9 +52,7 @@ func TestStore(t *testing.T) {
 		return out.String(), err
 	}
 	pointer := clean("abc\n", false)
-	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("it was kept")
-	}
+	must.Is(t, fs.ErrNotExist, must.Err(os.Stat(own)), "it was kept")
 	if got, err := smudge(pointer); got != pointer || err != nil {
 		t.Errorf("a content that is missing: %q, %v", got, err)
 	}
@@ -73,9 +71,7 @@ func TestStore(t *testing.T) {
 	if _, err := smudge(pointer); !errors.As(err, new(*lfs.DamagedError)) {
 		t.Errorf("a damaged one: %v", err)
 	}
-	if err := (lfs.Store{}).Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.Is(err, lfs.ErrNoStore) {
-		t.Errorf("without a folder: %v", err)
-	}
+	must.Is(t, lfs.ErrNoStore, (lfs.Store{}).Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}), "without a folder")
 }
 
 // Content stays below the folder that has the store, wherever links in it lead.
@@ -88,9 +84,7 @@ func TestStoreRefusesLinkedFolders(t *testing.T) {
 			if err := store.Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.As(err, new(*lfs.LinkError)) {
 				t.Errorf("got %v", err)
 			}
-			if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
-				t.Errorf("elsewhere: %v, %v", entries, err)
-			}
+			must.None(t, must.Get(os.ReadDir(elsewhere))(t), "elsewhere")
 			if left, _ := filepath.Glob(filepath.Join(dir, "lfs", "new-*")); len(left) > 0 {
 				t.Errorf("left over: %v", left)
 			}

@@ -143,12 +143,8 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 	ended, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("it ended")
 	cancel(why)
-	if _, err := s.Differences(ended, a, b); !errors.Is(err, why) {
-		t.Errorf("after the end of the context: %v", err)
-	}
-	if none, err := s.Differences(ended, a, a); err != nil || len(none) > 0 {
-		t.Errorf("a tree and itself: %v, %v", none, err)
-	}
+	must.Is(t, why, must.Err(s.Differences(ended, a, b)), "after the end of the context")
+	must.None(t, must.Get(s.Differences(ended, a, a))(t), "a tree and itself")
 }
 
 func TestValidNames(t *testing.T) {

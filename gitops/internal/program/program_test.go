@@ -111,9 +111,7 @@ func TestStreamReportsWriteError(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(standIn(t, "exec cat"), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
 	long := bytes.NewReader(make([]byte, 1<<20))
-	if err := git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "read-tree"); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, syscall.ENOSPC, git.Stream(t.Context(), r.Dir, io.Reader(long), full{}, "read-tree"))
 }
 
 func TestCheck(t *testing.T) {
@@ -134,7 +132,5 @@ func TestCheck(t *testing.T) {
 	ended, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("it ended")
 	cancel(why)
-	if _, err := program.Check(ended, gittest.Program(t)); !errors.Is(err, why) {
-		t.Errorf("after the end of the context: %v", err)
-	}
+	must.Is(t, why, must.Err(program.Check(ended, gittest.Program(t))), "after the end of the context")
 }

@@ -40,13 +40,8 @@ func TestOpenRefusesNonCheckouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := t.TempDir()
-			_, err := repository.Open(t.Context(), c.dir, gittest.Program(t), state, "")
-			if !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-			if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v", left, err)
-			}
+			must.Is(t, c.want, must.Err(repository.Open(t.Context(), c.dir, gittest.Program(t), state, "")))
+			must.None(t, must.Get(os.ReadDir(state))(t), "left behind")
 		})
 	}
 }

@@ -155,10 +155,7 @@ func TestCheckOutOverIgnoresStaleLock(t *testing.T) {
 	must.Fail(t, "", out(), "nobody killed git")
 	must.Do(t, out())
 	must.Same(t, "now a folder\n", r.Read("file/deep/er"), "file")
-	left, err := filepath.Glob(filepath.Join(c.repo.PrivateDir, "*landing*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left are %q, %v", left, err)
-	}
+	must.None(t, must.Get(filepath.Glob(filepath.Join(c.repo.PrivateDir, "*landing*")))(t), "left")
 }
 
 // Nothing goes through a link, or in the place of one, that others made of a folder.

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Internet contains test servers and the proxy that leads to them.
@@ -42,9 +44,7 @@ func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 	n := &Internet{Authority: vouch.pem, servers: make(map[string]*httptest.Server)}
 	for at, handler := range hosts {
 		name, _, err := net.SplitHostPort(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s := httptest.NewUnstartedServer(handler)
 		s.EnableHTTP2 = true
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{vouch.leaf(t, name)}}
@@ -126,14 +126,8 @@ func newAuthority(t testing.TB) *authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	key := newKey(t)
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	certificate := must.Get(x509.ParseCertificate(raw))(t)
 	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
 }
 
@@ -145,18 +139,12 @@ func (a *authority) leaf(t testing.TB, host string) tls.Certificate {
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	key := newKey(t)
-	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))(t)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	return key
 }

@@ -41,9 +41,7 @@ func TestReadGuides(t *testing.T) {
 		})
 	}
 	broken := errors.New("disk")
-	if _, err := briefing.ReadGuides(".", func(string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
-		t.Errorf("error = %v", err)
-	}
+	must.Is(t, broken, must.Err(briefing.ReadGuides(".", func(string) ([]byte, error) { return nil, broken })))
 }
 
 func TestBriefingListsOmittedGuides(t *testing.T) {
@@ -64,9 +62,7 @@ func TestReadGuidesCutsBetweenCharacters(t *testing.T) {
 	if err != nil || len(guides) != 1 {
 		t.Fatalf("%d guides, %v", len(guides), err)
 	}
-	if got := guides[0].Text; got != text[:briefing.MaxGuideBytes] {
-		t.Errorf("%d bytes, want %d", len(got), briefing.MaxGuideBytes)
-	}
+	must.Same(t, text[:briefing.MaxGuideBytes], guides[0].Text, briefing.MaxGuideBytes)
 }
 
 func TestTaskStaysWithinMarks(t *testing.T) {

@@ -3,6 +3,7 @@ package extensions
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -27,9 +28,6 @@ func TestAnswersScriptCallsInAnyOrder(t *testing.T) {
 		{1, 0, "b", "of the model"},
 	} {
 		call := tools.Call{Name: "look", Number: test.number, Caller: test.caller, Input: test.input}
-		got, err := r.Run(tools.WithCall(t.Context(), call), call)
-		if err != nil || got.Output != test.want {
-			t.Errorf("call %d.%d with %s got %q, %v", test.caller, test.number, test.input, got.Output, err)
-		}
+		must.Same(t, test.want, must.Get(r.Run(tools.WithCall(t.Context(), call), call))(t).Output, test.caller, test.number, test.input)
 	}
 }

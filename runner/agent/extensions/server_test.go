@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // atAddress are the servers of a run that has one, at the address of the handler, and the states
@@ -95,21 +95,15 @@ func TestRestartsLostHTTPServer(t *testing.T) {
 		return true
 	}))
 	gone.Store(true)
-	if r := say(t, servers); !r.Failed || !strings.Contains(r.Output, "has ended") {
-		t.Errorf("got %+v", r)
-	}
+	must.Contain(t, toolstest.Failure(t, say(t, servers)), "has ended")
 	if err := servers.StopReason(); err != nil {
 		t.Errorf("it is not started again: %v", err)
 	}
 	gone.Store(false)
-	if r := say(t, servers); r.Output != "said" {
-		t.Errorf("got %+v", r)
-	}
+	must.Same(t, "said", say(t, servers).Output)
 	gone.Store(true)
 	say(t, servers)
-	if err := servers.StopReason(); err == nil || !strings.Contains(err.Error(), "mcp_ended") {
-		t.Errorf("the run goes on: %v", err)
-	}
+	must.Fail(t, "mcp_ended", servers.StopReason(), "the run goes on")
 	told.want(t, "ended", "ended", "ready", "ready")
 }
 
@@ -141,8 +135,6 @@ func TestNotesToolChangesDuringStart(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}))
-	if r := say(t, servers); r.Output != "said" {
-		t.Errorf("got %+v", r)
-	}
+	must.Same(t, "said", say(t, servers).Output)
 	told.want(t, "changed", "ready")
 }

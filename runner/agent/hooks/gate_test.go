@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
@@ -74,19 +75,15 @@ func TestShowsWholeOutput(t *testing.T) {
 }
 
 func TestShowsTextsOfEdits(t *testing.T) {
-	h, events := asked(t, t.TempDir(), map[string]job.Hook{
+	h, _ := asked(t, t.TempDir(), map[string]job.Hook{
 		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Tools: []string{"Edit|Write"}},
 	})
 	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}`}
 	refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "a < b", New: "c"}}})
-	if refusal != "" {
-		t.Error(refusal)
-	}
+	must.Same(t, "", refusal)
 	result := tools.Result{Output: "done\n", Detail: map[string]any{"files": []map[string]any{{"op": "M", "path": "a"}}}}
 	got, _ := h.After(t.Context(), "exec_command", call, result, func() (string, error) { return result.Output, nil })
-	if !strings.Contains(got.Output, "done") || !strings.Contains(got.Output, "seen") {
-		t.Errorf("%+v %v", got, *events)
-	}
+	must.Contain(t, got.Output, "done", "seen")
 }
 
 // A matcher that names patches, or OpenCode's edits, is for each file of a patch whatever is done to it.

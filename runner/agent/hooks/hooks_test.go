@@ -34,14 +34,12 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 	all := must.Get(Combine(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME")))(t)
 	var events []transcript.HookAnswer
 	rec := record.New("run-1", nil)
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
 		var d transcript.HookAnswer
 		if e.Type == transcript.TypeHook && json.Unmarshal(e.Data, &d) == nil {
 			events = append(events, d)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Cleanup(rec.Close)
 	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
 		Environ:  os.Environ(),
@@ -100,10 +98,8 @@ func TestMatchesToolsMissingInClaudeCode(t *testing.T) {
 			"import json, sys; print(json.dumps({'hookSpecificOutput': {'updatedInput': {'input': json.load(sys.stdin)['tool_input']['input'] + '!'}}}))",
 		}}})
 		call := tools.Call{Number: 1, Name: tool, Input: `{}`, Form: tools.Freeform}
-		v := h.Before(t.Context(), tool, call, func(input string) (tools.Call, bool) { call.Input = input; return call, input == "{}!" })
-		if v.Refusal != "" || call.Input != "{}!" {
-			t.Errorf("%s: %q, %+v", tool, call.Input, v)
-		}
+		must.Same(t, "", h.Before(t.Context(), tool, call, func(input string) (tools.Call, bool) { call.Input = input; return call, input == "{}!" }).Refusal, tool)
+		must.Same(t, "{}!", call.Input, tool)
 	}
 }
 
@@ -175,17 +171,11 @@ func TestParsesAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Hook{Hook: test.hook}.parseAnswer(test.said)
 			if test.bad != "" {
-				if err == nil || !strings.Contains(err.Error(), test.bad) {
-					t.Errorf("err = %v", err)
-				}
+				must.Fail(t, test.bad, err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(answer{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Do(t, err)
+			must.Same(t, test.want, got, cmp.AllowUnexported(answer{}))
 		})
 	}
 }
@@ -199,9 +189,7 @@ func TestParsesReplacedOutputs(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{`7`, `[{"type":"image"}]`, `{"other":1}`} {
-		if got, err := outputText(json.RawMessage(raw)); err == nil {
-			t.Errorf("%s: %q", raw, got)
-		}
+		must.Fail(t, "", must.Err(outputText(json.RawMessage(raw))), raw)
 	}
 }
 
@@ -236,10 +224,7 @@ func TestMatchesCalls(t *testing.T) {
 		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
 	} {
 		one := Hook{Hook: test.hook}
-		got := one.matches("exec_command", call(test.cmd))
-		if got != test.want {
-			t.Errorf("%v %v of %q: %t", test.hook.Tools, test.hook.Argv, test.cmd, got)
-		}
+		must.Same(t, test.want, one.matches("exec_command", call(test.cmd)), test.hook.Tools, test.hook.Argv, test.cmd)
 	}
 }
 
@@ -262,9 +247,7 @@ func TestRewrittenCommandsKeepFormOfCall(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{}`, `{"command":" "}`, `[]`, `{"command":7}`} {
-		if got, err := rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, claudeCall{}, json.RawMessage(bad)); err == nil {
-			t.Errorf("%s: %s", bad, got)
-		}
+		must.Fail(t, "", must.Err(rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, claudeCall{}, json.RawMessage(bad))), bad)
 	}
 }
 

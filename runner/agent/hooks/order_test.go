@@ -115,8 +115,6 @@ func TestRecordsInterruptedEndHook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := h.runEnd(ctx, End{Outcome: "changed"})
-	if stop := outcome.ForError(t.Context(), err); stop.Reason != "hook_failed" {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, "hook_failed", outcome.ForError(t.Context(), err).Reason, err)
 	must.Same(t, []string{"a failed"}, decisions(*events))
 }

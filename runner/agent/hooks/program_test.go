@@ -42,9 +42,7 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 		{"../x"},
 	} {
 		h := Hook{Hook: job.Hook{Run: refused}}
-		if argv, err := h.argv(rooms, tree); err == nil {
-			t.Errorf("%q is started as %q", refused, argv)
-		}
+		must.Fail(t, "", must.Err(h.argv(rooms, tree)), refused, "is started as")
 	}
 	for _, taken := range [][][]string{
 		{{"auditor", "x.sh"}, {tools + "/auditor", "x.sh"}}, // not what a name finds elsewhere
@@ -54,15 +52,10 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 		{{"auditor", "-c", "test -f " + root + "/x.sh"}, {tools + "/auditor", "-c", "test -f " + root + "/x.sh"}},
 	} {
 		h := Hook{Hook: job.Hook{Run: taken[0]}}
-		if argv, err := h.argv(rooms, tree); err != nil || !slices.Equal(argv, taken[1]) {
-			t.Errorf("%q is started as %q, %v", taken[0], argv, err)
-		}
+		must.Same(t, taken[1], must.Get(h.argv(rooms, tree))(t), taken[0], "is started as")
 	}
 	for home, want := range map[string]string{root: "may write", "": "HOME is not set"} {
-		_, err := Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(SandboxProvider{Environ: []string{"HOME=" + home}, WritableByCommands: rooms.WritableByCommands}, tree)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("with the home %q: %v, want %q", home, err, want)
-		}
+		must.Fail(t, want, must.Err(Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(SandboxProvider{Environ: []string{"HOME=" + home}, WritableByCommands: rooms.WritableByCommands}, tree)), "with the home", home)
 	}
 	for word, problem := range map[string]string{"x.sh": "", "missing.sh": "no such file in the base commit"} {
 		err := Hook{Hook: job.Hook{Run: []string{"sh", word}}}.RequireStartable(SandboxProvider{Environ: os.Environ()}, tree)
@@ -82,8 +75,5 @@ func TestHidesVariablesThatLoadCode(t *testing.T) {
 		WritableByCommands: []string{"/repo"},
 	}}
 	want := []string{"AGENT_CI_BASE_TREE=/base", "AGENT_CI_HOOK=h", "AGENT_CI_RUN_ID=run-1", "AGENT_CI_WORKSPACE=/repo", "CI=true", "LANG=C", "LC_ALL=C", "PATH=/bin"}
-	got := slices.DeleteFunc(h.env(Hook{Name: "h"}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") })
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	must.Same(t, want, slices.DeleteFunc(h.env(Hook{Name: "h"}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") }))
 }

@@ -70,9 +70,7 @@ func TestReportsMissingSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := New(Options{Job: test.job, BaseURL: test.base, Env: test.env, Learn: new(learned).learn})
 			if test.words == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if w := got.Workload(); w.IdentityProviderID != "idp" || w.ServiceAccountID != "svc" {
 					t.Errorf("it is %+v", w)
 				}
@@ -127,9 +125,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 			} else if failure, is := errors.AsType[*model.Failure](err); !is || failure.Kind != test.kind || !strings.Contains(err.Error(), test.words) || got != "" {
 				t.Errorf("it is %q, %v, want %s, %q", got, err, test.kind, test.words)
 			}
-			if asked != 1 {
-				t.Errorf("it was asked %d times", asked)
-			}
+			must.Same(t, 1, asked, "it was asked")
 		})
 	}
 }
@@ -138,9 +134,7 @@ func TestFailsWithoutActions(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	i, err := New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}, Learn: new(learned).learn})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = i.source.GetToken(t.Context(), nil)
 	if failure, is := errors.AsType[*model.Failure](err); !is || !failure.Temporary() {
 		t.Errorf("err = %v", err)
@@ -167,7 +161,5 @@ func TestRereadsTokenFile(t *testing.T) {
 		}
 	}
 	must.Do(t, os.Remove(path))
-	if _, err := i.source.GetToken(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "cannot be read") {
-		t.Errorf("err = %v", err)
-	}
+	must.Fail(t, "cannot be read", must.Err(i.source.GetToken(t.Context(), nil)))
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
@@ -24,9 +22,8 @@ var first = memory.Lesson{ID: "l-1", Claim: "The port is 80.", Evidence: []strin
 
 func TestParsesLessons(t *testing.T) {
 	got, problems := Parse(Path, []byte(kept))
-	if diff := cmp.Diff([]memory.Lesson{first}, got); diff != "" || len(problems) > 0 {
-		t.Errorf("%v (-want +got):\n%s", problems, diff)
-	}
+	must.Same(t, []memory.Lesson{first}, got, problems)
+	must.None(t, problems)
 	for _, empty := range []string{"", "version: 1\nlessons:\n", "version: 1\nlessons: []\n"} {
 		if got, problems := Parse(Path, []byte(empty)); len(got)+len(problems) > 0 {
 			t.Errorf("%q: %v, %v", empty, got, problems)
@@ -88,9 +85,8 @@ func TestAppendKeepsEarlierLessons(t *testing.T) {
 			continue
 		}
 		got, problems := Parse(Path, after)
-		if diff := cmp.Diff(append(was, second), got); diff != "" || len(problems) > 0 {
-			t.Errorf("%q: %v\n%s", before, problems, diff)
-		}
+		must.Same(t, append(was, second), got, before, problems)
+		must.None(t, problems, before)
 		if !strings.Contains(before, "[]") && !bytes.HasPrefix(after, []byte(before)) {
 			t.Errorf("%q became\n%s", before, after)
 		}
@@ -107,9 +103,7 @@ func TestAppendKeepsEarlierLessons(t *testing.T) {
 		"mistakes":     "version: 3\n",
 		"full":         kept + strings.Repeat("#23456789012345\n", (MaxSize-len(kept)-100)/16),
 	} {
-		if after, err := Append([]byte(before), []memory.Lesson{second}); err == nil {
-			t.Errorf("%s: it became\n%s", name, after)
-		}
+		must.Fail(t, "", must.Err(Append([]byte(before), []memory.Lesson{second})), name, "it became")
 	}
 }
 
@@ -154,9 +148,7 @@ func TestExactRestoresLineEnds(t *testing.T) {
 		"fewer":                {returned, []byte("version: 1\nlessons: []\n"), []byte("version: 1\nlessons: []\n")},
 		"no file of lessons":   {returned, []byte("a: b\n"), []byte("a: b\n")},
 	} {
-		if got := RestoreLineEnds(test.before, test.now); !bytes.Equal(got, test.want) {
-			t.Errorf("%s: it is\n%q", name, got)
-		}
+		must.Same(t, test.want, RestoreLineEnds(test.before, test.now), name)
 	}
 }
 
@@ -180,8 +172,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		got, problems := Parse(Path, after)
-		if diff := cmp.Diff(append(all, more...), got); diff != "" || len(problems) > 0 {
-			t.Errorf("%v\n%s", problems, diff)
-		}
+		must.Same(t, append(all, more...), got, problems)
+		must.None(t, problems)
 	})
 }

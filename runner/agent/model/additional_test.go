@@ -40,9 +40,7 @@ func TestRecognisesRefusalOfToolsInInput(t *testing.T) {
 		"The model `m` does not exist.":                                false,
 	} {
 		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
-		if f.RefusesToolsInInput() != refuses {
-			t.Errorf("%q: %t", words, !refuses)
-		}
+		must.Same(t, refuses, f.RefusesToolsInInput(), words)
 	}
 	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesToolsInInput() {
 		t.Error("a failure of the server is taken for a refusal")

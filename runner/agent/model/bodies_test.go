@@ -45,22 +45,16 @@ func TestBodiesEqualRequests(t *testing.T) {
 	} {
 		got := must.Get(bodies.Encode(asked, request))(t)
 		want := must.Get(model.BodyFor(asked, request))(t)
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("of %d items: %s", len(request.History), diff)
-		}
+		must.Same(t, string(want), string(got), len(request.History), "items")
 		kept, copies = append(kept, got), append(copies, append([]byte(nil), got...))
 	}
-	if diff := cmp.Diff(copies, kept); diff != "" {
-		t.Errorf("a later request changed the body of an earlier one: %s", diff)
-	}
+	must.Same(t, copies, kept, "a later request changed the body of an earlier one")
 }
 
 func TestBodiesContinueAfterInvalidItem(t *testing.T) {
 	var bodies model.Bodies
 	settings := model.Settings{Model: "m"}
-	if _, err := bodies.Encode(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
-		t.Error("an item that is no JSON was sent")
-	}
+	must.Fail(t, "", must.Err(bodies.Encode(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}})), "an item that is no JSON was sent")
 	good := model.Request{Settings: settings, History: []json.RawMessage{user("a"), user("b")}}
 	got := must.Get(bodies.Encode(unasked{}, good))(t)
 	want, err := good.Body()

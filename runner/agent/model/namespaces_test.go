@@ -81,9 +81,7 @@ func TestRecognisesRefusalOfNamespaces(t *testing.T) {
 		"Invalid 'input[7].call_id': string too long.":                                 false,
 	} {
 		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
-		if f.RefusesNamespaces() != refuses {
-			t.Errorf("%q: %t", words, !refuses)
-		}
+		must.Same(t, refuses, f.RefusesNamespaces(), words)
 	}
 	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "namespace"}).RefusesNamespaces() {
 		t.Error("a failure of the server is taken for a refusal")

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // failing fails each request in the same way and counts them.
@@ -47,9 +49,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 		cancel()
 		return nil
 	}}
-	if _, err := r.Respond(ctx, Request{}, Observer{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Respond = %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(r.Respond(ctx, Request{}, Observer{})), "Respond")
 }
 
 // sometimes fails every request once and answers it then, after a while.

@@ -73,9 +73,7 @@ func TestJobAdjustsProfile(t *testing.T) {
 			var warned warnings
 			got := must.Get(New(nil, j, catalog.ProfileOf, warned.warn))(t)
 			must.Same(t, want, got.Profile)
-			if warns := len(warned) > 0; warns != test.warns {
-				t.Errorf("warned of %q", warned)
-			}
+			must.Same(t, test.warns, len(warned) > 0, "warned", warned)
 		})
 	}
 }
@@ -124,9 +122,7 @@ func TestCostLimitNeedsPrice(t *testing.T) {
 				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			must.Same(t, test.want, got.Profile.Price, "price")
 			must.Same(t, test.warned, warned, "warnings")
 		})
@@ -193,9 +189,7 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, chat := got.Responder.(*chat.Client); chat != (test.model.Wire == "chat") {
 				t.Errorf("it is a %T", got.Responder)
 			}
@@ -236,13 +230,9 @@ func TestRefusesBrokenScriptedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Scripted(t.Context(), large, 0, j)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", maxScriptBytes)) {
-		t.Errorf("err = %v", err)
-	}
+	must.Fail(t, fmt.Sprintf("it has more than %d bytes", maxScriptBytes), err)
 	_, err = Scripted(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
-	if err == nil || !strings.Contains(err.Error(), "none.yml") {
-		t.Errorf("err = %v", err)
-	}
+	must.Fail(t, "none.yml", err)
 	_, err = Scripted(t.Context(), session(t, "version: 2\n"), 0, j)
 	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -89,8 +87,6 @@ func TestBoundsSkillSearch(t *testing.T) {
 		if len(found.Skills) != want.skills || want.files > 0 && (len(found.Skills[0].Files) != want.files || found.Skills[0].UnlistedFiles != want.more) {
 			t.Errorf("%s: %d skills: %.300v", folder, len(found.Skills), found.Skills)
 		}
-		if diff := cmp.Diff(want.problems, found.Problems); diff != "" {
-			t.Errorf("%s: problems (-want +got):\n%s", folder, diff)
-		}
+		must.Same(t, want.problems, found.Problems, folder, "problems (-")
 	}
 }

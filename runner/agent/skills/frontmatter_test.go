@@ -95,9 +95,7 @@ func TestParsesFrontMatterLeniently(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, remarks, err := parse([]byte(c.raw), folder)
 			if err != nil {
-				if err.Error() != c.wrong {
-					t.Errorf("error %q, want %q", err, c.wrong)
-				}
+				must.Same(t, c.wrong, err.Error(), err)
 				return
 			}
 			if c.wrong != "" {

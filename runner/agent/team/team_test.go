@@ -152,9 +152,7 @@ func TestCountsOpenAgents(t *testing.T) {
 	if _, err := m.Close(t.Context(), all[0].id); err != nil || m.team.openCount() != 2 {
 		t.Errorf("%v, %d are open", err, m.team.openCount())
 	}
-	if _, err := m.Send(t.Context(), all[0].id, "Go on.", false); err == nil || !strings.Contains(err.Error(), "is closed") {
-		t.Errorf("a message to one that is closed: %v", err)
-	}
+	must.Fail(t, "is closed", must.Err(m.Send(t.Context(), all[0].id, "Go on.", false)), "a message to one that is closed")
 	m.team.root.usesScripts = true // where no model closes any
 	must.Same(t, 1, m.team.openCount())
 }
@@ -166,17 +164,13 @@ func TestParsesOwnPaths(t *testing.T) {
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
 		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
 	} {
-		if c.mayChange(path) != mine {
-			t.Errorf("%s: %t", path, !mine)
-		}
+		must.Same(t, mine, c.mayChange(path), path)
 	}
 	if !(&child{}).mayChange("anything") {
 		t.Error("one without paths of its own may not change all")
 	}
 	for _, path := range []string{"/etc", "../x", ".."} {
-		if _, err := cleanPaths([]string{path}); err == nil {
-			t.Errorf("%s is taken", path)
-		}
+		must.Fail(t, "", must.Err(cleanPaths([]string{path})), path, "is taken")
 	}
 }
 
@@ -221,9 +215,7 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 		must.Same(t, ids[n-1], second.idOf(agents.Order{}, second.nameOf(n)))
 	}
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != 50 {
-		t.Error("an id came twice")
-	}
+	must.Same(t, 50, len(slices.Compact(ids)), "an id came twice")
 }
 
 func TestStartsNoTurnAfterStarterEnded(t *testing.T) {

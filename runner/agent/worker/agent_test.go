@@ -99,9 +99,7 @@ func TestQuestionsEarlyEndOnce(t *testing.T) {
 			t.Errorf("nudged: %t, %v; want %t", nudged, err, want)
 		}
 	}
-	if work := a.Work(); work.Summary != "Nothing needs to change." {
-		t.Errorf("it ended with %q", work.Summary)
-	}
+	must.Same(t, "Nothing needs to change.", a.Work().Summary)
 }
 
 func TestSendsQuestionsToPeople(t *testing.T) {
@@ -205,9 +203,7 @@ func TestResumeKeepsBriefing(t *testing.T) {
     output: [{say: Done.}]
 `)
 	must.Do(t, a.Resume(StoppedAgent{State: new(ResumeState), Ended: true}))
-	if work := ran(t, a); work.Summary != "Done." {
-		t.Errorf("%+v", work)
-	}
+	must.Same(t, "Done.", ran(t, a).Summary)
 }
 
 func TestOutputHidesSecrets(t *testing.T) {

@@ -1,11 +1,8 @@
 package worker
 
 import (
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
@@ -22,9 +19,7 @@ func TestReadsGuidesOfBaseCommit(t *testing.T) {
 	var warned warnings
 	guides := must.Get(ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn))(t)
 	must.Same(t, []briefing.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides)
-	if !slices.Equal(warned, warnings{"guide_too_large"}) {
-		t.Errorf("warned of %q", warned)
-	}
+	must.Same(t, warnings{"guide_too_large"}, warned, "warned")
 	for dir, want := range map[string][]string{
 		"sub/deep":   {"er/AGENTS.md"},
 		"./sub/deep": {"er/AGENTS.md"},
@@ -32,9 +27,7 @@ func TestReadsGuidesOfBaseCommit(t *testing.T) {
 		".":          {"other/AGENTS.md", "sub/AGENTS.md", "sub/deep/AGENTS.md", "sub/deep/er/AGENTS.md", "sub/deeper/AGENTS.md"},
 	} {
 		further := must.Get(FurtherGuides(t.Context(), o.Workspace.Checkout(), dir))(t)
-		if diff := cmp.Diff(want, further); diff != "" {
-			t.Errorf("below %s (-want +got):\n%s", dir, diff)
-		}
+		must.Same(t, want, further, "below", dir)
 	}
 }
 

@@ -79,9 +79,7 @@ hooks:
 			t.Errorf("a replay: %s", cmp.Diff(first, again))
 		}
 	}
-	if _, err := job.Load(config.Layer{Kind: config.FileLayer, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", "puts", 1))}); err == nil {
-		t.Error("a matcher of no tool is taken")
-	}
+	must.Fail(t, "", must.Err(job.Load(config.Layer{Kind: config.FileLayer, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", "puts", 1))})), "a matcher of no tool is taken")
 }
 
 // workWithToys returns the outputs of the calls of a session, and the report.
@@ -103,7 +101,7 @@ func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
       - {call: put, arguments: {where: secret, text: "x"}}
   - output: [{say: Done.}]
 `))
-	_, err := o.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+	must.Get(o.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		var d transcript.ToolFinished
 		if e.Type != transcript.TypeToolFinished {
 			return nil
@@ -114,10 +112,7 @@ func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
 		}
 		outputs = append(outputs, d.Output)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	log := must.Get(os.Open(o.Record.Join("transcript.jsonl")))(t)
 	defer log.Close()
 	var b strings.Builder

@@ -32,9 +32,7 @@ func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 			for _, e := range c.events {
 				must.Do(t, p.Apply(e))
 			}
-			if p.sentOnce[nudgeHead] != c.want {
-				t.Errorf("told: %v", p.sentOnce)
-			}
+			must.Same(t, c.want, p.sentOnce[nudgeHead], "told", p.sentOnce)
 		})
 	}
 	for _, head := range []string{refusedHead, claimedHead, unprovenHead} {
@@ -62,9 +60,7 @@ func TestResumeKeepsQuestions(t *testing.T) {
 	}
 	want := []question.Question{{Question: "Which?"}, {Question: "When?", Options: []question.Option{{Label: "now"}}}}
 	must.Same(t, want, p.questions)
-	if err := p.Apply(call(`{"tool":"request_user_input","detail":{"questions":7}}`)); err == nil {
-		t.Error("questions that are none were taken")
-	}
+	must.Fail(t, "", p.Apply(call(`{"tool":"request_user_input","detail":{"questions":7}}`)), "questions that are none were taken")
 }
 
 func TestAnswersInterruptedCall(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // skilled is an agent of a job below services/api, with these skills.
@@ -48,13 +49,9 @@ func TestGivesSkillOnceAndKeepsIt(t *testing.T) {
 func TestGivesSkillToScriptEachTime(t *testing.T) {
 	a := skilled(t, skills.Offer{Skills: []skills.Skill{{Name: "release", Path: "s/SKILL.md", Text: "Do it."}}})
 	for _, caller := range []int{4, 4, 0} {
-		if given := a.loadSkill(tools.Call{Caller: caller}, "release"); given.Failed || !strings.Contains(given.Output, "Do it.") {
-			t.Errorf("called by %d: %+v", caller, given)
-		}
+		must.Contain(t, toolstest.Output(t, a.loadSkill(tools.Call{Caller: caller}, "release")), "Do it.")
 	}
-	if len(a.keptSkills()) != 1 {
-		t.Errorf("%d skills are kept", len(a.keptSkills()))
-	}
+	must.Same(t, 1, len(a.keptSkills()), "skills are kept")
 }
 
 // A script goes on loading skills while the conversation is made shorter.

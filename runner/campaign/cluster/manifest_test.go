@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,12 +32,9 @@ kubernetes: {image: "registry.example/agent-ci@sha256:0123", volume: runs, names
 // newWave is a wave of so many targets.
 func newWave(t *testing.T, file string, targets int) Wave {
 	t.Helper()
-	c, err := spec.Load("bump.yml", []byte(file), func(string) ([]byte, error) {
+	c := must.Get(spec.Load("bump.yml", []byte(file), func(string) ([]byte, error) {
 		return []byte("version: 1\ntask: {prompt: x}\n"), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	w := Wave{Campaign: c, File: []byte(file), Variables: map[string]string{"GITHUB_API_URL": "https://ghe.example:8443/api/v3"}, Ports: []int{8443, 443}}
 	for n := range targets {
 		target := campaign.Target{Repository: fmt.Sprintf("octo/r%03d", n), Base: "main", SHA: strings.Repeat("a", 40)}
@@ -147,9 +143,7 @@ func TestFailurePolicyCoversEveryOutcome(t *testing.T) {
 			t.Fatalf("without a volume there is a rule %v", rule)
 		}
 		for _, code := range on["values"].([]int) {
-			if actions[code] != "" {
-				t.Errorf("%d has two rules", code)
-			}
+			must.Same(t, "", actions[code], code, "has two rules")
 			actions[code] = rule["action"].(string)
 		}
 		if !slices.IsSorted(on["values"].([]int)) {
@@ -188,9 +182,7 @@ func TestManifestKeepsHostileTexts(t *testing.T) {
 		w.Variables = map[string]string{"OPENAI_BASE_URL": text}
 		all := documents(t, manifest(t, w))
 		data := find(t, all, "ConfigMap")["data"].(object)
-		if !reflect.DeepEqual(slices.Sorted(maps.Keys(data)), []string{campaignFile, jobFile, waveFile}) {
-			t.Errorf("%q: the files are %v", text, slices.Sorted(maps.Keys(data)))
-		}
+		must.Same(t, []string{campaignFile, jobFile, waveFile}, slices.Sorted(maps.Keys(data)), text, "the files")
 		h, err := campaign.DecodeWave([]byte(data[waveFile].(string)))
 		if err != nil || h[0].Target.Values["part"] != strings.ToValidUTF8(text, "\ufffd") && !strings.Contains(text, "\xff") {
 			t.Errorf("%q: the wave comes as %v, %v", text, h, err)
@@ -225,9 +217,7 @@ func TestMountsJobFileAtNamedPath(t *testing.T) {
 	w.JobFile = []byte("version: 1\n")
 	pod := find(t, documents(t, manifest(t, w)), "Job")["spec"].(object)["template"].(object)["spec"].(object)
 	items := fmt.Sprint(pod["volumes"].([]any)[0].(object)["configMap"].(object)["items"])
-	if want := "map[key:job.yml path:jobs/deep/bump.yml]"; !strings.Contains(items, want) {
-		t.Errorf("the files are %s", items)
-	}
+	must.Contain(t, items, "map[key:job.yml path:jobs/deep/bump.yml]")
 }
 
 var label = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
@@ -288,26 +278,18 @@ func TestWaveFitsConfigMap(t *testing.T) {
 	if err != nil || len(applied) > 262144 || len(applied) < 200_000 {
 		t.Errorf("the ConfigMap of %d has %d bytes of JSON, %v", n, len(applied), err)
 	}
-	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and kubectl apply takes 262144") {
-		t.Errorf("%d are too many, and %v", n+2, err)
-	}
+	must.Fail(t, "and kubectl apply takes 262144", take(n+2), n+2, "are too many")
 	must.Same(t, 0, CountFitting("bump", targets[:3], bytes.Repeat([]byte("x"), maxSettingsBytes), nil), "beside a file of 256 KiB there is room for")
 	must.Same(t, 3, CountFitting("bump", make([]campaign.Target, 3), w.File, w.JobFile), "of 3 short ones")
 }
 
 func TestReadyNeedsImageAndFreeName(t *testing.T) {
-	if err := CheckSettings(&spec.Campaign{}, unset); err == nil {
-		t.Error("a manifest without an image is ready")
-	}
+	must.Fail(t, "", CheckSettings(&spec.Campaign{}, unset), "a manifest without an image is ready")
 	for _, name := range []string{"campaign.yml", "./wave.json"} {
 		c := &spec.Campaign{JobFile: name, Kubernetes: spec.Kubernetes{Image: "agent-ci"}}
-		if err := CheckSettings(c, unset); err == nil || !strings.Contains(err.Error(), "give the job another name") {
-			t.Errorf("the job may be called %s: %v", name, err)
-		}
+		must.Fail(t, "give the job another name", CheckSettings(c, unset), "the job may be called", name)
 	}
-	if err := CheckSettings(newWave(t, file, 1).Campaign, unset); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, CheckSettings(newWave(t, file, 1).Campaign, unset))
 }
 
 func unset(string) string { return "" }

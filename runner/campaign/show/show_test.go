@@ -92,12 +92,8 @@ func TestShowsLocalChanges(t *testing.T) {
 		"octo-org/widgets  changed                bump-widgets-01-5ab1-1  commit abababababab on agent-ci/bump-widgets-01\n",
 		"\nThe directories of RUN are in /l/bump/runs\n",
 	)
-	if text := written(t, Markdown, s); !strings.Contains(text, "commit abababababab on agent") {
-		t.Error(text)
-	}
-	if text := written(t, Page, s); !strings.Contains(text, "commit abababababab on agent-ci/bump-widgets-01") {
-		t.Error(text)
-	}
+	must.Contain(t, written(t, Markdown, s), "commit abababababab on agent")
+	must.Contain(t, written(t, Page, s), "commit abababababab on agent-ci/bump-widgets-01")
 	s.Targets[0].Directory = ""
 	if table := written(t, Table, s); strings.Contains(table, "directories of RUN") {
 		t.Errorf("there are no run directories:\n%s", table)
@@ -163,9 +159,7 @@ func TestMarkdownNeutralisesHostileTexts(t *testing.T) {
 		case *ast.FencedCodeBlock, *ast.CodeBlock:
 			t.Errorf("a block of code: %q", n.Lines().Value(src))
 		case *ast.Heading:
-			if n.Level != 2 {
-				t.Errorf("a heading of level %d", n.Level)
-			}
+			must.Same(t, 2, n.Level, "a heading of level")
 		case *ast.CodeSpan:
 			return ast.WalkSkipChildren, nil
 		case *ast.Text:
@@ -201,9 +195,7 @@ func TestMarkdownShowsProgress(t *testing.T) {
 	if text := written(t, Markdown, s); !strings.HasPrefix(text, want) || !strings.Contains(text, "- `octo-org/widgets#7`\n") {
 		t.Errorf("%s", text)
 	}
-	if text := written(t, Markdown, campaign.Status{Campaign: "bump"}); !strings.Contains(text, "0 of 0 targets settled") {
-		t.Errorf("%s", text)
-	}
+	must.Contain(t, written(t, Markdown, campaign.Status{Campaign: "bump"}), "0 of 0 targets settled")
 }
 
 func TestPageNeutralisesHostileTexts(t *testing.T) {
@@ -237,19 +229,14 @@ func TestLinksNeedValidForgeAddress(t *testing.T) {
 	for _, server := range []string{"", "javascript:alert(1)//", "data:text/html,x", "//evil.example", "https://github.com\" onclick=\"x"} {
 		s := status(60)
 		s.Server = server
-		for name, text := range map[string]string{"page": written(t, Page, s), "Markdown": written(t, Markdown, s)} {
-			if strings.Contains(text, "/octo-org/widgets/pull/") {
-				t.Errorf("%s: the %s links to %q", server, name, regexp.MustCompile(`.{40}/octo-org/widgets/pull/`).FindString(text))
-			}
-		}
+		must.Lack(t, written(t, Page, s)+written(t, Markdown, s), "/octo-org/widgets/pull/")
 	}
 }
 
 func TestPageShowsEmptyCampaign(t *testing.T) {
 	text := written(t, Page, campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{}})
-	if !strings.Contains(text, "0 of 0 targets settled") || strings.Contains(text, "<progress") {
-		t.Errorf("%s", text)
-	}
+	must.Contain(t, text, "0 of 0 targets settled")
+	must.Lack(t, text, "<progress")
 }
 
 // Classes that there are have words, and what looks bad is not called good.

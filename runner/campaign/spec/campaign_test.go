@@ -79,20 +79,14 @@ func TestLoadAndSchemaRefuseInvalidCampaigns(t *testing.T) {
 		if !strings.HasPrefix(text, "targets") {
 			text = oneTarget + text
 		}
-		if _, err := Load("campaign.yml", []byte(campaignStart+text), noFile); err == nil {
-			t.Errorf("%s: it loads", text)
-		}
-		if schema.Validate(t, campaignStart+text) == nil {
-			t.Errorf("%s: the schema takes it", text)
-		}
+		must.Fail(t, "", must.Err(Load("campaign.yml", []byte(campaignStart+text), noFile)), text, "it loads")
+		must.Fail(t, "", schema.Validate(t, campaignStart+text), text, "the schema takes it")
 	}
 }
 
 func TestReportsAllMistakesOfCampaign(t *testing.T) {
 	data, err := os.ReadFile("testdata/bad_campaign.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = Load("bad_campaign.yml", data, noFile)
 	golden.Compare(t, "testdata/bad_campaign.txt", fmt.Sprintln(err))
 }
@@ -138,10 +132,7 @@ func TestRefusesMarksInCommands(t *testing.T) {
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: 'x ${{ values.a }}'}]}",
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [x, '${{ values.a }}']}]}",
 	} {
-		_, err := Load("campaign.yml", []byte("version: 1\nname: bump\n"+oneTarget+"job:\n  version: 1\n  task: {prompt: x}\n  "+text+"\n"), noFile)
-		if err == nil || !strings.Contains(err.Error(), "is a command, and a target's text in it would run as code") {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Fail(t, "is a command, and a target's text in it would run as code", must.Err(Load("campaign.yml", []byte("version: 1\nname: bump\n"+oneTarget+"job:\n  version: 1\n  task: {prompt: x}\n  "+text+"\n"), noFile)), text)
 	}
 }
 
@@ -198,14 +189,10 @@ func FuzzFill(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got, err := c.Job.Fill(map[string]string{"values.a": a, "values.b": b}, map[string]any{"repository.name": "octo-org/a"})
 		if !utf8.ValidString(a) || !utf8.ValidString(b) {
-			if err == nil {
-				t.Error("a job is written of what is no text")
-			}
+			must.Fail(t, "", err, "a job is written of what is no text")
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want := must.Get(c.Job.Fill(plain, map[string]any{"repository.name": "octo-org/a"}))(t)
 		replaced := strings.NewReplacer("AAAA", a, "BBBB", b)
 		var is, should any
@@ -294,13 +281,9 @@ func TestParsesAndAppliesWindows(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.window, err)
 		}
-		if got := w.Contains(monday.Add(test.at)); got != test.want {
-			t.Errorf("%s at %v: %v", test.window, test.at, got)
-		}
+		must.Same(t, test.want, w.Contains(monday.Add(test.at)), test.window, test.at)
 	}
 	for _, wrong := range []string{"", "Mon", "always", "9:00-17:00", "09:00", "09:00-09:00", "09:00-24:30", "-1:00-05:00", "Mon-Fry 09:00-10:00", "09:00-10:00 Local", "09:00-10:00 Nowhere/City", "09:00-10:00 UTC x"} {
-		if _, err := ParseWindow(wrong); err == nil {
-			t.Errorf("%q is taken", wrong)
-		}
+		must.Fail(t, "", must.Err(ParseWindow(wrong)), wrong, "is taken")
 	}
 }

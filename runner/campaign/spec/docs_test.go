@@ -252,9 +252,7 @@ func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 				checkDefault(t, path, inDocument, inSchema)
 			}
 		}
-		if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented))); diff != "" {
-			t.Errorf("%s: keys (-schema +document):\n%s", file, diff)
-		}
+		must.Same(t, slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented)), file, "keys (-schema +document")
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -89,9 +89,7 @@ func TestFindsFalseClaimsAndDoubtsNoTrueOnes(t *testing.T) {
 			if len(f.Missed) > 0 {
 				missed++
 			}
-			if got, err := Unfounded(f.Says, e); err != nil || !slices.Equal(got, f.Not) {
-				t.Errorf("%s: %q: %q not found, want %q (%v)", w.Name, f.Says, got, f.Not, err)
-			}
+			must.Same(t, f.Not, must.Get(Unfounded(f.Says, e))(t), cmpopts.EquateEmpty(), w.Name, f.Says)
 		}
 	}
 	if right < 240 || wrong < 120 || missed > wrong/8 {
@@ -102,18 +100,13 @@ func TestFindsFalseClaimsAndDoubtsNoTrueOnes(t *testing.T) {
 // Without a transcript nothing says what ran.
 func TestComparesOnlyChangeWithoutTexts(t *testing.T) {
 	e := Evidence{Paths: []string{"a.go"}, Diff: patch(&lines.Diff{})}
-	got, err := Unfounded("Ran `go test ./...`. All 12 tests pass. Updated `b.go`.", e)
-	if err != nil || !slices.Equal(got, []string{"b.go"}) {
-		t.Errorf("%q, %v", got, err)
-	}
+	must.Same(t, []string{"b.go"}, must.Get(Unfounded("Ran `go test ./...`. All 12 tests pass. Updated `b.go`.", e))(t))
 }
 
 func TestReportsUnreadableTexts(t *testing.T) {
 	broken := errors.New("broken")
 	e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts(nil, broken)}
-	if _, err := Unfounded("Ran `go test ./...`.", e); !errors.Is(err, broken) {
-		t.Errorf("%v, want the error of the texts", err)
-	}
+	must.Is(t, broken, must.Err(Unfounded("Ran `go test ./...`.", e)))
 	if _, err := Unfounded("Nothing to tell.", e); err != nil {
 		t.Errorf("texts were read for no claim: %v", err)
 	}

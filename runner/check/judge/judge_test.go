@@ -173,9 +173,7 @@ func TestJudgesPaths(t *testing.T) {
 			for _, w := range judged.Record.Warnings() {
 				warned += w.Message
 			}
-			if warned != c.warned {
-				t.Errorf("warned: %s", warned)
-			}
+			must.Same(t, c.warned, warned, "warned")
 		})
 	}
 }
@@ -197,9 +195,7 @@ func TestBoundsWarnings(t *testing.T) {
 
 func TestRefusesInvalidPattern(t *testing.T) {
 	c := caseOf(t, job.Job{Policy: job.Policy{Protect: []string{"["}}}, changed("a"), "")
-	if err := c.Judge(t.Context()); err == nil {
-		t.Error("it was judged")
-	}
+	must.Fail(t, "", c.Judge(t.Context()), "it was judged")
 }
 
 func TestRefusesExcludedWork(t *testing.T) {

@@ -83,9 +83,7 @@ func TestFindsSecretsInBinaryFiles(t *testing.T) {
 			}
 			judged.Job.Policy.Change.Submodules = "allow"
 			must.Same(t, c.want, reason(judged.Judge(t.Context())))
-			if open != 0 {
-				t.Errorf("%d are open", open)
-			}
+			must.Same(t, 0, open, "are open")
 		})
 	}
 }
@@ -121,9 +119,7 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
 			}
 			must.Same(t, c.want, reason(judged.Judge(t.Context())))
-			if open != 0 {
-				t.Errorf("%d are open", open)
-			}
+			must.Same(t, 0, open, "are open")
 		})
 	}
 }
@@ -131,7 +127,5 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 func TestSearchEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := caseOf(t, job.Job{}, &gitops.ChangeSet{}, "+x").Judge(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, context.Canceled, caseOf(t, job.Job{}, &gitops.ChangeSet{}, "+x").Judge(ctx))
 }

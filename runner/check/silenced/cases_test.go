@@ -47,9 +47,7 @@ func TestFindsSilencingInCases(t *testing.T) {
 	for _, c := range readCases(t) {
 		count[c.is]++
 		found, _, err := Find(&c.diff)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch {
 		case c.is && len(found) == 0:
 			t.Errorf("not found: %s %+v", c.at, c.diff.Files[0].Added)
@@ -127,8 +125,6 @@ func TestObserve(t *testing.T) {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		must.Same(t, c.want, got, name)
 	}
 }

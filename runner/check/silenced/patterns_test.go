@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
@@ -37,9 +38,7 @@ func diffOf(path, example string) *lines.Diff {
 func found(t *testing.T, path, example string) (ids []string) {
 	t.Helper()
 	all, _, err := Find(diffOf(path, example))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, s := range all {
 		ids = append(ids, s.Pattern)
 	}
@@ -57,9 +56,7 @@ func TestPatternsMatchTheirExamples(t *testing.T) {
 			}
 		}
 		for _, example := range p.IsNot {
-			if ids := found(t, p.Path, example); len(ids) > 0 {
-				t.Errorf("%s: %q is no sign; found %q", p.ID, example, ids)
-			}
+			must.None(t, found(t, p.Path, example), p.ID, example, "is no sign; found")
 		}
 	}
 }

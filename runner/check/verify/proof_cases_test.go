@@ -285,9 +285,8 @@ func TestReportsUnknownBaseTests(t *testing.T) {
 				j.Verify[0].Timeout *= 2
 				table = judged(t, j, c.until, base, change)
 			}
-			if why := table.OldTestsGap(); why != c.unknown || len(table.BrokenOldTests()) > 0 {
-				t.Errorf("not known: %q; told: %q", why, oldOf(table))
-			}
+			must.Same(t, c.unknown, table.OldTestsGap(), "not known", oldOf(table))
+			must.None(t, table.BrokenOldTests(), "not known", oldOf(table))
 		})
 	}
 }

@@ -40,9 +40,7 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 		if err == nil {
 			_, err = f.WriteString(output)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, f.Close())
 		ran := confine.ScriptResult{ExitCode: min(len(output), 1)}
 		if i == 0 {
@@ -55,9 +53,7 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 			err = checks.showChangeResult(t.Context(), &row, 0, resultOf(ran, name), &gitops.ChangeSet{})
 			row.After = ran.Color()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return row
 }

@@ -148,12 +148,8 @@ func TestComparesChangeWithBase(t *testing.T) {
 	}
 	want := []string{"mended: red, green, true", "broken: green, red, false", "always red: red, red, true", "apart: green, green, true"}
 	must.Same(t, want, rows)
-	if baseline.Rows[0].After != "" {
-		t.Error("the baseline was changed")
-	}
-	if text, err := os.ReadFile(filepath.Join(checks.Workspace.SandboxPath(), "tracked")); err != nil || string(text) != "base\nchange\n" {
-		t.Errorf("the tree of the agent is not at its place: %q, %v", text, err)
-	}
+	must.Same(t, "", baseline.Rows[0].After, "the baseline was changed")
+	must.Same(t, "base\nchange\n", string(must.Get(os.ReadFile(filepath.Join(checks.Workspace.SandboxPath(), "tracked")))(t)), "the tree of the agent is not at its place")
 	words, err := checks.DescribeRed(table, "And more.")
 	if err != nil || !strings.Contains(words, "on a fresh copy") || !strings.Contains(words, " And more.\n") ||
 		strings.Count(words, "\n## ") != 1 || !strings.Contains(words, "## broken: red (before your change: green)\n") {
@@ -185,9 +181,7 @@ func TestPasses(t *testing.T) {
 		{"flaky", "flaky", "no_worse", "accept", true},
 	} {
 		row := transcript.VerifyRow{Before: c.before, After: c.after, Must: c.must, Flaky: c.flaky}
-		if got := Passes(row); got != c.want {
-			t.Errorf("%+v passes: %t", row, got)
-		}
+		must.Same(t, c.want, Passes(row), row, "passes")
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -102,9 +101,7 @@ func TestWalk(t *testing.T) {
 				}
 				got = append(got, strings.Join(parts, " "))
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s\n%+v", diff, found)
-			}
+			must.Same(t, want, got, found)
 		})
 	}
 }

@@ -85,9 +85,7 @@ func TestLendsWorkspacePerServerStart(t *testing.T) {
 		want := string(rune('a' + i))
 		f.run(t, agent, "echo "+want+" >dir/file")
 		must.Same(t, want+"\n", f.run(t, box, "cat dir/file"), i+1)
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, box.Close())
 	}
 	if box, err := f.OpenSidecar(t.Context(), agent, reads); err == nil || !strings.Contains(err.Error(), "too often") {
 		t.Errorf("it is opened once more: %v", err)

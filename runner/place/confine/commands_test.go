@@ -25,9 +25,7 @@ func confined(t *testing.T) *Sandboxes {
 	if unavailable := (*sandbox.UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, "any", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -64,10 +62,7 @@ func TestInterruptedScriptHasNoResult(t *testing.T) {
 	s := confined(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.RunScript(ctx, Script{Name: "x", Run: "true", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: AgentPlace()})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(s.RunScript(ctx, Script{Name: "x", Run: "true", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: AgentPlace()})))
 	if _, err := s.RunScript(t.Context(), Script{Name: "x", Log: "no/such/folder/x.log"}); err == nil || !strings.HasPrefix(err.Error(), "make log of x: ") {
 		t.Errorf("without a log: %v", err)
 	}
@@ -86,9 +81,7 @@ func TestRemovesPlaceWithTree(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(tree.Root, "here")); err != nil {
 		t.Errorf("it wrote elsewhere: %v", err)
 	}
-	if err := errors.Join(s.Remove(tree), s.Remove(AgentPlace())); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(s.Remove(tree), s.Remove(AgentPlace())))
 	if s.Record.Has("state/verify-0") || s.Record.Has(filepath.Join(ScratchFolder, "verify-0")) {
 		t.Error("something of it is left")
 	}
@@ -126,15 +119,11 @@ func TestTriesUnusableSecret(t *testing.T) {
 	s := confined(t)
 	s.Job.Policy.Secrets = []job.Secret{{Name: "TOKEN", From: "/token", Hosts: []string{"npm.example.com"}, Commands: []string{job.CommandsVerify}}}
 	if s.Confinement().Level == string(sandbox.LevelFull) {
-		if err := s.CheckOthersConfinable(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.CheckOthersConfinable(t.Context()))
 	}
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
 	if err := s.CheckOthersConfinable(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
 		t.Errorf("it runs unconfined: %v", err)
 	}
-	if o := s.Options(s.MostConfined()); o.Network != sandbox.NetworkProxied {
-		t.Errorf("a trial is for the network %s", o.Network)
-	}
+	must.Same(t, sandbox.NetworkProxied, s.Options(s.MostConfined()).Network, "a trial is for the network")
 }

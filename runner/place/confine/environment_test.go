@@ -3,7 +3,6 @@ package confine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -50,9 +47,7 @@ func TestEnvironmentNamesTree(t *testing.T) {
 	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
 	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
 	s.Job.Policy.Env.Set = map[string]string{"LIB": alias + "/lib", "TOP": s.Root}
-	if diff := cmp.Diff(s.CommandEnv(), s.envForTree(s.Root)); diff != "" {
-		t.Errorf("in the checkout it is another: %s", diff)
-	}
+	must.Same(t, s.CommandEnv(), s.envForTree(s.Root), "in the checkout it is another")
 	env := s.envForTree(tree)
 	for _, want := range []string{"LIB=" + tree + "/lib", "TOP=" + tree, "PATH=" + filepath.Join(tree, "bin") + ":/usr/bin:relative"} {
 		if !slices.Contains(env, want) {
@@ -107,9 +102,7 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	programs := dir.Join(ProgramsFolder)
 	left, _ := waiting(t, "A=b", "PATH=/bin:"+programs)
 	other, end := waiting(t, "PATH="+programs+"-other:/bin", "PROGRAMS="+programs)
-	if err := KillLeftovers(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, KillLeftovers(t.Context(), dir))
 	_ = left.Wait()
 	if status, is := left.ProcessState.Sys().(syscall.WaitStatus); !is || status.Signal() != syscall.SIGKILL {
 		t.Errorf("what was left ended as %v", left.ProcessState)
@@ -121,9 +114,7 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	must.Do(t, dir.Write(ScratchFolder+"/agent/"+overlayFolder+"/holder", []byte(self)))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := KillLeftovers(ended, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("an overlay that is mounted still: %v", err)
-	}
+	must.Is(t, context.Canceled, KillLeftovers(ended, dir), "an overlay that is mounted still")
 	if err := other.Wait(); err != nil {
 		t.Errorf("another program ended as %v", err)
 	}

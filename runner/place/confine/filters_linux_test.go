@@ -43,9 +43,7 @@ func TestFiltersFollowNoLinks(t *testing.T) {
 			t.Errorf("%s: %v", read, err)
 		}
 		if err == nil {
-			if err := place.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, place.Close())
 		}
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -114,16 +112,13 @@ func (f forks) fork(t *testing.T, name string) (fork *sandbox.Sandbox, p Place, 
 // takeOver merges what a fork did into the agent's layer while commands are stopped.
 func (f forks) takeOver(t *testing.T, base, fork gitops.Tree) (merged *gitops.ChangeSet, err error) {
 	t.Helper()
-	paused := f.parent.Paused(func() error {
+	must.Do(t, f.parent.Paused(func() error {
 		parent := f.tree(t, f.parent, AgentPlace())
 		if merged, err = f.checkout.Merge(t.Context(), base, parent, fork); err == nil {
 			f.in(t, f.parent, AgentPlace(), func(c *gitops.Checkout) { err = c.ApplyChange(t.Context(), merged) })
 		}
 		return nil
-	})
-	if paused != nil {
-		t.Fatal(paused)
-	}
+	}))
 	return merged, err
 }
 
@@ -140,13 +135,9 @@ func TestMergesForkIntoParent(t *testing.T) {
 	for _, file := range merged.Files {
 		took = append(took, string(file.Status)+" "+file.Path)
 	}
-	if diff := cmp.Diff([]string{"M dir/file", "A dir/forked", "D new", "M text"}, took); diff != "" {
-		t.Errorf("taken over: %s", diff)
-	}
+	must.Same(t, []string{"M dir/file", "A dir/forked", "D new", "M text"}, took, "taken over")
 	must.Same(t, "parent\nfork\nparent\nfork\ndir\nmade\nparent\ntext\nticks.log\n", f.run(t, f.parent, "head -1 text; tail -1 text; cat parent dir/forked; ls; test -x dir/file"), "the parent sees")
-	if got := f.tree(t, f.parent, AgentPlace()); got != merged.Tree {
-		t.Errorf("its tree is %s, not %s", got, merged.Tree)
-	}
+	must.Same(t, merged.Tree, f.tree(t, f.parent, AgentPlace()), "its tree")
 	must.Same(t, before, f.repo.Files(), "the checkout")
 }
 
@@ -161,29 +152,21 @@ func TestConflictMergesNothing(t *testing.T) {
 	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 2 || !strings.Contains(err.Error(), `"dir/file" (changed here and deleted on the parent's side), "text" (both changed the same lines)`) {
 		t.Errorf("got %v", err)
 	}
-	if after := f.tree(t, f.parent, AgentPlace()); after != before {
-		t.Error("something was merged")
-	}
+	must.Same(t, before, f.tree(t, f.parent, AgentPlace()), "something was merged")
 	must.Same(t, "fork\n", f.run(t, fork, "cat clean"), "the fork")
 }
 
 func TestRemovesFork(t *testing.T) {
 	f := forking(t)
-	if _, err := f.Fork(t.Context(), f.parent, AgentPlace(), AgentScratch); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a fork in the place of another: %v", err)
-	}
+	must.Is(t, fs.ErrExist, must.Err(f.Fork(t.Context(), f.parent, AgentPlace(), AgentScratch)), "a fork in the place of another")
 	fork, place, base := f.fork(t, "fork-1")
 	f.run(t, fork, `echo fork >text; echo x >$TMPDIR/file`)
 	again := must.Get(f.Fork(t.Context(), fork, place, "fork-2"))(t)
 	f.run(t, fork, `mkdir -p sealed/in; chmod 0 sealed`)
 	must.Do(t, errors.Join(fork.Close(), f.Remove(place)))
-	if _, err := os.Lstat(f.scratchPath(place)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("something of it is left: %v", err)
-	}
+	must.Is(t, fs.ErrNotExist, must.Err(os.Lstat(f.scratchPath(place))), "something of it is left")
 	must.Same(t, "fork\nsetup\n", f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"), "a fork of it sees")
-	if got := f.tree(t, f.parent, AgentPlace()); got != base {
-		t.Error("the parent has another tree")
-	}
+	must.Same(t, base, f.tree(t, f.parent, AgentPlace()), "the parent has another tree")
 }
 
 func TestRefusesForks(t *testing.T) {
@@ -198,7 +181,5 @@ func TestRefusesForks(t *testing.T) {
 	}
 	f.run(t, f.parent, "truncate -s 0 large.log; truncate -s 2G large.log")
 	_, place, _ := f.fork(t, "fork-1")
-	if info, err := os.Stat(filepath.Join(grants.Upper(f.overlayFolderOf(place)), "large.log")); err != nil || info.Size() != 2<<30 {
-		t.Errorf("the holes of a file: %v", err)
-	}
+	must.Same(t, 2<<30, must.Get(os.Stat(filepath.Join(grants.Upper(f.overlayFolderOf(place)), "large.log")))(t).Size(), "the holes of a file")
 }

@@ -29,10 +29,7 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 			for i := range maxRecordedHosts {
 				must.Do(t, s.recordRequest(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)))
 			}
-			beyond := s.recordRequest(Agent, asked("beyond.example.com", allowed))
-			if errors.Is(beyond, errTooManyHosts) != allowed {
-				t.Errorf("one beyond gives %v", beyond)
-			}
+			must.Same(t, allowed, errors.Is(s.recordRequest(Agent, asked("beyond.example.com", allowed)), errTooManyHosts), "one beyond")
 			if err := s.recordRequest(Agent, asked("h1.example.com", allowed)); err != nil {
 				t.Errorf("one that is known gives %v", err)
 			}
@@ -74,9 +71,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 	for i := range maxRecordedHosts {
 		misused(fmt.Sprintf("h%d.example.com:443", i), "PUT /")
 	}
-	if got := fmt.Sprint(s.Record.Warnings()); !strings.Contains(got, "requests for secrets in more than 500 ways") {
-		t.Errorf("the warnings are %s", got)
-	}
+	must.Contain(t, fmt.Sprint(s.Record.Warnings()), "requests for secrets in more than 500 ways")
 }
 
 func TestReportsRefusalsOnce(t *testing.T) {
@@ -119,15 +114,12 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 	t.Cleanup(rec.Close)
 	return &Control{Record: rec}, func() []transcript.HostRequest {
 		var all []transcript.HostRequest
-		_, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+		must.Get(rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 			var n transcript.HostRequest
 			err := json.Unmarshal(e.Data, &n)
 			all = append(all, n)
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return all
 	}
 }

@@ -42,9 +42,7 @@ func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 		if proxy := via(target); proxy != nil {
 			got = proxy.String()
 		}
-		if got != test.want {
-			t.Errorf("%s %s goes by %q", test.protocol, test.target, got)
-		}
+		must.Same(t, test.want, got, test.protocol, test.target)
 	}
 	if via, err := s.machineProxyFunc(job.Network{Allow: inheriting.Allow}); via != nil || err != nil {
 		t.Errorf("a list that does not want it goes by one: %v", err)
@@ -83,9 +81,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, By: "setup"}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
 			must.Same(t, test.usable, o.Decide(target).Allowed, "what is listed is let through")
-			if len(s.Record.Warnings()) > 0 {
-				t.Errorf("warned of %v", s.Record.Warnings())
-			}
+			must.None(t, s.Record.Warnings(), "warned")
 		})
 	}
 }
@@ -135,7 +131,5 @@ func TestUnknownProxyReachesNothing(t *testing.T) {
 	if via == nil {
 		t.Fatal("it is dialled without a proxy")
 	}
-	if conn, err := net.Dial("tcp", via.Host); err == nil {
-		t.Error(conn.Close(), "somebody listens there")
-	}
+	must.Fail(t, "", must.Err(net.Dial("tcp", via.Host)), "somebody listens there")
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/authority"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -26,9 +24,7 @@ func equipped(t *testing.T, policy string, environ ...string) *Control {
 	t.Helper()
 	s, _ := recording(t)
 	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.Job, s.Environ = j, append(settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
 	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
 		t.Fatal(err)
@@ -68,9 +64,8 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 					t.Errorf("%s is %q", c.Name, got)
 				}
 			}
-			if diff := cmp.Diff(test.own, own); diff != "" || s.Proxied(test.commands) != test.proxied {
-				t.Errorf("proxied: %t, the secrets (-want +got):\n%s", !test.proxied, diff)
-			}
+			must.Same(t, test.own, own, "proxied", "the secrets (-")
+			must.Same(t, test.proxied, s.Proxied(test.commands), "proxied", "the secrets (-")
 			must.Same(t, (test.own != nil), variable(variables, "SSL_CERT_FILE") != "", "commands trust the run's authority")
 		})
 	}
@@ -105,9 +100,7 @@ func TestPlaceholdersLastForRun(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // What the machine trusts by a variable commands trust too, but for what is no bundle.
@@ -147,9 +140,8 @@ func TestAllCommandsSeeMavenSettings(t *testing.T) {
 	placeholder := s.setup.credentials[0].Placeholder
 	for commands, want := range map[string]bool{job.CommandsSetup: true, job.CommandsAgent: false, job.CommandsVerify: false} {
 		shown := string(s.ClientConfigOf(Commands{Kind: commands}).Overrides[path])
-		if !strings.Contains(shown, "<settings") || strings.Contains(shown, placeholder) != want {
-			t.Errorf("%s: %q", commands, shown)
-		}
+		must.Contain(t, shown, "<settings")
+		must.Same(t, want, strings.Contains(shown, placeholder), commands, shown)
 	}
 	must.Same(t, noMavenSettings, string(s.ClientConfigOf(Commands{Kind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Overrides[path]), "setup with a network of its own sees")
 }
@@ -172,13 +164,10 @@ func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	use("agent", "A", "a.example.com")
 	s.recordFinalUses("agent")
 	var got []string
-	_, err := s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+	must.Get(s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		got = append(got, string(e.Type)+" "+string(e.Data))
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := []string{
 		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":1}`,
 		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":2}`,

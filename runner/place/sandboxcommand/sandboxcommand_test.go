@@ -112,15 +112,11 @@ func TestReadsSandboxConfiguration(t *testing.T) {
 				wantReason(t, err, c.reason)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := p.Job.Policy; got.Sandbox != c.sandbox || got.Network.String() != c.network {
 				t.Errorf("it is %s and %s", got.Sandbox, got.Network)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Close())
 		})
 	}
 }
@@ -156,9 +152,7 @@ func TestPreparesFolderWithAndWithoutCheckout(t *testing.T) {
 			if err != nil || boxes.Root != c.root || boxes.Dir != real || !p.Record.Has(confine.ProgramsFolder) {
 				t.Errorf("%v, %v", boxes, err)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Close())
 			c.wantNothingLeft(t)
 		})
 	}
@@ -168,9 +162,7 @@ func TestPreparesNothingAfterCancel(t *testing.T) {
 	m := newMachine(t, map[string]string{})
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Prepare(stopped, m.options); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(Prepare(stopped, m.options)), "the error")
 	m.wantNothingLeft(t)
 }
 
@@ -189,28 +181,20 @@ func TestConfinesCommandsLikeAgents(t *testing.T) {
 	s := unconfined(t, m)
 	_, err := s.Start(sandbox.Command{Argv: []string{"env"}})
 	wantReason(t, err, "command")
-	if _, err := s.Start(sandbox.Command{Argv: []string{"no-such-program"}}); !errors.Is(err, sandbox.ErrNotStarted) {
-		t.Errorf("a program that is not there: %v", err)
-	}
+	must.Is(t, sandbox.ErrNotStarted, must.Err(s.Start(sandbox.Command{Argv: []string{"no-such-program"}})), "a program that is not there")
 	var out bytes.Buffer
 	started, err := s.Start(sandbox.Command{
 		Argv: []string{"sh", "-c", `pwd; echo "token: ${GITHUB_TOKEN:-none}"; basename $(command -v apply_patch)`}, Output: &out,
 		Dir: "/", Env: []string{"GITHUB_TOKEN=of-the-caller"}, // neither is the caller's to say
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status, err := started.Wait(); err != nil || status.ExitCode != 0 {
-		t.Errorf("%+v, %v", status, err)
-	}
+	must.Do(t, err)
+	must.Same(t, 0, must.Get(started.Wait())(t).ExitCode)
 	must.Same(t, m.Dir+"\ntoken: none\napply_patch\n", out.String())
 	warnings := s.Warnings()
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "AGENT_CI_LIMITS_TURN is set") || warnings[1] != confine.UnconfinedNotice {
 		t.Errorf("the warnings are %q", warnings)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 	m.wantNothingLeft(t)
 }
 
@@ -218,9 +202,7 @@ func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 	m := newMachine(t, nil)
 	first, second := unconfined(t, m), unconfined(t, m)
 	started := must.Get(first.Start(sandbox.Command{Argv: []string{"sleep", "1000"}}))(t)
-	if err := second.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, second.Close())
 	select {
 	case <-started.Done():
 		t.Error("the end of another session ends it")
@@ -229,9 +211,7 @@ func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(first.prepared.Record.Path())); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v is left of two", left, err)
 	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, first.Close())
 	<-started.Done()
 	m.wantNothingLeft(t)
 }
@@ -259,8 +239,6 @@ func TestRemovesFilesOfKilledCommands(t *testing.T) {
 	if err := os.RemoveAll(p.Record.Path()); err != nil { // by somebody who cleans up
 		t.Fatal(err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, p.Close())
 	m.wantNothingLeft(t)
 }

@@ -68,9 +68,7 @@ func TestReportsObstaclesToTakingChange(t *testing.T) {
 		})
 	}
 	w, _ := working(t, seeded(t).Dir)
-	if _, err := w.TakeChange(t.Context(), fails(os.ErrClosed)); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, os.ErrClosed, must.Err(w.TakeChange(t.Context(), fails(os.ErrClosed))))
 }
 
 func TestSavesMovedChangeBesideOriginal(t *testing.T) {
@@ -80,15 +78,12 @@ func TestSavesMovedChangeBesideOriginal(t *testing.T) {
 	made := change(t, w)
 	must.Do(t, w.SaveOriginalPack())
 	must.Do(t, w.SaveChange(t.Context(), made, "0123"))
-	if view := must.Get(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
-		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
-	}
+	must.Same(t, "0123", must.Get(w.rec.View())(t).Change.BaseSHA, "on", "the work is in")
+	must.Same(t, record.WorkPackFile, workPack(w.rec.Directory), "on", "the work is in")
 	must.Do(t, w.SaveChange(t.Context(), made, ""))
 	must.Same(t, record.PackFile, workPack(w.rec.Directory), "the work is in")
 	w.rec.Remove(record.PackFile)
-	if err := w.SaveOriginalPack(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, fs.ErrNotExist, w.SaveOriginalPack())
 }
 
 func TestNamesUnwritableFile(t *testing.T) {
@@ -96,9 +91,7 @@ func TestNamesUnwritableFile(t *testing.T) {
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "changed\n")
 	must.Do(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
-	if _, err := w.TakeChange(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "write "+record.PackFile) {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, "write "+record.PackFile, must.Err(w.TakeChange(t.Context(), everything)))
 	if w.saved {
 		t.Error("it counts as kept")
 	}
@@ -116,15 +109,11 @@ func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	root := must.Get(w.OpenWorkDir(tree.Dir, "src"))(t)
-	if _, err := root.Stat("main.go"); err != nil {
-		t.Error(err)
-	}
+	must.Get(root.Stat("main.go"))(t)
 	must.Do(t, root.Close())
 	must.Do(t, syscall.Mkfifo(tree.Path("pipe"), 0o600))
 	for _, path := range []string{"pipe", "nowhere"} {
-		if _, err := w.OpenWorkDir(tree.Dir, path); err == nil {
-			t.Errorf("%s was opened", path)
-		}
+		must.Fail(t, "", must.Err(w.OpenWorkDir(tree.Dir, path)), path, "was opened")
 	}
 	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
 }
@@ -141,9 +130,7 @@ func TestRevertsProtectedPaths(t *testing.T) {
 	if len(left.Files) != 1 || left.Files[0].Path != "free" || tree.Read("locked/old") != "base\n" {
 		t.Errorf("left %v, locked/old is %q", left.Files, tree.Read("locked/old"))
 	}
-	if _, err := os.Lstat(tree.Path("locked/new")); err == nil {
-		t.Error("what was made at a protected path is there")
-	}
+	must.Fail(t, "", must.Err(os.Lstat(tree.Path("locked/new"))), "what was made at a protected path is there")
 	warned := w.rec.Warnings()
 	if len(warned) != 1 || warned[0].Message != "Changes of protected files were left out (policy.change.protected): locked/new, locked/old." {
 		t.Errorf("warned of %v", warned)

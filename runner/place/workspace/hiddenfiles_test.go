@@ -70,12 +70,8 @@ func TestResumeKeepsHiddenFiles(t *testing.T) {
 	other := opened(t, seeded(t).Dir)
 	for _, later := range []*Workspace{{rec: w.rec, root: w.root, checkout: w.checkout}, {rec: w.rec, root: other.root, checkout: other.checkout}} {
 		must.Do(t, later.restoreHidden())
-		if here := later.root == w.root; slices.Contains(later.HiddenFiles().Paths(), w.WorkDir("key.pem")) != here {
-			t.Errorf("%s hides %v", later.root, later.HiddenFiles().Paths())
-		}
+		must.Same(t, later.root == w.root, slices.Contains(later.HiddenFiles().Paths(), w.WorkDir("key.pem")), later.root, later.HiddenFiles().Paths())
 	}
 	must.Do(t, w.rec.Write(hiddenFile, []byte("[")))
-	if err := w.restoreHidden(); err == nil {
-		t.Error("what can't be read counts as nothing")
-	}
+	must.Fail(t, "", w.restoreHidden(), "what can't be read counts as nothing")
 }

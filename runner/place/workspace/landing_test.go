@@ -32,9 +32,7 @@ func TestLandsChangeAtomically(t *testing.T) {
 		repo.Write("saved", "of others\n")
 		return broken
 	})
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, broken, err)
 	before["src/main.go"], before["saved"] = "of others\n", "of others\n"
 	must.Same(t, before, repo.Files(), "the checkout has others")
 	if got := repo.Git("status", "--porcelain"); got != " M src/main.go\n?? mine\n?? saved" || w.rec.Has(landingFile) {

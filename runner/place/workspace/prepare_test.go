@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"testing"
@@ -75,9 +74,7 @@ func TestRequiresBranchAsBase(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("checkout", "-q", "--detach")
 	w := opened(t, repo.Dir)
-	if err := w.Prepare(t.Context(), CheckoutNeeds{Base: BaseBranch{ForgeDefault: says("", io.ErrUnexpectedEOF)}, Path: "."}); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, io.ErrUnexpectedEOF, w.Prepare(t.Context(), CheckoutNeeds{Base: BaseBranch{ForgeDefault: says("", io.ErrUnexpectedEOF)}, Path: "."}))
 }
 
 func TestRefusesUnusableCheckout(t *testing.T) {

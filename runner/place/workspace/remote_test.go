@@ -93,9 +93,7 @@ func TestSignalEndsWaitForGitServer(t *testing.T) {
 		cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled."))
 	}()
 	_, err := Clone(ctx, newRecord(t), CloneOptions{Options: Options{Path: os.Getenv("PATH")}, From: at(server.URL + "/octo/widgets.git")})
-	if end := outcome.ForError(ctx, err); end.Outcome != outcome.Cancelled {
-		t.Errorf("ended as %v", end)
-	}
+	must.Same(t, outcome.Cancelled, outcome.ForError(ctx, err).Outcome, "ended as")
 }
 
 func TestRetriesOnlyUnreachableServer(t *testing.T) {
@@ -103,9 +101,7 @@ func TestRetriesOnlyUnreachableServer(t *testing.T) {
 	cancel()
 	for want, ctx := range map[error]context.Context{remote.ErrAuth: t.Context(), remote.ErrUnreachable: ended} {
 		asked := 0
-		err := RetryUnreachable(ctx, func() error { asked++; return want })
-		if !errors.Is(err, want) || asked != 1 {
-			t.Errorf("%v after %d times", err, asked)
-		}
+		must.Is(t, want, RetryUnreachable(ctx, func() error { asked++; return want }), asked)
+		must.Same(t, 1, asked)
 	}
 }

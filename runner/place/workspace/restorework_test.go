@@ -114,14 +114,11 @@ func TestLocatesWorkOfResumedRun(t *testing.T) {
 				}
 				return
 			}
-			if found.Place != test.away {
-				t.Errorf("away in %q", found.Place)
-			}
+			must.Same(t, test.away, found.Place, "away in")
 			inTree(t, w)
 			must.Same(t, test.readme, string(must.Get(os.ReadFile(w.WorkDir("README")))(t)), "README")
-			if w.Base().SHA != c.earlier.BaseSHA || w.Base().Branch != "main" {
-				t.Errorf("on %v", w.Base())
-			}
+			must.Same(t, c.earlier.BaseSHA, w.Base().SHA, "on", w.Base())
+			must.Same(t, "main", w.Base().Branch, "on", w.Base())
 		})
 	}
 }
@@ -219,9 +216,7 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 		}
 	}
 	c.Remove(record.PackFile)
-	if err := w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, fs.ErrNotExist, w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}))
 	must.Do(t, c.Write(record.PackFile, []byte("PACK")))
 	if _, err := w.ReadWork(t.Context(), c.Directory, c.change); !errors.As(err, new(*gitops.PackError)) {
 		t.Errorf("got %v", err)
@@ -255,9 +250,7 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 	must.Do(t, w.rec.Write(markFile, nil))
 	must.Do(t, w.rec.Write(workInTreeFile+"/in-the-way", nil))
 	w.workOnlyInTree = true
-	if err := w.RecordWorkInTree(); err == nil {
-		t.Error("a mark that cannot be made counts as made")
-	}
+	must.Fail(t, "", w.RecordWorkInTree(), "a mark that cannot be made counts as made")
 	if w.DropState(); !w.rec.Has(markFile) {
 		t.Error("of a run whose work tree alone has its work something is removed")
 	}

@@ -82,9 +82,8 @@ func TestSavesWorkOnce(t *testing.T) {
 	work(tree)
 	taken := change(t, w)
 	again := func(context.Context) (*gitops.ChangeSet, error) { return nil, errors.New("taken again") }
-	if note := w.Salvage(t.Context(), RunEnd{Change: taken, Take: again}); !strings.Contains(note, "as it was") || repo.Read("gone") != "to be deleted\n" {
-		t.Errorf("it tells %q", note)
-	}
+	must.Contain(t, w.Salvage(t.Context(), RunEnd{Change: taken, Take: again}), "as it was")
+	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
 }
 
 func TestInterruptedMoveStaysPending(t *testing.T) {
@@ -99,9 +98,7 @@ func TestInterruptedMoveStaysPending(t *testing.T) {
 				must.Do(t, w.TakeSnapshot(t.Context()))
 				work(tree)
 			}
-			if note := w.Salvage(t.Context(), RunEnd{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
-				t.Errorf("it tells %q", note)
-			}
+			must.Contain(t, w.Salvage(t.Context(), RunEnd{}), "agent-ci resume "+w.rec.Path())
 			if repo.Read("gone") != "to be deleted\n" || !WorkPending(w.rec.Directory) {
 				t.Errorf("gone is %q", repo.Read("gone"))
 			}
@@ -121,7 +118,5 @@ func TestSwitchesCheckoutToCommit(t *testing.T) {
 	wantStop(t, err, "foreign_commit")
 	must.Same(t, "", must.Get(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t), "the checkout was not switched")
 	must.Same(t, "## agent-ci/x", repo.Git("status", "--porcelain", "--branch"), "the checkout is at")
-	if _, err := w.Switch(t.Context(), "agent-ci/x/y", commit, taken); err == nil || !strings.Contains(err.Error(), "agent-ci/x/y") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, "agent-ci/x/y", must.Err(w.Switch(t.Context(), "agent-ci/x/y", commit, taken)))
 }

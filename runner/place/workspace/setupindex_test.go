@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -50,7 +49,5 @@ func TestKeepsOneIndexForCommands(t *testing.T) {
 	git(OfSetup, "add", "staged")
 	must.Do(t, w.TakeSnapshot(t.Context()))
 	wantIndex(OfSetup, false)
-	if got := git(OfAgent, "status", "--porcelain"); !strings.Contains(got, "A  staged") {
-		t.Errorf("the agent's status is %q", got)
-	}
+	must.Contain(t, git(OfAgent, "status", "--porcelain"), "A  staged")
 }

@@ -189,16 +189,13 @@ func TestNamesWorkspaceForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
 		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
 		w := must.Get(Open(t.Context(), newRecord(t), o))(t)
-		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
-			t.Errorf("%+v is %q", o, got)
-		}
+		must.Same(t, cmp.Or(want, o.Dir), w.Name(), o)
+		must.Same(t, o.Cloned, w.Cloned(), o)
 		if got := w.NameOrPath(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
 			t.Errorf("from outside, %+v is in %q", o, got)
 		}
 		t.Chdir(o.Dir)
-		if got := w.NameOrPath(); got != w.Name() {
-			t.Errorf("from inside, %+v is in %q", o, got)
-		}
+		must.Same(t, w.Name(), w.NameOrPath(), "from inside", o)
 		must.Do(t, w.Close())
 	}
 	own := Folder(nil, "/r")

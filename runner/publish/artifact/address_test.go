@@ -3,6 +3,8 @@ package artifact
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestParsesRunAddresses(t *testing.T) {
@@ -37,9 +39,7 @@ func TestParsesRunAddresses(t *testing.T) {
 		"https://github.com/a/b/c/actions/runs/7":                     "no address of a workflow's run",
 		"https://github.com/octo/widgets/actions/runs/%zz":            "no address",
 	} {
-		if got, err := parseRef(server, strings.Fields(words)...); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %+v, %v", words, got, err)
-		}
+		must.Fail(t, says, must.Err(parseRef(server, strings.Fields(words)...)), words)
 	}
 	if got, err := parseRef("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
 		t.Errorf("an Enterprise Server: %+v, %v", got, err)

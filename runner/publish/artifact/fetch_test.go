@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
@@ -101,8 +98,7 @@ type hub struct {
 func newHub(t *testing.T, archive []byte) hub {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
-	client, err := github.New(github.Options{APIURL: f.APIURL, Token: f.Token})
-	must.Do(t, err)
+	client := must.Get(github.New(github.Options{APIURL: f.APIURL, Token: f.Token}))(t)
 	h := hub{f, f.AddRepository("octo", "widgets"), client, filepath.Join(t.TempDir(), "out")}
 	if archive != nil {
 		h.repo.AddArtifact(7, forgetest.Artifact{Name: "agent-ci-run", Zip: archive})
@@ -131,21 +127,17 @@ func filesIn(t testing.TB, dir string) []string {
 
 func TestFetchesRun(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
-	got, err := h.fetch(t)
-	must.Do(t, err)
+	got := must.Get(h.fetch(t))(t)
 	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
 	must.Same(t, want, filesIn(t, h.out))
-	page, err := os.ReadFile(got.Report)
-	must.Do(t, err)
+	page := must.Get(os.ReadFile(got.Report))(t)
 	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
 		t.Errorf("the page is not the one of this program: %.300s", page)
 	}
 	if got.Report != filepath.Join(h.out, "report.html") || len(got.View.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
 		t.Errorf("%+v", got)
 	}
-	if checked, err := record.VerifyDirectory(t.Context(), h.out); err != nil || len(checked.Differences) > 0 {
-		t.Errorf("%+v, %v", checked, err)
-	}
+	must.None(t, must.Get(record.VerifyDirectory(t.Context(), h.out))(t).Differences)
 }
 
 // Only files that a run has are taken. What is left out is named; of a whole folder there may be many.
@@ -181,11 +173,8 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 			return all
 		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`},
 	} {
-		got, err := newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t)
-		must.Do(t, err)
-		if diff := cmp.Diff(test.want, filesIn(t, got.Directory)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		got := must.Get(newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t))(t)
+		must.Same(t, test.want, filesIn(t, got.Directory), name)
 		must.Same(t, test.note, strings.Join(got.Notes, "|"), name)
 		checked, err := record.VerifyDirectory(t.Context(), got.Directory)
 		if missing := len(checked.Notes) == 1; err != nil || len(checked.Differences) > 0 || missing != (len(test.want) < len(whole)) {
@@ -201,11 +190,8 @@ func TestFetchesRunFromSubfolder(t *testing.T) {
 	}
 	files["temp/run/checkout/transcript.jsonl"] = "of the repository"
 	h := newHub(t, pack(t, files, func(w *zip.Writer) { entry(t, w, &zip.FileHeader{Name: "temp/"}, "") }))
-	_, err := h.fetch(t)
-	must.Do(t, err)
-	if _, err := os.Stat(filepath.Join(h.out, "outputs/1.txt")); err != nil {
-		t.Error(err)
-	}
+	must.Get(h.fetch(t))(t)
+	must.Get(os.Stat(filepath.Join(h.out, "outputs/1.txt")))(t)
 }
 
 // A run that was killed has no end that could be compared, and nothing that tells of
@@ -216,8 +202,7 @@ func TestFetchesKilledRun(t *testing.T) {
 	for name, transcript := range map[string]string{"between two events": strings.Join(lines[:2], ""), "within one": strings.Join(lines[:2], "") + lines[2][:10]} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t, pack(t, map[string]string{"transcript.jsonl": transcript, "changes.patch": "x", "outputs/1.txt": "x"}, nil))
-			got, err := h.fetch(t)
-			must.Do(t, err)
+			got := must.Get(h.fetch(t))(t)
 			must.Same(t, []string{"report.html", "transcript.jsonl"}, filesIn(t, h.out))
 			if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "did not come to its end") || !strings.Contains(got.Notes[1], `"changes.patch", "outputs/1.txt"`) {
 				t.Errorf("%q", got.Notes)
@@ -291,12 +276,10 @@ func TestRefusesHostileArtifacts(t *testing.T) {
 			}
 		}), "the list of its files has more than"},
 		"a way to pack that nobody knows": {behind(func(t *testing.T, w *zip.Writer) {
-			_, err := w.CreateRaw(&zip.FileHeader{Name: "a", Method: 99})
-			must.Do(t, err)
+			must.Get(w.CreateRaw(&zip.FileHeader{Name: "a", Method: 99}))(t)
 		}), "unknown way"},
 		"a password": {behind(func(t *testing.T, w *zip.Writer) {
-			_, err := w.CreateRaw(&zip.FileHeader{Name: "a", Flags: 1})
-			must.Do(t, err)
+			must.Get(w.CreateRaw(&zip.FileHeader{Name: "a", Flags: 1}))(t)
 		}), "encrypted"},
 		"a bomb":                  {bomb(files, 64<<20, 64<<20), "result.json in it has 67108864 bytes, more than 16777216"},
 		"a bomb that tells less":  {bomb(files, 64<<20, 10), "result.json in it"},
@@ -322,9 +305,7 @@ func TestRefusesHostileArtifacts(t *testing.T) {
 			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == '\u202e' }) {
 				t.Errorf("the error can steer a terminal: %q", err)
 			}
-			if left := filesIn(t, filepath.Dir(h.out)); len(left) > 0 {
-				t.Errorf("there is %q", left)
-			}
+			must.None(t, filesIn(t, filepath.Dir(h.out)), "there")
 		})
 	}
 }
@@ -349,42 +330,33 @@ func bomb(files map[string]string, size, told int) func(*testing.T) []byte {
 func reforged(t *testing.T, transcriptFile string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t")
-	log, err := eventlog.Create(path, eventlog.Options{})
-	must.Do(t, err)
+	log := must.Get(eventlog.Create(path, eventlog.Options{}))(t)
 	for event, err := range eventlog.Read(strings.NewReader(transcriptFile)) {
 		must.Do(t, err)
-		_, err := log.Append(event.Type, event.Data)
-		must.Do(t, err)
+		must.Get(log.Append(event.Type, event.Data))(t)
 	}
 	must.Do(t, log.Close())
-	raw, err := os.ReadFile(path)
-	must.Do(t, err)
+	raw := must.Get(os.ReadFile(path))(t)
 	return string(raw)
 }
 
 // Making the page of a long transcript ends with the context.
 func TestReportEndsWithContext(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
-	_, err := h.fetch(t)
-	must.Do(t, err)
-	dir, err := record.OpenDirectory(h.out)
-	must.Do(t, err)
+	must.Get(h.fetch(t))(t)
+	dir := must.Get(record.OpenDirectory(h.out))(t)
 	defer dir.Close()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := writeReport(over, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	must.Is(t, context.Canceled, writeReport(over, dir))
 }
 
 // A size that a transcript tells may be any number.
 func TestRefusesWrongRecordedSizes(t *testing.T) {
 	for _, told := range []int64{-1, -1 << 62, 2} {
 		raw := pack(t, map[string]string{"transcript.jsonl": "", "changes.patch": "---"}, nil)
-		a, err := openArchive(bytes.NewReader(raw), int64(len(raw)))
-		must.Do(t, err)
-		dir, err := record.NewDirectory(t.TempDir())
-		must.Do(t, err)
+		a := must.Get(openArchive(bytes.NewReader(raw), int64(len(raw))))(t)
+		dir := must.Get(record.NewDirectory(t.TempDir()))(t)
 		defer dir.Close()
 		if err := a.extractWithDigest(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
 			t.Errorf("%d: %v", told, err)
@@ -405,8 +377,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 	h := newHub(t, nil)
 	other := h.AddRepository("octo", "gadgets")
 	other.AddArtifact(8, forgetest.Artifact{Name: "agent-ci-run", Zip: pack(t, honest(t), nil)})
-	got, err := fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", RunID: 8}, h.out, "")
-	must.Do(t, err)
+	got := must.Get(fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", RunID: 8}, h.out, ""))(t)
 	if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "octo/widgets") || !strings.Contains(got.Notes[1], "another run than 8") {
 		t.Errorf("%q", got.Notes)
 	}
@@ -417,18 +388,13 @@ func TestSecondFetchReplacesFirst(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	cache := t.TempDir()
 	w := artifactRef{Repository: "Octo/Widgets", RunID: 7}
-	first, err := fetch(t.Context(), h.client, w, "", cache)
-	must.Do(t, err)
+	first := must.Get(fetch(t.Context(), h.client, w, "", cache))(t)
 	must.Do(t, os.WriteFile(filepath.Join(first.Directory, "more"), nil, 0o600))
-	second, err := fetch(t.Context(), h.client, w, "", cache)
-	must.Do(t, err)
-	if second.Directory != first.Directory || second.Report != filepath.Join(first.Directory, "report.html") {
-		t.Errorf("%s, then %s", first.Directory, second.Directory)
-	}
+	second := must.Get(fetch(t.Context(), h.client, w, "", cache))(t)
+	must.Same(t, first.Directory, second.Directory)
+	must.Same(t, filepath.Join(first.Directory, "report.html"), second.Report)
 	h.On(http.MethodGet, "/repos/Octo/Widgets/actions/artifacts/*/zip", forgetest.Reply{Status: 404}, 1)
-	if _, err := fetch(t.Context(), h.client, w, "", cache); err == nil {
-		t.Error("a download that failed is no error")
-	}
+	must.Fail(t, "", must.Err(fetch(t.Context(), h.client, w, "", cache)), "a download that failed is no error")
 	if left := filesIn(t, cache); len(left) != 7 || !strings.HasPrefix(left[0], "octo-widgets-7-") {
 		t.Errorf("there is %q", left)
 	}
@@ -443,9 +409,7 @@ func TestFailedFetchKeepsDirectory(t *testing.T) {
 	}
 	must.Do(t, os.Remove(filepath.Join(h.out, "mine")))
 	h.On(http.MethodGet, "/repos/octo/widgets/actions/artifacts/*/zip", forgetest.Reply{Status: 404}, 1)
-	if _, err := h.fetch(t); err == nil {
-		t.Error("a download that failed is no error")
-	}
+	must.Fail(t, "", must.Err(h.fetch(t)), "a download that failed is no error")
 	if _, err := os.Stat(h.out); err != nil {
 		t.Errorf("an empty directory of the user's is gone: %v", err)
 	}
@@ -487,16 +451,12 @@ func TestSendsNoTokenToStore(t *testing.T) {
 	h := newHub(t, nil)
 	raw := pack(t, honest(t), nil)
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			t.Error("the store got the token")
-		}
+		must.Same(t, "", r.Header.Get("Authorization"), "the store got the token")
 		_, _ = w.Write(raw)
 	}))
 	defer store.Close()
 	h.repo.AddArtifact(7, forgetest.Artifact{Name: "agent-ci-run", Zip: raw, At: store.URL + "/?sig=secret"})
-	if _, err := h.fetch(t); err != nil {
-		t.Error(err)
-	}
+	must.Get(h.fetch(t))(t)
 }
 
 // Whatever an archive is, it is refused, or all that is taken out of it lies below the

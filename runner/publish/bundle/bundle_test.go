@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -124,14 +125,10 @@ func TestRefusesUnpublishableRuns(t *testing.T) {
 
 func TestChecksTrailerValues(t *testing.T) {
 	for id, want := range map[string]bool{"20260301T090000Z-0a1b2c3d": true, "": false, "a b": false, "a\nB: c": false, strings.Repeat("a", 65): false} {
-		if isSafeRunID(id) != want {
-			t.Errorf("safeRunID(%q) = %v", id, !want)
-		}
+		must.Same(t, want, isSafeRunID(id), "safeRunID", id)
 	}
 	for digest, want := range map[string]bool{strings.Repeat("0f", 32): true, strings.Repeat("0F", 32): false, "": false, strings.Repeat("0f", 31) + "\n0": false} {
-		if isDigest(digest) != want {
-			t.Errorf("isDigest(%q) = %v", digest, !want)
-		}
+		must.Same(t, want, isDigest(digest), "isDigest", digest)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -95,15 +96,11 @@ func TestBundleMustMatchEvent(t *testing.T) {
 			w.happens(test.event, test.payload)
 			_, p, err := w.propose(nil)
 			if test.words != "" {
-				if err == nil || !strings.Contains(err.Error(), test.words) {
-					t.Errorf("got %v, want %q", err, test.words)
-				}
+				must.Fail(t, test.words, err)
 				return
 			}
 			w.must(err)
-			if p.Task.Actor != test.actor {
-				t.Errorf("asked by %q, want %q", p.Task.Actor, test.actor)
-			}
+			must.Same(t, test.actor, p.Task.Actor, "asked")
 		})
 	}
 }

@@ -29,15 +29,13 @@ func TestProposesBundle(t *testing.T) {
 		t.Errorf("task: %+v", task)
 	}
 	out := w.publish(to, p)
-	if got := w.git(w.repo.Dir, "show", "agent-ci/issue-7:hello.txt"); got != "Hello." || out.Operation != "created" {
-		t.Errorf("%s: %s", out.Operation, got)
-	}
+	must.Same(t, "Hello.", w.git(w.repo.Dir, "show", "agent-ci/issue-7:hello.txt"))
+	must.Same(t, "created", out.Operation)
 	if message := w.git(w.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"); !strings.Contains(message, "\nAgent-CI-Transcript: "+p.ChainHead+"\n") {
 		t.Errorf("the commit does not name the transcript's end: %s", message)
 	}
-	if head := w.git(w.dir, "symbolic-ref", "--short", "HEAD"); head != "main" || w.git(w.dir, "status", "--porcelain") != "" {
-		t.Errorf("the checkout is on %s, or was changed", head)
-	}
+	must.Same(t, "main", w.git(w.dir, "symbolic-ref", "--short", "HEAD"), "the checkout is on", "or was changed")
+	must.Same(t, "", w.git(w.dir, "status", "--porcelain"), "the checkout is on", "or was changed")
 }
 
 func TestDropsInvalidTaskValues(t *testing.T) {
@@ -148,15 +146,12 @@ func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 	w.must(err)
 	to, p, err := w.half(rec).Propose(t.Context(), b)
 	w.must(err)
-	if p.Base.SHA != old || strings.Join(p.Job.PullRequest.Labels, " ") != "old" {
-		t.Errorf("base %s, labels %q", p.Base.SHA, p.Job.PullRequest.Labels)
-	}
+	must.Same(t, old, p.Base.SHA, "base", p.Job.PullRequest.Labels)
+	must.Same(t, "old", strings.Join(p.Job.PullRequest.Labels, " "), "base", p.Job.PullRequest.Labels)
 	if out := w.publish(to, p); out.Base.SHA == old {
 		t.Errorf("publication: %+v", out)
 	}
-	if labels := w.repo.PullRequests()[0].Labels; strings.Join(labels, " ") != "new" {
-		t.Errorf("labels %q", labels)
-	}
+	must.Same(t, "new", strings.Join(w.repo.PullRequests()[0].Labels, " "), "labels")
 }
 
 func TestReadsRunStateFromBundle(t *testing.T) {
@@ -164,9 +159,7 @@ func TestReadsRunStateFromBundle(t *testing.T) {
 	if stop := b.limitStop(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.verification().Attempt != 2 {
 		t.Errorf("%v, %+v", stop, b.verification())
 	}
-	if got := b.NothingToPublish().Message; got != "The run ended as budget_exceeded/tokens: there is nothing to publish." {
-		t.Error(got)
-	}
+	must.Same(t, "The run ended as budget_exceeded/tokens: there is nothing to publish.", b.NothingToPublish().Message)
 	b.View.Workspace.BaseSHA = "aa"
 	must.Same(t, "aa", b.base(), "base")
 	b.View.Change = &transcript.Change{BaseSHA: "bb"} // the change followed its base

@@ -74,9 +74,7 @@ func TestRetriesFailedCommentLater(t *testing.T) {
 			b.now = b.now.Add(time.Second)
 			p.applyEvent(transcript.Event{Type: transcript.TypeToolStarted})
 		}
-		if len(b.bodies) != attempts {
-			t.Errorf("%d attempts, want %d", len(b.bodies), attempts)
-		}
+		must.Same(t, attempts, len(b.bodies))
 	}
 	pass(29, 1)
 	pass(1, 2)

@@ -35,9 +35,7 @@ func TestProgressCommentGolden(t *testing.T) {
 	for range 2 { // the second has no comment to conclude
 		must.Do(t, w.Conclude(t.Context(), end))
 	}
-	if len(b.bodies) != 2 {
-		t.Errorf("the comment was written %d times", len(b.bodies))
-	}
+	must.Same(t, 2, len(b.bodies), "the comment was written")
 	for i, path := range []string{"testdata/running.md", "testdata/ended.md"} {
 		golden.Compare(t, path, b.bodies[i])
 	}

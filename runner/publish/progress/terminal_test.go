@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -46,9 +44,7 @@ func TestQuietLogShowsRunningWork(t *testing.T) {
 			"agent-ci: … baseline: check lint and 1 more, running for 29 s\n" +
 			"::endgroup::\n::group::Agent\nagent-ci: turn 1\n" +
 			"agent-ci: … agent: waiting for the model for 30 s\n"
-		if diff := cmp.Diff(want, log.String()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Same(t, want, log.String())
 	})
 }
 
@@ -86,9 +82,7 @@ func TestDrawsStatusLineEverySecond(t *testing.T) {
 			"agent-ci: setup tools: exit 0 after 2.0 s\n",
 			"[Setup 0:02] preparing",
 		}
-		if diff := cmp.Diff(want, drawings(written.String())); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Same(t, want, drawings(written.String()))
 		if !strings.HasSuffix(written.String(), eraseBelow) {
 			t.Errorf("the last line is not erased: %q", written.String())
 		}
@@ -292,9 +286,7 @@ func TestResumedStatusKeepsTotals(t *testing.T) {
 	want := "agent-ci: turn 3; so far 200,000 tokens in (0 cached), 0 out, $0.2000\n" +
 		"agent-ci: Ada␛[2J: warning: Look.\n" +
 		"agent-ci: used 4 turns, 300,000 tokens in (0 cached), 0 out, $0.3000\n"
-	if diff := cmp.Diff(want, lines.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, lines.String())
 	if head, rest := w.status().terminalLine(time.Now(), 99); !strings.HasSuffix(rest, "preparing the next step · step 1/1: Mend · $0.30") {
 		t.Errorf("got %q", head+rest)
 	}

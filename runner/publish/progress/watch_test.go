@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -42,9 +40,7 @@ func TestDescribesEvents(t *testing.T) {
 		must.Same(t, want, lineFor(e), e.Type)
 	}
 	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
-		if got := lineFor(e); got != "" {
-			t.Errorf("%s %s is shown as %q", e.Type, e.Data, got)
-		}
+		must.Same(t, "", lineFor(e), e.Type, e.Data, "is shown as")
 	}
 }
 
@@ -80,9 +76,7 @@ func TestOpensNoEmptyLogGroup(t *testing.T) {
 	w.Show(event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123456789abcdef", Branch: "b"}))
 	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
 	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::Publishing\nagent-ci: committed 0123456789ab on b\n::endgroup::\n"
-	if diff := cmp.Diff(want, log.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, log.String())
 }
 
 func TestMasksSecretsInRunnerLog(t *testing.T) {
@@ -90,9 +84,7 @@ func TestMasksSecretsInRunnerLog(t *testing.T) {
 		var log bytes.Buffer
 		w := &Watch{Step: &actions.Step{Log: actions.NewLog(&log), MayMask: masks}}
 		w.Mask([]secrets.Value{{Name: "TOKEN", Secret: "s3cr3t-value"}})
-		if got := strings.Contains(log.String(), "::add-mask::s3cr3t-value"); got != want {
-			t.Errorf("masks %t: %q", masks, log.String())
-		}
+		must.Same(t, want, strings.Contains(log.String(), "::add-mask::s3cr3t-value"), masks, log.String())
 	}
 	(&Watch{}).Mask([]secrets.Value{{Secret: "s3cr3t-value"}}) // no step, nothing to do
 }
@@ -106,9 +98,7 @@ func TestMissingCommentFailsAtEnd(t *testing.T) {
 	var w Watch
 	w.Comment(t.Context(), Thread{Repository: wall{}, Number: 7, Earlier: 4})
 	w.Show(event(t, transcript.TypePlan, transcript.Plan{}))
-	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.Changed, "pushed", "Done.")}); err == nil {
-		t.Error("nothing is told")
-	}
+	must.Fail(t, "", w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.Changed, "pushed", "Done.")}), "nothing is told")
 }
 
 func TestFindsPlacesOfFailedChecks(t *testing.T) {
@@ -164,9 +154,7 @@ func TestLinksOnlyForgePages(t *testing.T) {
 			Outcome: outcome.Changed, Reason: "pull_request", Message: "Done.", PullRequest: record.PullRequest{Number: 7, URL: address, Operation: "created"},
 		}}
 		summary := told.summary()
-		if strings.Contains(summary, "]("+address+")") != linked {
-			t.Errorf("%s: %s", address, summary)
-		}
+		must.Same(t, linked, strings.Contains(summary, "]("+address+")"), address, summary)
 		must.Contain(t, summary, "pull_request: Done.")
 	}
 }

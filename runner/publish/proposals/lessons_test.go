@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -31,8 +32,7 @@ func TestBoundsRecordedLessons(t *testing.T) {
 				own++
 			}
 		}
-		if earlier := len(l.proposed) - own; own != test.own || earlier != test.earlier {
-			t.Errorf("a record %s brings %d lessons of its own and %d of earlier runs", name, own, earlier)
-		}
+		must.Same(t, test.own, own, name, "lessons of its own", "of earlier runs")
+		must.Same(t, test.earlier, len(l.proposed)-own, name, "lessons of its own", "of earlier runs")
 	}
 }

@@ -25,21 +25,15 @@ func folder(t *testing.T) *os.Root {
 func TestReadReturnsOneByteBeyondLimit(t *testing.T) {
 	name := filepath.Join(folder(t).Name(), "file")
 	for most, want := range map[int64]string{3: "1234", 5: "12345"} {
-		if raw, err := Read(t.Context(), name, most); err != nil || string(raw) != want {
-			t.Errorf("of at most %d bytes: %q, %v", most, raw, err)
-		}
+		must.Same(t, want, string(must.Get(Read(t.Context(), name, most))(t)), "of at most", most)
 	}
 }
 
 func TestReadInTakesRegularFilesInBounds(t *testing.T) {
 	root := folder(t)
-	if raw, err := ReadIn(root, "file", 5); err != nil || string(raw) != "12345" {
-		t.Errorf("got %q, %v", raw, err)
-	}
+	must.Same(t, "12345", string(must.Get(ReadIn(root, "file", 5))(t)))
 	for name, want := range map[string]string{"file": "it has 5 bytes, more than 4", "pipe": "not a regular file", ".": "not a regular file", "none": "no such file"} {
-		if _, err := ReadIn(root, name, 4); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, want, must.Err(ReadIn(root, name, 4)), name)
 	}
 }
 
@@ -49,7 +43,5 @@ func TestUntilEndsWithItsContext(t *testing.T) {
 	r := WithContext(ctx, strings.NewReader("12345"))
 	must.Get(io.ReadFull(r, make([]byte, 2)))(t)
 	cancel(ended)
-	if _, err := r.Read(make([]byte, 2)); !errors.Is(err, ended) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, ended, must.Err(r.Read(make([]byte, 2))))
 }

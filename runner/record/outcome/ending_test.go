@@ -58,9 +58,7 @@ func TestExitCodes(t *testing.T) {
 		{outcome.Stopf(outcome.Changed, "pushed", ""), 0},
 		{outcome.Stopf(outcome.Conflict, "foreign_commit", ""), 10},
 	} {
-		if got := c.stop.ExitCode(); got != c.want {
-			t.Errorf("%s/%s exits with %d, want %d", c.stop.Outcome, c.stop.Reason, got, c.want)
-		}
+		must.Same(t, c.want, c.stop.ExitCode(), c.stop.Outcome, c.stop.Reason)
 	}
 }
 

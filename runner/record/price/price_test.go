@@ -41,9 +41,7 @@ func TestComputesCostAndBound(t *testing.T) {
 		if got := test.tokens.Cost(test.list); math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%s: costs %v, want %v", test.name, got, test.want)
 		}
-		if got := test.list.Bound(test.service); got != test.bound {
-			t.Errorf("%s: bound is %v, want %v", test.name, got, test.bound)
-		}
+		must.Same(t, test.bound, test.list.Bound(test.service), test.name, "bound")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -91,9 +90,7 @@ func (w *world) list() []Run {
 
 func TestListsRuns(t *testing.T) {
 	w := newWorld(t)
-	if list := w.list(); len(list) != 0 {
-		t.Errorf("%+v", list)
-	}
+	must.None(t, w.list())
 	first := w.run(0, "", transcript.Task{Title: "Greet properly", Text: "x", Issue: "octo/widgets#7"})
 	w.end(first, outcome.Changed, record.PullRequest{Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"})
 	killed := w.run(0, "", transcript.Task{Text: "\n Mend the test.\nAnd more."})
@@ -125,9 +122,7 @@ func TestListsRuns(t *testing.T) {
 		{first.ID, "Greet properly", "octo/widgets#7", Ended, false, outcome.Changed, 8},
 	}
 	must.Same(t, want, got)
-	if raw, err := json.Marshal(w.list()[4]); err != nil || !strings.Contains(string(raw), `"state":"ended","resumable":false,"outcome":"changed","reason":"so"`) {
-		t.Errorf("%s, %v", raw, err)
-	}
+	must.Contain(t, string(must.Get(json.Marshal(w.list()[4]))(t)), `"state":"ended","resumable":false,"outcome":"changed","reason":"so"`)
 }
 
 // What lies beside runs, or in the place of one, is none.
@@ -151,9 +146,7 @@ func TestIgnoresNonRuns(t *testing.T) {
 	for _, r := range w.list() {
 		ids = append(ids, r.ID)
 	}
-	if !slices.Equal(ids, []string{outside.ID}) {
-		t.Errorf("%q", ids)
-	}
+	must.Same(t, []string{outside.ID}, ids)
 }
 
 func TestFindsRunByID(t *testing.T) {
@@ -301,13 +294,9 @@ func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 
 func TestParsesAges(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 30 * day, "2w": 14 * day, "36h": 36 * time.Hour, "90m": 90 * time.Minute} {
-		if got, err := ParseAge(text); err != nil || got != want {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
+		must.Same(t, want, must.Get(ParseAge(text))(t), text)
 	}
 	for _, text := range []string{"", "d", "0d", "-1d", "1.5d", "30", "soon", "-5h", "0s", "99999999d"} {
-		if got, err := ParseAge(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
+		must.Fail(t, "", must.Err(ParseAge(text)), text)
 	}
 }

@@ -35,9 +35,7 @@ func TestSiteLinksOnlyValidAddresses(t *testing.T) {
 		{"a server that is none", transcript.Site{Server: "javascript:alert(1)//", Repository: "octo/widgets"}.Pull(2), ""},
 		{"a repository that is none", transcript.Site{Server: "https://github.com", Repository: "octo/widgets) ["}.Commit(sha), ""},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s has the address %q, want %q", c.what, c.got, c.want)
-		}
+		must.Same(t, c.want, c.got, c.what, "has the address")
 	}
 }
 

@@ -82,9 +82,7 @@ func TestProjectCalls(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			view := projected(t, test.run)
 			must.Same(t, test.want, outlines(view), "entries")
-			if view.Calls != len(test.want) {
-				t.Errorf("%d calls, want %d", view.Calls, len(test.want))
-			}
+			must.Same(t, len(test.want), view.Calls)
 		})
 	}
 }
@@ -100,9 +98,7 @@ func TestProjectAgents(t *testing.T) {
 	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts))(t)
 	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
 	must.Same(t, want, outlines(view), "entries")
-	if view.Summary() != "mine" {
-		t.Errorf("the summary is another agent's: %s", view.Summary())
-	}
+	must.Same(t, "mine", view.Summary(), "the summary is another agent's")
 }
 
 func TestProjectSkipsUnknownContent(t *testing.T) {
@@ -118,9 +114,7 @@ func TestProjectSkipsUnknownContent(t *testing.T) {
 
 func TestProjectNamesBadEvent(t *testing.T) {
 	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
-	if _, err := transcript.FoldWithEntries(strings.NewReader(text), excerpts); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, "event 9 (plan)", must.Err(transcript.FoldWithEntries(strings.NewReader(text), excerpts)))
 }
 
 func TestProjectTornLog(t *testing.T) {

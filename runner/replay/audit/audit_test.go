@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -178,9 +177,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 		{Number: 3, Tool: "list_dir", Output: "gone"},
 	}, rec.Directory, "/tmp/new"))(t)
 	want := Differences{{Subject: "call 2 (read_file)", Recorded: "same", Replayed: "other"}, {Subject: "call 3 (list_dir)", Recorded: "gone", Replayed: "(not called)"}}
-	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, found, cmpopts.IgnoreUnexported(Difference{}))
 }
 
 // A script that makes its calls in another order has the same outputs.
@@ -200,9 +197,7 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 	r := Record{Directory: before.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	found := must.Get(r.CompareOutputs(recorded, after.Directory, "/tmp/new"))(t)
 	want := Differences{{Subject: "call 1.4 (read_file)", Recorded: "of gone", Replayed: "of new"}}
-	if diff := cmp.Diff(want, found, cmpopts.IgnoreUnexported(Difference{})); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, found, cmpopts.IgnoreUnexported(Difference{}))
 }
 
 func TestChecksRequestsPatchAndFiles(t *testing.T) {

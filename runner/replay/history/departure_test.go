@@ -28,9 +28,7 @@ func TestAbandonedRunNamesItsWork(t *testing.T) {
 				must.Get(rec.MakeFolder(folder))(t)
 			}
 			left := EarlyExit{rec: rec}
-			if got := left.abandonedResult(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {
-				t.Errorf("got %q", got.Message)
-			}
+			must.Contain(t, left.abandonedResult(t.Context()).Message, test.want, "To continue: agent-ci resume "+rec.Path())
 		})
 	}
 	if got := new(EarlyExit).abandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {

@@ -41,9 +41,8 @@ func TestLimitsFollowLastResume(t *testing.T) {
 	} {
 		must.Get(log.Append(step.event, step.data))(t)
 		h := must.Get(Read(rec))(t)
-		if h.Job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
-			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.Job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
-		}
+		must.Same(t, step.want, h.Job.Limits.ToolCalls, step.event, step.data, "for the agent")
+		must.Same(t, step.want, h.conversation.CallLimit, step.event, step.data, "for the agent")
 	}
 }
 
@@ -70,10 +69,7 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 			by = log.ForAgent(step.by)
 		}
 		must.Get(by.Append(step.event, step.data))(t)
-		h := must.Get(Read(rec))(t)
-		if h.conversation.OthersCalls != step.want {
-			t.Errorf("after %s of %q, others have %d calls, want %d", step.event, step.by, h.conversation.OthersCalls, step.want)
-		}
+		must.Same(t, step.want, must.Get(Read(rec))(t).conversation.OthersCalls, step.event, step.by)
 	}
 }
 
@@ -102,10 +98,7 @@ func TestCountsTimeWithoutEvents(t *testing.T) {
 		if step.alive > 0 {
 			must.Do(t, rec.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))))
 		}
-		h := must.Get(Read(rec))(t)
-		if h.Elapsed != step.want {
-			t.Errorf("%s: the run lived %s, want %s", step.name, h.Elapsed, step.want)
-		}
+		must.Same(t, step.want, must.Get(Read(rec))(t).Elapsed, step.name, "the run lived")
 	}
 }
 

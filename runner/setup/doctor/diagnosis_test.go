@@ -89,9 +89,8 @@ func TestNamesSecretsAndProxyWithoutValues(t *testing.T) {
 	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], parameter: k, commands: [agent, verify]}]"
 	d := must.Get(Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")}))(t)
 	want := []string{"TOKEN for npm.example.com/team (GET, HEAD, header Authorization), of setup", "KEY for a.example.com (GET, HEAD, parameter k), of agent, verify"}
-	if !slices.Equal(d.Confinement.Secrets, want) || d.Confinement.Proxy != "https by proxy.example.com:3128, http by other.example.com:80" {
-		t.Errorf("named are %q, and the proxy %q", d.Confinement.Secrets, d.Confinement.Proxy)
-	}
+	must.Same(t, want, d.Confinement.Secrets, "named", "and the proxy")
+	must.Same(t, "https by proxy.example.com:3128, http by other.example.com:80", d.Confinement.Proxy, d.Confinement.Secrets, "and the proxy")
 	raw, err := json.Marshal(d)
 	if err != nil || strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "p4ssword") {
 		t.Errorf("%s, %v", raw, err)
@@ -161,9 +160,7 @@ func TestWarnsOfWeakConfinement(t *testing.T) {
 		})
 	}
 	for want, layers := range map[string][]string{"": {"namespaces", "seccomp"}, "at most 9 processes": {"seccomp", "at most 9 processes"}} {
-		if got := ProcessLimit(layers); got != want {
-			t.Errorf("%v limit %q", layers, got)
-		}
+		must.Same(t, want, ProcessLimit(layers), layers, "limit")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,9 +53,7 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 			if asked["/v1/models"] != "Bearer "+key || asked["/api/repos/octo/widgets"] != "Bearer "+token || len(asked) != 2 {
 				t.Errorf("asked %v", asked)
 			}
-			if d.GitHub.Token != "fine-grained personal access token" {
-				t.Errorf("the token is %q", d.GitHub.Token)
-			}
+			must.Same(t, "fine-grained personal access token", d.GitHub.Token, "the token")
 			var said []string
 			for _, p := range d.Problems {
 				if p.About == "model" || p.About == "github" {
@@ -160,9 +157,7 @@ func TestDetectsMissingResponsesFeatures(t *testing.T) {
 					cannot = append(cannot, capability.Name)
 				}
 			}
-			if !slices.Equal(cannot, c.cannot) {
-				t.Errorf("it is said that these do not work: %q, want %q", cannot, c.cannot)
-			}
+			must.Same(t, c.cannot, cannot, "it is said that these do not work")
 			if strings.Contains(c.settings, "aider") && (len(after) == 0 || strings.Contains(strings.Join(after, ""), `tool`)) {
 				t.Errorf("the requests of an endpoint without tools are %q", after)
 			}

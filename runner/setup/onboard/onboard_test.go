@@ -66,9 +66,7 @@ func TestPinsWorkflowsToBuild(t *testing.T) {
 			}
 		}
 	}
-	if why := (Build{Commit: commit, Modified: true}).whyUnknown(); !strings.Contains(why, "changed tree") {
-		t.Errorf("said %q", why)
-	}
+	must.Contain(t, (Build{Commit: commit, Modified: true}).whyUnknown(), "changed tree")
 }
 
 func TestChecksKeyWithOneRequest(t *testing.T) {
@@ -101,9 +99,7 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 		t.Errorf("nobody there: %v", err)
 	}
 	for _, address := range []string{"ftp://host/v1", "https://me:pw@host/v1", "host/v1", "https://host/v1?key=x", "http://host/v1", "http://192.168.0.1/v1"} {
-		if _, err := p.WithBaseURL(address); err == nil {
-			t.Errorf("%s is taken", address)
-		}
+		must.Fail(t, "", must.Err(p.WithBaseURL(address)), address, "is taken")
 	}
 }
 
@@ -161,14 +157,10 @@ func TestLeavesForbiddenStepsToPerson(t *testing.T) {
 
 	w = newWorld(t)
 	w.forge.On("POST", "/repos/octo/widgets/git/refs", forbidden, 1)
-	if _, err := w.setup(t).Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "workflows: write") {
-		t.Errorf("a token that may write no workflow: %v", err)
-	}
+	must.Fail(t, "workflows: write", must.Err(w.setup(t).Apply(t.Context(), w.hub)), "a token that may write no workflow")
 	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); set {
 		t.Error("the secret is set before the branch is made")
 	}
 	w.git(t, "branch", "agent-ci-setup", "main")
-	if _, err := w.setup(t).Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {
-		t.Errorf("a branch in the way: %v", err)
-	}
+	must.Fail(t, "has a branch agent-ci-setup", must.Err(w.setup(t).Apply(t.Context(), w.hub)), "a branch in the way")
 }

@@ -37,13 +37,9 @@ func (w world) change(t *testing.T, branch string, do func(dir string)) {
 func (w world) refused(t *testing.T, s Setup, words string) {
 	t.Helper()
 	before := len(w.forge.Requests())
-	if report, err := s.Apply(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), words) {
-		t.Errorf("want %q, got %v, %+v", words, err, report)
-	}
+	must.Fail(t, words, must.Err(s.Apply(t.Context(), w.hub)))
 	for _, sent := range w.forge.Requests()[before:] {
-		if sent.Method != "GET" {
-			t.Errorf("%s %s is sent", sent.Method, sent.Path)
-		}
+		must.Same(t, "GET", sent.Method, sent.Path, "is sent")
 	}
 }
 
@@ -107,18 +103,14 @@ func TestKeepsKeyVariableOfDefaults(t *testing.T) {
 	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "that file names none") {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if got := w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml"); !strings.Contains(got, "          set: model.api_key_env=OPENAI_API_KEY") || !strings.Contains(got, "${{ secrets.OPENROUTER_API_KEY }}") {
-		t.Error(got)
-	}
+	must.Contain(t, w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml"), "          set: model.api_key_env=OPENAI_API_KEY", "${{ secrets.OPENROUTER_API_KEY }}")
 }
 
 func TestAddressDecidesSecret(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"": "OPENAI_API_KEY", "https://api.openai.com/v1/": "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY", "https://elsewhere/v1": "MODEL_API_KEY"} {
 		p, _ := ProviderNamed("openai")
-		if p, err := p.WithBaseURL(address); err != nil || p.Secret != want {
-			t.Errorf("%q: %s, %v", address, p.Secret, err)
-		}
+		must.Same(t, want, must.Get(p.WithBaseURL(address))(t).Secret, address)
 		if p, _, err := parseDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
 			t.Errorf("%q of defaults: %s, %v", address, p.Secret, err)
 		}

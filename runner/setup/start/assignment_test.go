@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -41,9 +42,7 @@ func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 		"elsewhere":      {of: "octo/gadgets"},
 		"a pull request": {"octo/gadgets", intake.Task{Mode: intake.Join, Pull: pull}, "main"},
 	} {
-		if got := configuringBranch(event, Assignment{Project: publish.Project{Repo: named{name: c.of}}, Task: c.task}); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		must.Same(t, c.want, configuringBranch(event, Assignment{Project: publish.Project{Repo: named{name: c.of}}, Task: c.task}), name)
 	}
 }
 
@@ -56,9 +55,7 @@ func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 		repo.Commit("Begin")
 	}
 	rec := record.New("run-1", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	s := &Start{Record: rec, Source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
 	open := func(repo gittest.Repo) *workspace.Workspace {
@@ -66,9 +63,7 @@ func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 		if err == nil {
 			err = ws.StartOn(t.Context(), "")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { _ = ws.Close() })
 		return ws
 	}
@@ -77,9 +72,6 @@ func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 	a := Assignment{Settings: set, Source: s.intakeSource(intake.Event{}, &Request{}, set, first)}
 	b := s.withSettings(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
 	for want, a := range map[string]Assignment{"here": a, "cloned": b} {
-		got, err := a.Source.ReadBesideJob(t.Context(), "mockup.png", 100)
-		if err != nil || string(got) != want {
-			t.Errorf("%q: %v", got, err)
-		}
+		must.Same(t, want, string(must.Get(a.Source.ReadBesideJob(t.Context(), "mockup.png", 100))(t)))
 	}
 }

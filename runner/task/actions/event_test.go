@@ -1,7 +1,6 @@
 package actions_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,17 +90,11 @@ func TestRecognisesRequestsInEvents(t *testing.T) {
 }
 
 func TestReportsMissingAndBrokenEvents(t *testing.T) {
-	if _, err := actions.ReadEvent(t.Context(), "", ""); !errors.Is(err, actions.ErrNoEvent) {
-		t.Error(err)
-	}
-	if _, err := actions.ReadEvent(t.Context(), "issues", filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
+	must.Is(t, actions.ErrNoEvent, must.Err(actions.ReadEvent(t.Context(), "", "")))
+	must.Is(t, os.ErrNotExist, must.Err(actions.ReadEvent(t.Context(), "issues", filepath.Join(t.TempDir(), "gone"))))
 	path := filepath.Join(t.TempDir(), "event.json")
 	must.Do(t, os.WriteFile(path, []byte(`{"action": 7`), 0o600))
-	if _, err := actions.ReadEvent(t.Context(), "issues", path); err == nil {
-		t.Error("half an event is read")
-	}
+	must.Fail(t, "", must.Err(actions.ReadEvent(t.Context(), "issues", path)), "half an event is read")
 }
 
 // The shapes are those of GitHub's description of its webhooks, cut to a few fields that

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
@@ -42,9 +40,7 @@ func TestLogNeutralisesCommands(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if diff := cmp.Diff(want, b.String()); diff != "" {
-			t.Errorf("%q: %s", text, diff)
-		}
+		must.Same(t, want, b.String(), text)
 	}
 }
 
@@ -144,10 +140,6 @@ func TestBoundsOutputsAndSummary(t *testing.T) {
 	if info, err := os.Stat(step.SummaryFile); err != nil || info.Size() > 1<<20 {
 		t.Errorf("the summary: %v, %v", info, err)
 	}
-	if err := (&actions.Step{}).SetOutput("a", "b"); err != nil {
-		t.Error(err)
-	}
-	if err := (&actions.Step{OutputFile: dir}).SetOutput("a", "b"); err == nil {
-		t.Error("a folder takes outputs")
-	}
+	must.Do(t, (&actions.Step{}).SetOutput("a", "b"))
+	must.Fail(t, "", (&actions.Step{OutputFile: dir}).SetOutput("a", "b"), "a folder takes outputs")
 }

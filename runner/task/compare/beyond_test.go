@@ -92,7 +92,5 @@ func TestLoadRecordedValidatesLikeFile(t *testing.T) {
 	if taken == 0 {
 		t.Error("no job was read")
 	}
-	if _, err := job.LoadRecorded([]byte(`{"version":1,"repository":{"path":"../elsewhere"}}`)); err == nil {
-		t.Error("a path that leads out of the checkout is taken")
-	}
+	must.Fail(t, "", must.Err(job.LoadRecorded([]byte(`{"version":1,"repository":{"path":"../elsewhere"}}`))), "a path that leads out of the checkout is taken")
 }

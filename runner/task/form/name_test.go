@@ -35,9 +35,7 @@ func TestValidateBranchIsStricterThanGit(t *testing.T) {
 	for _, name := range []string{
 		"HEAD", "@", "refs/heads/main", strings.Repeat("a", 201), strings.Repeat("0a", 20), strings.Repeat("F", 64), "a\xffb",
 	} {
-		if ValidateBranch(name) == nil {
-			t.Errorf("%q is accepted", name)
-		}
+		must.Fail(t, "", ValidateBranch(name), name, "is accepted")
 	}
 }
 
@@ -83,9 +81,7 @@ func TestParseIssue(t *testing.T) {
 		"https://user@github.com/octo/demo/issues/7", "ftp://github.com/octo/demo/issues/7", "https://github.com/octo/demo/issues/7 8",
 		"github/octo/demo/issues/7", "user@github.com/octo/demo/issues/7", "//github.com/octo/demo/issues/7", "github.com/octo/issues/7", "../octo/demo/issues/7",
 	} {
-		if got, err := ParseIssue(text); err == nil {
-			t.Errorf("%q reads as %v", text, got)
-		}
+		must.Fail(t, "", must.Err(ParseIssue(text)), text, "reads as")
 	}
 	for text, want := range map[string]string{"octo/demo#7": "", "github.com/octo/demo/issues/7": "https://github.com", "https://github.com/octo/demo/issues/7#x": "https://github.com", "http://ghes.example:8080/octo/demo/issues/7": "http://ghes.example:8080"} {
 		must.Same(t, want, IssueServer(text), text)

@@ -80,9 +80,7 @@ func TestReadsCommentsByTrust(t *testing.T) {
 		}
 		must.Same(t, want, authorsOf(task.Text), name)
 		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
-		if len(task.ProgressLike) != 1 {
-			t.Errorf("%s: %d comments look like progress", name, len(task.ProgressLike))
-		}
+		must.Same(t, 1, len(task.ProgressLike), name, "comments look like progress")
 	}
 }
 
@@ -123,9 +121,8 @@ func TestRecognisesOwnQuestions(t *testing.T) {
 	} {
 		on := &server{acting: c.acting, issues: with(said("OWNER", c.author, question)), roles: map[string]string{"octo": "admin"}}
 		task := read(t, sourceOf(t, on, named("trusted"), "", ""), nil)
-		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || strings.Contains(task.Text, "agent-ci:") {
-			t.Errorf("%s: %s\n%s", name, diff, task.Text)
-		}
+		must.Same(t, c.want, authorsOf(task.Text), name, task.Text)
+		must.Lack(t, task.Text, "agent-ci:")
 		must.Same(t, c.calls, on.calls, name)
 	}
 }
@@ -147,9 +144,7 @@ func TestBoundsPermissionLookups(t *testing.T) {
 			asked++
 		}
 	}
-	if asked != 31 {
-		t.Errorf("%d accounts were asked for", asked)
-	}
+	must.Same(t, 31, asked, "accounts were asked for")
 }
 
 // TestHandlesForbiddenPermissionLookup knows the owner without asking, where a person named the

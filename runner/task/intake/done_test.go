@@ -41,9 +41,7 @@ func TestSkipsDoneAndOpenTasks(t *testing.T) {
 		on := &server{ofTask: c.pull, tip: c.tip}
 		s := sourceOf(t, on, trusting(), c.event, c.payload)
 		task := intake.Task{Branch: "agent-ci/issue-7", InputDigest: snapshot}
-		if err := s.CheckNotDone(t.Context(), task, "main", base); reasonOf(err) != c.ends {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Same(t, c.ends, reasonOf(s.CheckNotDone(t.Context(), task, "main", base)), name)
 		want := []string{"pull of agent-ci/issue-7 into main", "branch agent-ci/issue-7"}
 		if c.pull == nil {
 			want = want[:1]
@@ -90,9 +88,7 @@ func TestSkipsFruitlessInput(t *testing.T) {
 		"of a task of its own": {intake.Task{Progress: intake.Progress{ProgressLike: progress("")}}, "b0", ""},
 	} {
 		s := sourceOf(t, &server{}, trusting(), "issues", labeled)
-		if err := s.CheckNotDone(t.Context(), c.task, "main", c.base); reasonOf(err) != c.ends {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Same(t, c.ends, reasonOf(s.CheckNotDone(t.Context(), c.task, "main", c.base)), name)
 	}
 }
 
@@ -133,8 +129,6 @@ func TestFitsBase(t *testing.T) {
 		"another":         {onPull, "main", "invalid_input/base"},
 		"none":            {onPull, "", "invalid_input/base"},
 	} {
-		if err := c.task.RequireBaseBranch(c.branch, c.branch); reasonOf(err) != c.ends {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Same(t, c.ends, reasonOf(c.task.RequireBaseBranch(c.branch, c.branch)), name)
 	}
 }

@@ -34,9 +34,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 	images, missing := s.FetchImages(t.Context(), task)
 	for _, image := range images {
 		shown = append(shown, image.Name)
-		if image.MediaType != "image/png" {
-			t.Errorf("%s is %s", image.Name, image.MediaType)
-		}
+		must.Same(t, "image/png", image.MediaType, image.Name)
 	}
 	return shown, missing, len(s.Record.Warnings())
 }
@@ -50,9 +48,8 @@ func TestCollectsImagesOfTask(t *testing.T) {
 			t.Errorf("%q", shown)
 		}
 	}
-	if len(missing) != 2 || warnings != 2 {
-		t.Errorf("%q, %d warnings", missing, warnings)
-	}
+	must.Same(t, 2, len(missing), missing)
+	must.Same(t, 2, warnings, missing)
 }
 
 // TestFetchesNoImagesInPrompt fetches nothing that stands in the words of the job's own
@@ -60,9 +57,7 @@ func TestCollectsImagesOfTask(t *testing.T) {
 func TestFetchesNoImagesInPrompt(t *testing.T) {
 	for _, source := range []string{"prompt", "job"} {
 		shown, missing, _ := imagesOf(t, nil, intake.Task{Source: source, Text: "![](https://forge/a.png)"}, nil)
-		if len(shown)+len(missing) != 0 {
-			t.Errorf("%s: %q, %q", source, shown, missing)
-		}
+		must.Same(t, 0, len(shown)+len(missing), source, shown, missing)
 	}
 }
 
@@ -72,9 +67,7 @@ func TestReportsMissingImages(t *testing.T) {
 	}
 	_, missing, _ := imagesOf(t, []string{"unread.png", "odd.png", "large.png"}, intake.Task{Source: "prompt"}, files)
 	want := []string{`"unread.png": unread.png cannot be read; check the path`, `"odd.png": odd`, fmt.Sprintf(`"large.png": it has more than %d MiB`, forge.MaxAttachment>>20)}
-	if strings.Join(missing, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%q", missing)
-	}
+	must.Same(t, strings.Join(want, "\n"), strings.Join(missing, "\n"), missing)
 }
 
 func TestBoundsNumberOfImages(t *testing.T) {

@@ -127,9 +127,7 @@ func TestReadsReviewCommentsOnLines(t *testing.T) {
 		t.Error(task.Text)
 	}
 	on.lines[0].Line, on.lines[1].Line = 90, 91
-	if again := read(); again.InputDigest != task.InputDigest {
-		t.Error("the same input has another digest where lines have moved")
-	}
+	must.Same(t, task.InputDigest, read().InputDigest, "the same input has another digest where lines have moved")
 }
 
 // TestLocatesRequestOnLine says on which line of the diff the words stand that ask.

@@ -34,9 +34,7 @@ func TestNameInURL(t *testing.T) {
 		{"GITHUB.com:/octo/widgets", server, "octo/widgets"},
 		{"github-personal:octo/widgets", server, ""},
 	} {
-		if got := intake.RepositoryInURL(c.origin, c.server); got != c.want {
-			t.Errorf("NameInURL(%q, %q) = %q, want %q", c.origin, c.server, got, c.want)
-		}
+		must.Same(t, c.want, intake.RepositoryInURL(c.origin, c.server), c.origin, c.server)
 	}
 }
 

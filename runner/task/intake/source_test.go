@@ -34,9 +34,7 @@ func TestReadPrompt(t *testing.T) {
 	}
 	unread := errors.New("no such file")
 	s.Prompt = func(context.Context) (string, error) { return "", unread }
-	if _, err := s.Read(t.Context(), nil); !errors.Is(err, unread) {
-		t.Errorf("%v", err)
-	}
+	must.Is(t, unread, must.Err(s.Read(t.Context(), nil)))
 }
 
 // TestReadNamedIssue reads an issue that the job names, by itself or in a workflow
@@ -142,7 +140,5 @@ func TestSnapshotIdentifiesInput(t *testing.T) {
 			seen[task.InputDigest] = name
 		}
 	}
-	if len(seen) != 4 {
-		t.Errorf("the same input has several digests: %v", seen)
-	}
+	must.Same(t, 4, len(seen), "the same input has several digests", seen)
 }

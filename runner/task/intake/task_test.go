@@ -39,9 +39,7 @@ func TestModeOf(t *testing.T) {
 	for want, pull := range map[intake.Mode]*forge.PullRequest{
 		intake.New: nil, intake.Continue: {Head: "agent-ci/greet"}, intake.Join: {Head: "agent-cities"},
 	} {
-		if got := intake.ModeOf(pull); got != want {
-			t.Errorf("%+v: %d, want %d", pull, got, want)
-		}
+		must.Same(t, want, intake.ModeOf(pull), pull)
 	}
 }
 

@@ -70,9 +70,7 @@ func TestAdmitFollowsTrustRules(t *testing.T) {
 			2: {Number: 2, State: "open", Head: "main", HeadRepository: "o/r", Base: "next"},
 		}}
 		pull, err := sourceOf(t, on, c.job, c.event, c.payload).RequireTrustedRequester(t.Context())
-		if reasonOf(err) != c.ends {
-			t.Errorf("%s: ended as %q, want %q: %v", name, reasonOf(err), c.ends, err)
-		}
+		must.Same(t, c.ends, reasonOf(err), name, err)
 		must.Same(t, c.calls, on.calls, name)
 		if goesOn := c.ends == "" && strings.HasSuffix(name, "pull request"); goesOn != (pull != nil && err == nil) {
 			t.Errorf("%s: it goes on with %v", name, pull)

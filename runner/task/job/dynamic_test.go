@@ -75,7 +75,5 @@ func TestRefusesInvalidDynamicTools(t *testing.T) {
 	for i := range maxDynamicTools + 1 {
 		many = append(many, fmt.Sprintf("name: a%d, run: x, %s", i, anyObject))
 	}
-	if _, err := Load(dynamicTools(many...)); err == nil || !strings.Contains(err.Error(), "tools.dynamic: has more than 512") {
-		t.Errorf("of %d tools it says %v", len(many), err)
-	}
+	must.Fail(t, "tools.dynamic: has more than 512", must.Err(Load(dynamicTools(many...))), len(many), "tools it")
 }

@@ -40,9 +40,7 @@ func TestRefusesInvalidHooks(t *testing.T) {
 
 func TestOperatorFileHoldsOnlyHooks(t *testing.T) {
 	got, err := LoadOperator("op.yml", []byte("version: 1\nhooks: {audit: {on: PreToolUse, run: [/usr/bin/audit], trusted: operator}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := map[string]Hook{"audit": {
 		On: OnPreToolUse, Run: []string{"/usr/bin/audit"}, Tools: []string{}, Argv: []string{}, Timeout: Duration(10e9), OnError: "fail", Trusted: TrustedOperator,
 	}}
@@ -76,9 +74,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		{"", "Bash", true},
 	} {
 		h := Hook{Tools: []string{test.matcher}}
-		if got := h.AppliesTo(test.name); got != test.want {
-			t.Errorf("%q of %s: %t", test.matcher, test.name, got)
-		}
+		must.Same(t, test.want, h.AppliesTo(test.name), test.matcher, test.name)
 		must.Same(t, "", matcherMistake(test.matcher, nil, true), test.matcher)
 	}
 	for _, test := range []struct {

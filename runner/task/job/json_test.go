@@ -18,10 +18,8 @@ func TestReadsJobsInJSON(t *testing.T) {
 		raw := `{"version": 1, "task": {"prompt": "` + text + `"}}`
 		var other Job
 		must.Do(t, json.Unmarshal([]byte(raw), &other))
-		job := mustLoad(t, jobFile(raw))
-		if job.Task.Prompt != want || other.Task.Prompt != want {
-			t.Errorf("%s is read as %q, as JSON it is %q; want %q", text, job.Task.Prompt, other.Task.Prompt, want)
-		}
+		must.Same(t, want, mustLoad(t, jobFile(raw)).Task.Prompt, text, "is read as", "as JSON it")
+		must.Same(t, want, other.Task.Prompt, text, "is read as", "as JSON it")
 	}
 }
 

@@ -43,9 +43,7 @@ func TestVariablesAreDistinct(t *testing.T) {
 		}
 		seen[variable] = k.Path
 	}
-	if seen["AGENT_CI_LIMITS_TURNS"] != "limits.turns" {
-		t.Errorf("AGENT_CI_LIMITS_TURNS sets %q", seen["AGENT_CI_LIMITS_TURNS"])
-	}
+	must.Same(t, "limits.turns", seen["AGENT_CI_LIMITS_TURNS"], "AGENT_CI_LIMITS_TURNS sets")
 }
 
 func TestSetParsesValuesByKeyType(t *testing.T) {

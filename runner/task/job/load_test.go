@@ -83,9 +83,7 @@ func TestGoodFilesLoadFitSchemaAndSurviveJSON(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for name, data := range goodFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			if err := schema.Validate(t, string(data)); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, schema.Validate(t, string(data)))
 			job := mustLoad(t, config.Layer{Name: name, Data: data})
 			written := must.Get(json.Marshal(job))(t)
 			var read Job

@@ -129,9 +129,8 @@ func TestEncodesAndDescribesNetworks(t *testing.T) {
 		},
 	} {
 		raw := must.Get(json.Marshal(test.network))(t)
-		if string(raw) != test.encoded || test.network.String() != test.reader {
-			t.Errorf("%s, for a reader %q", raw, test.network)
-		}
+		must.Same(t, test.encoded, string(raw), raw, "for a reader", test.network)
+		must.Same(t, test.reader, test.network.String(), raw, "for a reader", test.network)
 		var again Network
 		if err := json.Unmarshal(raw, &again); err != nil || cmp.Diff(test.network, again) != "" {
 			t.Errorf("%s is read as %v, %v", raw, again, err)
@@ -158,8 +157,6 @@ func TestListExpandsPresets(t *testing.T) {
 	list := must.Get(network.ReachList())(t)
 	must.Same(t, "a.example.com:8443, proxy.golang.org, sum.golang.org, 10.0.0.5 (private)", list.String(), "the list")
 	for _, wrong := range []AllowedHost{{Preset: "later"}, {Host: "10.0.0.5"}, {}} {
-		if list, err := (Network{Allow: []AllowedHost{wrong}}).ReachList(); err == nil {
-			t.Errorf("%v is the list %s", wrong, list)
-		}
+		must.Fail(t, "", must.Err((Network{Allow: []AllowedHost{wrong}}).ReachList()), wrong, "is the list")
 	}
 }

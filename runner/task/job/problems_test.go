@@ -28,9 +28,7 @@ func problemLines(t *testing.T, layers ...config.Layer) []string {
 // wantProblem makes sure that a job with these keys besides those of start has a problem that says this.
 func wantProblem(t *testing.T, keys, says string) {
 	t.Helper()
-	if problems := strings.Join(problemLines(t, jobFile(start+keys+"\n")), "\n"); !strings.Contains(problems, says) {
-		t.Errorf("%s: the problems are %q, not %q", keys, problems, says)
-	}
+	must.Contain(t, strings.Join(problemLines(t, jobFile(start+keys+"\n")), "\n"), says)
 }
 
 func jobFile(yaml string) config.Layer { return config.Layer{Name: "job.yml", Data: []byte(yaml)} }
@@ -233,7 +231,5 @@ func TestBoundsReportedMistakes(t *testing.T) {
 	if len(got) != config.MaxProblems+1 {
 		t.Fatalf("got %d lines, want %d", len(got), config.MaxProblems+1)
 	}
-	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[config.MaxProblems] != want {
-		t.Errorf("last line %q, want %q", got[config.MaxProblems], want)
-	}
+	must.Same(t, "job.yml:203:3: more than 100 mistakes; the rest is not shown", got[config.MaxProblems], "last line")
 }

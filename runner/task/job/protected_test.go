@@ -65,9 +65,7 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 	} {
 		j := mustLoad(t, jobFile(start+given))
 		want := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return slices.Contains(open, path) })
-		if got := fitting(j, all); !slices.Equal(got, want) {
-			t.Errorf("%s protects %q, want %q", given, got, want)
-		}
+		must.Same(t, want, fitting(j, all), given, "protects")
 		if got := fitting(j, free); got != nil {
 			t.Errorf("%s protects %q", given, got)
 		}

@@ -42,9 +42,7 @@ func TestFeedbackHasNoChecks(t *testing.T) {
 	if len(j.Verify) > 0 || j.Task.Expects != "answer" || !j.Publish.IsFeedback() {
 		t.Errorf("the job has %v and expects %s", j.Verify, j.Task.Expects)
 	}
-	if !slices.Equal(j.Tools.Deny, []string{"apply_patch"}) {
-		t.Errorf("the tools that are denied are %q", j.Tools.Deny)
-	}
+	must.Same(t, []string{"apply_patch"}, j.Tools.Deny, "the tools that are denied")
 	if lines := problemLines(t, defaults, jobFile(start)); !slices.ContainsFunc(lines, func(s string) bool { return s != "" }) {
 		t.Error("two checks with one name are taken for a change")
 	}

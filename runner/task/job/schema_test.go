@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
 
@@ -19,9 +20,7 @@ func TestValidNetworksLoadAndFitSchema(t *testing.T) {
 		if network == "none" {
 			file = "version: 1\npolicy: {network: none}\n"
 		}
-		if _, err := LoadTemplate(jobFile(file)); err != nil {
-			t.Error(err)
-		}
+		must.Get(LoadTemplate(jobFile(file)))(t)
 		if err := schema.Validate(t, file); err != nil {
 			t.Errorf("%s: %v", network, err)
 		}
@@ -106,12 +105,8 @@ func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 			if yaml == "version: 2" {
 				file = yaml
 			}
-			if _, err := LoadTemplate(jobFile(file)); err == nil {
-				t.Error("it loads")
-			}
-			if schema.Validate(t, file) == nil {
-				t.Error("the schema takes it")
-			}
+			must.Fail(t, "", must.Err(LoadTemplate(jobFile(file))), "it loads")
+			must.Fail(t, "", schema.Validate(t, file), "the schema takes it")
 		})
 	}
 }

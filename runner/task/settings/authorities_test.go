@@ -1,7 +1,6 @@
 package settings_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -110,18 +109,10 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	j.Setup = []job.SetupStep{{}, {Network: job.Network{Allow: []job.AllowedHost{{Host: "x.example", CA: filepath.Join(folder, "two.pem")}}}}}
 	j.Policy.Secrets = []job.Secret{{Name: "X", Hosts: []string{"secret.example/team", "10.0.0.6:8443"}, Private: true, CA: filepath.Join(folder, "three.pem")}}
 	all := must.Get(settings.ReadAuthorities(t.Context(), settings.Commit{}, &j))(t)
-	if got := all.CertificatesFor(j.Policy.Network.Allow); !bytes.Equal(got, []byte(one+two)) {
-		t.Errorf("those of the list are %s", got)
-	}
-	if got := all.CertificatesFor(j.Setup[1].Network.Allow); string(got) != two {
-		t.Errorf("those of the setup command are %s", got)
-	}
-	if got := all.CertificatesFor(nil); len(got) > 0 {
-		t.Errorf("those of no list are %s", got)
-	}
-	if got := all.CertificatesFor(j.Policy.Secrets[0].AllowedHosts()); string(got) != two {
-		t.Errorf("those of the secret are %s", got)
-	}
+	must.Same(t, []byte(one+two), all.CertificatesFor(j.Policy.Network.Allow), "those of the list")
+	must.Same(t, two, string(all.CertificatesFor(j.Setup[1].Network.Allow)), "those of the setup command")
+	must.None(t, all.CertificatesFor(nil), "those of no list")
+	must.Same(t, two, string(all.CertificatesFor(j.Policy.Secrets[0].AllowedHosts())), "those of the secret")
 	roots := all.RootsFor(j.Policy.Network.Allow)
 	for authority, want := range map[string][2]bool{ // whether one vouches, and two
 		"a.corp.example:443": {true, false}, "10.0.0.5:8443": {false, true}, "both.corp.example:443": {true, true},

@@ -41,9 +41,7 @@ func TestReadCredentials(t *testing.T) {
 		{Name: "MODULES", Value: "fr0m-a-file", Scopes: scope("git.example.com"), Header: "Authorization", Methods: []string{}, Fetch: true},
 	}
 	same := cmp.Comparer(func(a, b credential.Scope) bool { return a.String() == b.String() })
-	if diff := cmp.Diff(want, got, same); diff != "" {
-		t.Errorf("credentials (-want +got):\n%s", diff)
-	}
+	must.Same(t, want, got, same, "credentials (-")
 }
 
 func TestRefusesUnfitSecretValues(t *testing.T) {

@@ -45,12 +45,8 @@ func TestReportsMistakesInRules(t *testing.T) {
 func TestRulesNeedAbsolutePathWithoutCheckout(t *testing.T) {
 	folder := t.TempDir()
 	files{"op.rules": forbids("op")}.put(t, folder)
-	if _, err := settings.ReadRules(t.Context(), settings.Commit{}, nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules")}); err != nil {
-		t.Error(err)
-	}
+	must.Get(settings.ReadRules(t.Context(), settings.Commit{}, nil))(t)
+	must.Get(settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules")}))(t)
 	_, err := settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules"), "ci/more.rules"})
 	wantStop(t, err, "rules", "ci/more.rules (policy.rules) are in a repository, and there is none here")
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -64,9 +62,7 @@ func TestRecognisesSecretVariables(t *testing.T) {
 		"HOOK_SECRET=https://name:password@example.com",
 	}
 	must.Same(t, []string{"GITHUB_TOKEN", "HOOK_SECRET", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets()))
-	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "HOOK_SECRET", "KEYBOARD", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets("KEYBOARD", "UNSET", "NPM_TOKEN"))); diff != "" {
-		t.Errorf("with more names: %s", diff)
-	}
+	must.Same(t, []string{"GITHUB_TOKEN", "HOOK_SECRET", "KEYBOARD", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets("KEYBOARD", "UNSET", "NPM_TOKEN")), "with more names")
 }
 
 func TestTreatsProxyLoginsAsSecret(t *testing.T) {
@@ -104,9 +100,7 @@ func TestRedactsPasswordOnlyWithUser(t *testing.T) {
 		must.Same(t, stays, redactor.Redact(stays))
 	}
 	for _, goes := range []string{"octo:building!", "http://octo:building%21@proxy:3128", "Basic " + base64.StdEncoding.EncodeToString([]byte("octo:building!"))} {
-		if got := redactor.Redact(goes); !strings.Contains(got, "[secret HTTPS_PROXY]") {
-			t.Errorf("%q becomes %q", goes, got)
-		}
+		must.Contain(t, redactor.Redact(goes), "[secret HTTPS_PROXY]")
 	}
 }
 
@@ -126,9 +120,7 @@ func TestFindsSecretsOfJob(t *testing.T) {
 		"tools.hosted.authorization", "tools.hosted.headers.X-Secret",
 	}
 	must.Same(t, want, names(settings.Secrets(env, &j)))
-	if got := settings.Secrets(env, nil); len(got) > 0 {
-		t.Errorf("before there is a job: %v", names(got))
-	}
+	must.None(t, settings.Secrets(env, nil), "before there is a job")
 }
 
 // A limit that is added to the job must be one that a run can be given when it goes
@@ -157,9 +149,7 @@ func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 		}
 		delete(before, name)
 		delete(after, name)
-		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("%s changes others: %s", name, diff)
-		}
+		must.Same(t, before, after, name, "changes others")
 	}
 	if got := settings.LimitValue(job.Limits{}, "limits.of_nothing"); got != 0 {
 		t.Errorf("a limit that there is not is %v", got)

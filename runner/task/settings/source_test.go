@@ -108,9 +108,7 @@ func TestReadFilePicksDiskOrBase(t *testing.T) {
 			s, warnings = source(settings.Inputs{Env: inActions})
 			file, err = s.ReadFile(t.Context(), base, path, settings.MaxFileBytes)
 			judge(t, "in Actions", file, err, c.actions, c.noActions)
-			if len(*warnings) > 0 {
-				t.Errorf("in Actions the warnings are %v", *warnings)
-			}
+			must.None(t, *warnings, "in Actions the warnings")
 		})
 	}
 }
@@ -143,12 +141,8 @@ func TestBoundsFileReads(t *testing.T) {
 	late := outcome.Stopf(outcome.BudgetExceeded, "time", "It is late.")
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(late)
-	if _, err := s.ReadFile(ctx, base, filepath.Join(outside, "job.yml"), 5); !errors.Is(err, late) {
-		t.Errorf("after the end of time: %v", err)
-	}
-	if _, err := s.ReadFile(t.Context(), settings.Commit{}, "none.yml", 5); err == nil {
-		t.Error("without a checkout a file is read that is not there")
-	}
+	must.Is(t, late, must.Err(s.ReadFile(ctx, base, filepath.Join(outside, "job.yml"), 5)), "after the end of time")
+	must.Fail(t, "", must.Err(s.ReadFile(t.Context(), settings.Commit{}, "none.yml", 5)), "without a checkout a file is read that is not there")
 }
 
 // What stands in files is below all of these: see layers.txtar.
@@ -186,15 +180,11 @@ func TestReadsDefaultsFromBase(t *testing.T) {
 				t.Errorf("%s: %+v, %v", load, got, err)
 			}
 		}
-		if len(*warnings) > 0 {
-			t.Errorf("the warnings are %v", *warnings)
-		}
+		must.None(t, *warnings, "the warnings")
 	}
 	large := committed(t, files{name: "version: 1\n" + strings.Repeat("#", settings.MaxFileBytes)})
 	s, _ := source(settings.Inputs{Prompt: "Greet."})
-	if _, err := s.Load(t.Context(), large); err == nil {
-		t.Error("defaults that are too long are read")
-	}
+	must.Fail(t, "", must.Err(s.Load(t.Context(), large)), "defaults that are too long are read")
 	none := committed(t, files{name + "/file": ""})
 	if _, err := s.Load(t.Context(), none); err != nil {
 		t.Errorf("a folder of that name: %v", err)
@@ -214,10 +204,7 @@ func TestEventIsDefaultTaskInActions(t *testing.T) {
 	} {
 		s, _ := source(settings.Inputs{Env: c.env, Set: c.set})
 		for _, load := range []func(context.Context, settings.Commit) (*settings.Settings, error){s.LoadTemplate, s.LoadInputs} {
-			got, err := load(t.Context(), settings.Commit{})
-			if err != nil || got.Job.Task.From != c.want {
-				t.Errorf("%s: %+v, %v", name, got, err)
-			}
+			must.Same(t, c.want, must.Get(load(t.Context(), settings.Commit{}))(t).Job.Task.From, name)
 		}
 	}
 }
@@ -264,9 +251,7 @@ func TestReadsPromptFromStdinOnce(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	s, _ := source(settings.Inputs{PromptFile: "-", Stdin: iotest.ErrReader(broken)})
-	if _, err := s.Load(t.Context(), settings.Commit{}); !errors.Is(err, broken) {
-		t.Errorf("the error is %v", err)
-	}
+	must.Is(t, broken, must.Err(s.Load(t.Context(), settings.Commit{})), "the error")
 }
 
 func TestPicksPromptFromDiskOrBase(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code/declare"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestType(t *testing.T) {
@@ -102,18 +101,14 @@ func TestMethod(t *testing.T) {
 			"  /**\n   * evil * / }; declare const stolen: string; /* '''\n   * * /\n   * * /\n   */\n  a(input: Record<string, unknown>): Promise<string>;\n",
 		},
 	} {
-		if diff := cmp.Diff(test.want, declare.Method(test.name, test.spec)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Same(t, test.want, declare.Method(test.name, test.spec))
 	}
 }
 
 func TestNames(t *testing.T) {
 	want := map[string]string{"a_b": "a_b", "a-b": "a_b_2", "a.b": "a_b_3", "1": "_1", "ü": "__2", "": "_", "class": "class", "mcp__x__y z": "mcp__x__y_z"}
 	for _, order := range [][]string{{"a_b", "a-b", "a.b", "1", "ü", "", "class", "mcp__x__y z"}, {"mcp__x__y z", "class", "", "ü", "1", "a.b", "a-b", "a_b"}} {
-		if diff := cmp.Diff(want, declare.Names(order)); diff != "" {
-			t.Errorf("%v: -want +got:\n%s", order, diff)
-		}
+		must.Same(t, want, declare.Names(order), order)
 	}
 }
 
@@ -124,9 +119,7 @@ func FuzzMethod(f *testing.F) {
 	f.Fuzz(func(t *testing.T, about, schema string) {
 		spec := tools.Spec{Description: about, Parameters: json.RawMessage(schema), Returns: json.RawMessage(schema)}
 		got := declare.Method("name", spec)
-		if again := declare.Method("name", spec); got != again {
-			t.Errorf("once\n%s\nand once\n%s", got, again)
-		}
+		must.Same(t, declare.Method("name", spec), got, "once", "and once")
 		if strings.Contains(got, "```") {
 			t.Errorf("it ends a block of code:\n%s", got)
 		}

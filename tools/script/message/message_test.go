@@ -2,14 +2,12 @@ package message_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/script/message"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestReaderReadsWrittenReports(t *testing.T) {
@@ -26,21 +24,15 @@ func TestReaderReadsWrittenReports(t *testing.T) {
 	for _, want := range sent {
 		var got message.Report
 		must.Do(t, reader.Read(&got))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Same(t, want, got)
 	}
-	if err := reader.Read(new(message.Report)); !errors.Is(err, io.EOF) {
-		t.Errorf("behind the last: %v", err)
-	}
+	must.Is(t, io.EOF, reader.Read(new(message.Report)), "behind the last")
 }
 
 func TestBoundsLines(t *testing.T) {
 	for _, end := range []string{"", "\n"} {
 		endless := io.MultiReader(strings.NewReader(`"`+strings.Repeat("x", message.Longest)), strings.NewReader(end))
-		if err := message.NewReader(endless).Read(new(message.Report)); !errors.Is(err, message.ErrTooLong) {
-			t.Errorf("got %v", err)
-		}
+		must.Is(t, message.ErrTooLong, message.NewReader(endless).Read(new(message.Report)))
 	}
 }
 
@@ -56,8 +48,6 @@ func FuzzReader(f *testing.F) {
 				}
 			}
 		}
-		if err := reader.Read(new(message.Report)); err == nil {
-			t.Error("there are more lines than there are")
-		}
+		must.Fail(t, "", reader.Read(new(message.Report)), "there are more lines than there")
 	})
 }

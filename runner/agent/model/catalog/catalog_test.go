@@ -1,11 +1,9 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -14,9 +12,7 @@ import (
 
 func TestReadsTable(t *testing.T) {
 	entries := must.Get(readCatalog(catalogTSV, all))(t)
-	if len(entries) != 279 {
-		t.Errorf("it has %d rows", len(entries))
-	}
+	must.Same(t, 279, len(entries))
 	for _, e := range entries {
 		if e.context <= 0 || !strings.Contains(e.source, "models.dev ") || e.price.Known() && (e.price.Input > 0) != (e.price.Output > 0) {
 			t.Errorf("%+v", e)
@@ -32,9 +28,7 @@ func TestRefusesBrokenTable(t *testing.T) {
 		"openai\tx", "openai\tx\tmany\t\t\t", "openai\tx\t1\t1/2\t\t", "openai\tx\t1\ta///1\t\t",
 		"openai\tx\t1\t1///1\tlong:1///1\t", "openai\tx\t1\t1///1\t9:1\t", "openai\tx\t1\t1///1\t\tflex:1",
 	} {
-		if _, err := readCatalog(columns+row, all); err == nil {
-			t.Errorf("%q is read", row)
-		}
+		must.Fail(t, "", must.Err(readCatalog(columns+row, all)), row, "is read")
 	}
 }
 
@@ -83,9 +77,7 @@ func TestKnowsCodexModels(t *testing.T) {
 		if !got.Known() {
 			t.Errorf("%s is not known", name)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Profile{}, "Models", "Source"), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Same(t, want, got, cmpopts.IgnoreFields(Profile{}, "Models", "Source"), cmpopts.EquateEmpty(), name)
 	}
 	later := ProfileOf("gpt-6.2")
 	if later.Price.Known() || later.CacheWrite != 1.25 || later.Code {
@@ -124,9 +116,7 @@ func TestPricesDependOnProvider(t *testing.T) {
 		{"newer than the table", "gpt-6.1-sol", "", nil},
 		{"nobody's", "foo3", "", nil},
 	} {
-		if diff := cmp.Diff(test.want, ProfileAt(test.model, test.baseURL).Price, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		must.Same(t, test.want, ProfileAt(test.model, test.baseURL).Price, cmpopts.EquateEmpty(), test.name)
 	}
 }
 
@@ -152,7 +142,5 @@ func TestKnowsLimitsOfModels(t *testing.T) {
 			t.Errorf("%s: %+v", test.model, p)
 		}
 	}
-	if efforts := ProfileOf("gpt-5-pro").Efforts; !slices.Equal(efforts, []string{"high"}) {
-		t.Errorf("gpt-5-pro takes the efforts %q", efforts)
-	}
+	must.Same(t, []string{"high"}, ProfileOf("gpt-5-pro").Efforts, "gpt-5-pro takes the efforts")
 }

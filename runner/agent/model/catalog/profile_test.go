@@ -71,8 +71,6 @@ func TestRefusesIncompleteProfiles(t *testing.T) {
 		start + "models: [{models: ['[']  , source: x}]\n",
 		start + "prices: 1\n",
 	} {
-		if _, err := readProfiles([]byte(text)); err == nil {
-			t.Errorf("no error for %s", text)
-		}
+		must.Fail(t, "", must.Err(readProfiles([]byte(text))), "no error for", text)
 	}
 }

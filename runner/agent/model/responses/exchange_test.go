@@ -45,7 +45,7 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			given, came := 0, []string(nil)
-			api, err := New(model.Endpoint{
+			api := must.Get(New(model.Endpoint{
 				Workload: &auth.WorkloadIdentity{IdentityProviderID: "idp", ServiceAccountID: "svc", Provider: jobToken{}},
 				Transport: internet(func(r *http.Request) (int, string) {
 					if r.URL.String() == auth.TokenExchangeURL {
@@ -58,10 +58,7 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 					}
 					return 200, `{"id": "r", "status": "completed", "output": [{"type": "compaction", "encrypted_content": "x"}], "usage": {"input_tokens": 9, "output_tokens": 1}}`
 				}),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if err := test.ask(api); (err != nil) != test.fails {
 				t.Errorf("err = %v", err)
 			}

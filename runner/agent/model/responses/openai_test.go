@@ -3,7 +3,6 @@ package responses_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,10 +88,7 @@ func TestCancelsWaitingRequest(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	_, err := client(t, server.URL).Respond(ctx, model.Request{}, model.Observer{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want the context's", err)
-	}
+	must.Is(t, context.Canceled, must.Err(client(t, server.URL).Respond(ctx, model.Request{}, model.Observer{})))
 }
 
 const someCall = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"x","arguments":"{}"}`

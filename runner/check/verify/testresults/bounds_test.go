@@ -139,7 +139,5 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
 	cancel(over)
-	if _, err := Read(ctx, strings.NewReader("x\n"), nil); !errors.Is(err, over) {
-		t.Error(err)
-	}
+	must.Is(t, over, must.Err(Read(ctx, strings.NewReader("x\n"), nil)))
 }

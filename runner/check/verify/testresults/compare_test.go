@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"pgregory.net/rapid"
 )
 
@@ -65,8 +65,6 @@ func TestClaimsNothingUnknown(t *testing.T) {
 		"a silent green check":         {beforeOf([]string{"a"}), &Results{}, true, Change{Silent: []string{"a"}}},
 		"a silent red check":           {beforeOf([]string{"a"}), &Results{}, false, Change{}},
 	} {
-		if diff := cmp.Diff(c.want, Compare(c.before, c.now, c.green)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Same(t, c.want, Compare(c.before, c.now, c.green), name)
 	}
 }

@@ -70,9 +70,7 @@ func read(t testing.TB, name string) *Results {
 	default:
 		got, err = Read(t.Context(), raw, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return got
 }
 
@@ -108,12 +106,8 @@ func TestBoundsReading(t *testing.T) {
 	if got, err := Read(t.Context(), strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), nil); err != nil || len(got.Failing) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := ReadJUnit(strings.NewReader(strings.Repeat("<testsuite>", 2000) + "x" + strings.Repeat("</testsuite>", 2000))); err == nil {
-		t.Error("elements may be nested without end")
-	}
-	if _, err := ReadJUnit(strings.NewReader(strings.Repeat(" ", MaxJUnit+1))); err == nil {
-		t.Error("a report may be of any length")
-	}
+	must.Fail(t, "", must.Err(ReadJUnit(strings.NewReader(strings.Repeat("<testsuite>", 2000)+"x"+strings.Repeat("</testsuite>", 2000)))), "elements may be nested without end")
+	must.Fail(t, "", must.Err(ReadJUnit(strings.NewReader(strings.Repeat(" ", MaxJUnit+1)))), "a report may be of any length")
 }
 
 // broken is an output at which reading panics.

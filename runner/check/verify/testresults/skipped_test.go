@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,9 +15,7 @@ func changeSince(t *testing.T, failed, output string) (Change, *Results) {
 	if strings.HasPrefix(output, "<") {
 		now, err = ReadJUnit(strings.NewReader(output))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return Compare(beforeOf([]string{failed}), now, true), now
 }
 

@@ -94,9 +94,8 @@ func TestListsDeclaredTests(t *testing.T) {
 		for _, d := range all {
 			got = append(got, d.Name+":"+string(rune('0'+d.Line)))
 		}
-		if strings.Join(got, " ") != c.want || known != c.known {
-			t.Errorf("%s: %v, %t", c.path, got, known)
-		}
+		must.Same(t, c.want, strings.Join(got, " "), c.path, got)
+		must.Same(t, c.known, known, c.path, got)
 	}
 }
 
@@ -155,16 +154,12 @@ func TestLocatesFailures(t *testing.T) {
 		names, got := NewLocator(checkout, all), ""
 		for _, f := range all {
 			is, _, err := names.BelongsTo(t.Context(), c.x, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if is {
 				got += " " + f.Path
 			}
 		}
-		if strings.TrimSpace(got) != c.want {
-			t.Errorf("%+v is of %q, not of %q", c.x, got, c.want)
-		}
+		must.Same(t, c.want, strings.TrimSpace(got), c.x, got)
 	}
 }
 

@@ -133,9 +133,7 @@ func TestForgedLinesMoveNoBorder(t *testing.T) {
 		t.Errorf("its borders moved:\n%s", got)
 	}
 	parts, _ := clean.MarkParts([]clean.Part{{Kind: "issue", Text: "x"}, {Kind: "note", Author: "ci", Text: got}})
-	if strings.Count(parts, "</note id=") != 1 {
-		t.Errorf("it ends its own part:\n%s", parts)
-	}
+	must.Same(t, 1, strings.Count(parts, "</note id="), "it ends its own part", parts)
 }
 
 func TestCutFitsGivenRoom(t *testing.T) {
@@ -166,9 +164,8 @@ func TestCleansUnprintableText(t *testing.T) {
 func TestKeepsLogBeforeReadError(t *testing.T) {
 	broken := errors.New("broken")
 	text, err := failinglog.Excerpt(io.MultiReader(strings.NewReader("one\ntw"), iotest.ErrReader(broken)), forge.Job{}, most)
-	if text != "one\ntw\n" || !errors.Is(err, broken) {
-		t.Errorf("%q, %v", text, err)
-	}
+	must.Same(t, "one\ntw\n", text, err)
+	must.Is(t, broken, err, text)
 }
 
 // endless is a text again and again.

@@ -101,9 +101,7 @@ func TestComposeCountsOmittedCalls(t *testing.T) {
 	view := projected(t, transcripttest.Long(900))
 	posts := must.Get(composed(view, Options{limit: 6_000}))(t)
 	all := posted(t, posts, 6_000)
-	if len(posts.Comments) != MaxComments {
-		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
-	}
+	must.Same(t, MaxComments, len(posts.Comments))
 	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
 	want := transcript.GroupThousands(int64(missing)) + " more calls are not shown here.\n"
 	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
@@ -148,9 +146,7 @@ func TestShowsChangingCallsFirst(t *testing.T) {
 			n, _ := strconv.Atoi(strings.ReplaceAll(gap[1], ",", ""))
 			left += n
 		}
-		if left != view.Calls-shown {
-			t.Errorf("%s: the lines between calls say that %d are left out, of %d", mode, left, view.Calls-shown)
-		}
+		must.Same(t, view.Calls-shown, left, mode, "the lines between calls say that", "are left out")
 	}
 }
 
@@ -187,9 +183,7 @@ func TestWorstCallFits(t *testing.T) {
 				run = append(run, transcripttest.Said(i, text), transcripttest.Called(i, text, text, text), transcripttest.Ended(i, text, text, text, 1))
 			}
 			posts := must.Get(composed(projected(t, run), Options{}))(t)
-			if all := strings.Join(posted(t, posts, DefaultLimit), ""); strings.Count(all, "<summary>") != 6 {
-				t.Errorf("%d of 6 calls are shown", strings.Count(all, "<summary>"))
-			}
+			must.Same(t, 6, strings.Count(strings.Join(posted(t, posts, DefaultLimit), ""), "<summary>"), "of 6 calls are shown")
 		})
 	}
 }
@@ -199,9 +193,8 @@ func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
 	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts))(t)
 	body := must.Get(alone(view, Options{}))(t)
-	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
-		t.Errorf("body:\n%s", body)
-	}
+	must.Contain(t, body, "> reviewer:\n>\n> theirs\n")
+	must.Same(t, 1, strings.Count(body, "mine"), "body", body)
 	must.Contain(t, body, "The transcript's last line is torn")
 }
 

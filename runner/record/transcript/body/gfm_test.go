@@ -129,9 +129,7 @@ func wantProven(t *testing.T, post, closing string, links ...string) *reading {
 			t.Errorf("a link to %q in:\n%s", link, post)
 		}
 	}
-	if found := effects.FindString(said); found != "" {
-		t.Errorf("%q has its effect in:\n%s\n\nread as:\n%s", found, post, said)
-	}
+	must.Same(t, "", effects.FindString(said), "has its effect in", post, said)
 	must.Same(t, "", raw.FindString(post), post)
 	r.wantBalanced(t, post)
 	return r
@@ -154,9 +152,7 @@ func (r *reading) wantBalanced(t *testing.T, post string) {
 			open = open[:len(open)-1]
 		}
 	}
-	if len(open) > 0 {
-		t.Errorf("%q is left open in:\n%s", open, post)
-	}
+	must.None(t, open, "is left open in", post)
 }
 
 func (r *reading) count(element string) int {
@@ -206,9 +202,7 @@ func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, bes
 		all = append(all, r.code...)
 	}
 	if mode != full {
-		if details != 0 {
-			t.Errorf("%d elements fold something in the mode %s", details, mode)
-		}
+		must.Same(t, 0, details, "elements fold something in the mode", mode)
 		return
 	}
 	for _, block := range all {

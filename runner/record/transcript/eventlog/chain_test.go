@@ -68,9 +68,8 @@ func wantBroken(t *testing.T, lines []string, line int) {
 	if !errors.As(err, &broken) {
 		t.Fatalf("head %s, error %v; want a *ChainError", head, err)
 	}
-	if broken.Line != line || head != "" {
-		t.Errorf("blamed line %d (%v), head %q; want line %d", broken.Line, err, head, line)
-	}
+	must.Same(t, line, broken.Line, "blamed line", err)
+	must.Same(t, "", head, "blamed line", err)
 }
 
 func TestVerifyChainEnd(t *testing.T) {
@@ -90,7 +89,6 @@ func TestVerifyChainEnd(t *testing.T) {
 	if got, err := eventlog.VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
 		t.Errorf("a torn last line: %s, %v; want the head of the whole lines", got, err)
 	}
-	if torn.Offset != int64(len(whole)) || torn.Bytes != 6 {
-		t.Errorf("the torn line begins at %d with %d bytes, want %d and 6", torn.Offset, torn.Bytes, len(whole))
-	}
+	must.Same(t, int64(len(whole)), torn.Offset, "the torn line begins at", len(whole))
+	must.Same(t, 6, torn.Bytes, "the torn line begins at", len(whole))
 }

@@ -82,18 +82,10 @@ func TestCreate(t *testing.T) {
 	log := must.Get(Create(path, Options{}))(t)
 	t.Cleanup(func() { _ = log.Close() })
 	info := must.Get(os.Stat(path))(t)
-	if got := info.Mode().Perm(); got != 0o600 {
-		t.Errorf("the log has mode %o, others can read it", got)
-	}
-	if log.Head() != Genesis {
-		t.Errorf("an empty log's head is %s", log.Head())
-	}
-	if _, err := Create(path, Options{}); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a second log at the same path: %v", err)
-	}
-	if _, err := Create(filepath.Join(path, "x"), Options{}); err == nil {
-		t.Error("a log below a file was made")
-	}
+	must.Same(t, 0o600, info.Mode().Perm(), "the log has mode", "others can read it")
+	must.Same(t, Genesis, log.Head(), "an empty log's head")
+	must.Is(t, os.ErrExist, must.Err(Create(path, Options{})), "a second log at the same path")
+	must.Fail(t, "", must.Err(Create(filepath.Join(path, "x"), Options{})), "a log below a file was made")
 }
 
 func TestAppendWritesLine(t *testing.T) {
@@ -108,9 +100,7 @@ func TestAppendWritesLine(t *testing.T) {
 	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + Genesis + `"}`
 	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + lineDigest([]byte(line)) + `"}` + "\n"
 	must.Same(t, want, contents(t, path), "log")
-	if got, err := first.Line(); err != nil || string(got) != line {
-		t.Errorf("the returned event's line is %s, %v", got, err)
-	}
+	must.Same(t, line, string(must.Get(first.Line())(t)), "the returned event's line")
 }
 
 func TestConcurrentAppends(t *testing.T) {
@@ -135,10 +125,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 	wait.Wait()
 	must.Do(t, log.Close())
-	head, err := VerifyChain(strings.NewReader(contents(t, path)))
-	if err != nil || head != log.Head() {
-		t.Errorf("chain ends in %s (%v), the log in %s", head, err, log.Head())
-	}
+	must.Same(t, log.Head(), must.Get(VerifyChain(strings.NewReader(contents(t, path))))(t), "chain ends in", "the log in")
 	var want []int64
 	for i := range int64(writers * each) {
 		want = append(want, i+1)
@@ -185,10 +172,7 @@ func TestRedactsOnlyReadableStrings(t *testing.T) {
 		`{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`: `{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`,
 		`{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"opaque-value-1","opaque-value-1":["opaque-value-1"]}`: `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"[secret]","[secret]":["[secret]"]}`,
 	} {
-		got, err := redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, "opaque-value-1", "[secret]") })
-		if err != nil || string(got) != want {
-			t.Errorf("got  %s, %v\nwant %s", got, err, want)
-		}
+		must.Same(t, want, string(must.Get(redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, "opaque-value-1", "[secret]") }))(t)))
 	}
 }
 
@@ -201,18 +185,10 @@ func TestAppendWritesValidUTF8(t *testing.T) {
 func TestLogGoesOnAfterRefusedEvent(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append("model.response", json.RawMessage(`{`)); err == nil {
-		t.Error("half an object was written")
-	}
-	if _, err := log.Append(typeWarning, warned{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("got %v", err)
-	}
-	if e, err := log.Append(typeWarning, warning(1)); err != nil || e.Seq != 1 {
-		t.Errorf("the log does not go on after refused events: %d, %v", e.Seq, err)
-	}
-	if _, err := VerifyChain(&d.Buffer); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, "", must.Err(log.Append("model.response", json.RawMessage(`{`))), "half an object was written")
+	must.Is(t, ErrTooLarge, must.Err(log.Append(typeWarning, warned{Message: strings.Repeat("x", MaxLine)})))
+	must.Same(t, 1, must.Get(log.Append(typeWarning, warning(1)))(t).Seq, "the log does not go on after refused events")
+	must.Get(VerifyChain(&d.Buffer))(t)
 }
 
 func TestFullDiskStopsLog(t *testing.T) {
@@ -225,19 +201,12 @@ func TestFullDiskStopsLog(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free disk space") {
 		t.Errorf("append to a full disk: %v", err)
 	}
-	if d.String() != whole || log.Head() != head {
-		t.Errorf("a torn line is left: %q", d.String())
-	}
+	must.Same(t, whole, d.String(), "a torn line is left")
+	must.Same(t, head, log.Head(), "a torn line is left")
 	d.room = -1
-	if _, err := log.Append(typeWarning, warning(3)); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("the log goes on after a failed write: %v", err)
-	}
-	if err := log.Sync(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("sync forgets the failed write: %v", err)
-	}
-	if err := log.Close(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("close forgets the failed write: %v", err)
-	}
+	must.Is(t, syscall.ENOSPC, must.Err(log.Append(typeWarning, warning(3))), "the log goes on after a failed write")
+	must.Is(t, syscall.ENOSPC, log.Sync(), "sync forgets the failed write")
+	must.Is(t, syscall.ENOSPC, log.Close(), "close forgets the failed write")
 	if d.synced != len(whole) || !d.closed {
 		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, len(whole), d.closed)
 	}
@@ -249,9 +218,8 @@ func TestReportsUnremovedTornLine(t *testing.T) {
 	appendWarning(t, log, 1)
 	d.room = 20
 	_, err := log.Append(typeWarning, warning(2))
-	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {
-		t.Errorf("append: %v", err)
-	}
+	must.Is(t, syscall.ENOSPC, err, "append")
+	must.Is(t, syscall.EIO, err, "append")
 	head, err := VerifyChain(&d.Buffer)
 	var torn *TornError
 	if !errors.As(err, &torn) || torn.line != 2 || torn.Bytes != 20 || head != log.Head() {
@@ -263,25 +231,17 @@ func TestSync(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
 	appendWarning(t, log, 1)
-	if d.synced != 0 {
-		t.Error("each append is synced")
-	}
+	must.Same(t, 0, d.synced, "each append is synced")
 	must.Do(t, log.Sync())
-	if d.synced != d.Len() {
-		t.Errorf("%d of %d bytes are durable", d.synced, d.Len())
-	}
+	must.Same(t, d.Len(), d.synced, "bytes are durable")
 	d.syncErr = syscall.EIO
 	if err := log.Sync(); err != nil {
 		t.Errorf("a sync with nothing to do: %v", err)
 	}
 	appendWarning(t, log, 2)
-	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("failed sync: %v", err)
-	}
+	must.Is(t, syscall.EIO, log.Sync(), "failed sync")
 	d.syncErr = nil
-	if _, err := log.Append(typeWarning, warning(3)); !errors.Is(err, syscall.EIO) {
-		t.Errorf("the log goes on although its disk is in doubt: %v", err)
-	}
+	must.Is(t, syscall.EIO, must.Err(log.Append(typeWarning, warning(3))), "the log goes on although its disk is in doubt")
 }
 
 func TestClose(t *testing.T) {
@@ -294,7 +254,5 @@ func TestClose(t *testing.T) {
 	if d.synced != d.Len() || !d.closed {
 		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, d.Len(), d.closed)
 	}
-	if _, err := log.Append(typeWarning, warning(2)); !errors.Is(err, errClosed) {
-		t.Errorf("append after close: %v", err)
-	}
+	must.Is(t, errClosed, must.Err(log.Append(typeWarning, warning(2))), "append after close")
 }

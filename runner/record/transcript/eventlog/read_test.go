@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -36,26 +37,20 @@ func TestReadErrors(t *testing.T) {
 					events++
 				}
 			}
-			if events != test.events {
-				t.Errorf("%d events, want %d", events, test.events)
-			}
+			must.Same(t, test.events, events)
 			if got := fmt.Sprint(last); !strings.Contains(got, test.want) || (test.want == "") != (last == nil) {
 				t.Errorf("error %q, want %q", got, test.want)
 			}
 		})
 	}
 	for _, err := range eventlog.Read(iotest.ErrReader(broken)) {
-		if !errors.Is(err, broken) {
-			t.Errorf("a reader that fails: %v", err)
-		}
+		must.Is(t, broken, err, "a reader that fails")
 	}
 }
 
 func TestReadEndlessLine(t *testing.T) {
 	endless := strings.NewReader(strings.Repeat("x", eventlog.MaxLine+2) + "\n")
 	for _, err := range eventlog.Read(endless) {
-		if !errors.Is(err, eventlog.ErrTooLarge) {
-			t.Errorf("got %v", err)
-		}
+		must.Is(t, eventlog.ErrTooLarge, err)
 	}
 }

@@ -1,6 +1,10 @@
 package markdown
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
+)
 
 func TestFileNamesAreDistinctAndHarmless(t *testing.T) {
 	seen := map[string]string{}
@@ -37,9 +41,7 @@ func TestFileNamesAreDistinctAndHarmless(t *testing.T) {
 		"`code` <b> | @you": "`code` <b> | @you",
 	} {
 		got := FileName(path)
-		if got != want {
-			t.Errorf("FileName(%q) = %s, want %s", path, got, want)
-		}
+		must.Same(t, want, got, "FileName", path)
 		if other, taken := seen[got]; taken {
 			t.Errorf("%q and %q are both shown as %s", path, other, got)
 		}

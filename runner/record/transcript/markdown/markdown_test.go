@@ -6,8 +6,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -17,9 +15,7 @@ type textCase struct{ name, in, want string }
 func wantTexts(t *testing.T, convert func(string) string, cases []textCase) {
 	t.Helper()
 	for _, c := range cases {
-		if got := convert(c.in); got != c.want {
-			t.Errorf("%s: of %q\n got %q\nwant %q", c.name, c.in, got, c.want)
-		}
+		must.Same(t, c.want, convert(c.in), c.name, c.in)
 	}
 }
 
@@ -31,9 +27,7 @@ type rowsCase struct {
 func wantRows(t *testing.T, convert func(string) []string, cases []rowsCase) {
 	t.Helper()
 	for _, c := range cases {
-		if diff := cmp.Diff(c.want, convert(c.in)); diff != "" {
-			t.Errorf("%s: of %q (-want +got):\n%s", c.name, c.in, diff)
-		}
+		must.Same(t, c.want, convert(c.in), c.name, c.in)
 	}
 }
 
@@ -182,9 +176,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Cut(test.in, test.limit); got != test.want {
-				t.Errorf("Cut(%q, %d) = %q, want %q", test.in, test.limit, got, test.want)
-			}
+			must.Same(t, test.want, Cut(test.in, test.limit), test.in, test.limit)
 		})
 	}
 }
@@ -210,9 +202,7 @@ func FuzzInert(f *testing.F) {
 		wantInert(t, Fence(s))
 		wantInert(t, strings.Join(Prose(s), ""))
 		wantInert(t, strings.ReplaceAll(strings.Join(Template(s), ""), "[ ] ", ""))
-		if strings.Contains(Code(s), "|") {
-			t.Errorf("Code(%q) ends its cell: %q", s, Code(s))
-		}
+		must.Lack(t, Code(s), "|")
 		for _, line := range []string{Text(s), inHTML(s), Code(s), Title(s)} {
 			if strings.ContainsAny(line, "\r\n") || !utf8.ValidString(line) {
 				t.Errorf("%q is not one line of UTF-8", line)
@@ -232,13 +222,9 @@ func FuzzFenceHolds(f *testing.F) {
 		lines := strings.Split(strings.TrimSuffix(Fence(s), "\n"), "\n")
 		fence := lines[0]
 		for _, line := range lines[1 : len(lines)-1] {
-			if strings.Contains(line, fence) {
-				t.Errorf("the fence %q is met inside of %q", fence, lines)
-			}
+			must.Lack(t, line, fence)
 		}
-		if lines[len(lines)-1] != fence {
-			t.Errorf("the fence %q is not closed in %q", fence, lines)
-		}
+		must.Same(t, fence, lines[len(lines)-1], "is not closed in", lines)
 	})
 }
 

@@ -30,9 +30,7 @@ func outsideCode(t testing.TB, text string) string {
 			fence = ""
 		}
 	}
-	if fence != "" {
-		t.Errorf("a fence is left open in:\n%s", text)
-	}
+	must.Same(t, "", fence, "a fence is left open in", text)
 	return withoutSpans(strings.Join(prose, "\n"))
 }
 

@@ -38,9 +38,7 @@ func TestParsesUnifiedDiffs(t *testing.T) {
 		"a": {{Context: []string{"line 1"}, Lines: []v4a.Line{{Kind: v4a.Remove, Text: "x"}, {Kind: v4a.Insert, Text: "y"}, {Kind: v4a.Insert, Text: "diff --git a/b b/b"}}}},
 		"ä": {{Context: []string{"line 3", "f()"}, Lines: []v4a.Line{{Kind: v4a.Keep, Text: "k"}, {Kind: v4a.Remove, Text: "z"}}}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(v4a.Hunk{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, got, cmp.AllowUnexported(v4a.Hunk{}))
 	for _, broken := range []string{"", "@@ -1 +1 @@\n-x", "--- a/a\n@@ -1,999999999 +1 @@", "--- a/a\n@@ -1 +1 @@\n\n", "+++ x\n@@ -1 +1 @@\n x"} {
 		parseUnified(broken)
 	}
@@ -53,9 +51,7 @@ func TestFailedSetupPageOmitsEmptySections(t *testing.T) {
 			t.Errorf("the page has a section %s, or a link there", id)
 		}
 	}
-	if setup := sectionOf(page, "failed-setup"); !strings.Contains(setup, "<details open><summary>The last lines of <b>setup modules</b> (exit 1)</summary>") {
-		t.Errorf("the setup is %s", setup)
-	}
+	must.Contain(t, sectionOf(page, "failed-setup"), "<details open><summary>The last lines of <b>setup modules</b> (exit 1)</summary>")
 	if !strings.Contains(page, `<span class="badge bad">Could not start</span>`) {
 		t.Error("the badge says something else")
 	}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -96,12 +94,8 @@ func TestDiffBlocks(t *testing.T) {
 	want := []fileDiff{{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Place: "func f()", Blocks: []change{
 		{Keep: "keep\n"}, {Old: one("old"), New: one("new")}, {Old: one("older"), New: []line{}}, {Keep: ""},
 	}}}}}
-	if diff := cmp.Diff(want, d.Files); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if short := newDiff(fixedLimit(4*lineBytes), patch); short.Hidden != "6 lines of this patch not shown" {
-		t.Errorf("what is cut: %q", short.Hidden)
-	}
+	must.Same(t, want, d.Files)
+	must.Same(t, "6 lines of this patch not shown", newDiff(fixedLimit(4*lineBytes), patch).Hidden, "what is cut")
 }
 
 func TestProse(t *testing.T) {
@@ -114,9 +108,7 @@ func TestProse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got strings.Builder
 			must.Do(t, prose(excerpt{Head: test.in}).Render(&got))
-			if got.String() != test.want {
-				t.Errorf("got %q, want %q", got.String(), test.want)
-			}
+			must.Same(t, test.want, got.String())
 		})
 	}
 }
@@ -136,9 +128,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, cut(fixedLimit(test.limit), test.in)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Same(t, test.want, cut(fixedLimit(test.limit), test.in))
 		})
 	}
 }

@@ -157,9 +157,7 @@ func TestPagesAreHarmlessAndComplete(t *testing.T) {
 				}
 			}
 			for i := range run {
-				if id := fmt.Sprintf("e%d", i+1); d.ids[id] != 1 {
-					t.Errorf("event %d (%s) has no place on the page", i+1, run[i].Kind)
-				}
+				must.Same(t, 1, d.ids[fmt.Sprintf("e%d", i+1)], i+1, run[i].Kind, "has no place on the page")
 			}
 		})
 	}
@@ -170,9 +168,7 @@ func TestPolicyBlocksOutsideContent(t *testing.T) {
 	var policies []string
 	for i, n := range d.elements {
 		if equiv, ok := attribute(n, "http-equiv"); ok {
-			if equiv != "Content-Security-Policy" {
-				t.Errorf("the page has an http-equiv %s", equiv)
-			}
+			must.Same(t, "Content-Security-Policy", equiv, "the page has an http-equiv")
 			content, _ := attribute(n, "content")
 			policies = append(policies, content)
 		}
@@ -196,9 +192,7 @@ func TestPageShowsRunDetails(t *testing.T) {
 		"comments_left_out", "go mod download", "Turn 4", "4.4 s · 5,100 in, 310 out", "26 entries",
 	)
 	for _, not := range []string{"gAAAA", "unconfined", "not verified"} {
-		if strings.Contains(text, not) {
-			t.Errorf("the page says %q", not)
-		}
+		must.Lack(t, text, not)
 	}
 }
 
@@ -276,14 +270,10 @@ func TestWriteReturnsErrors(t *testing.T) {
 		"data of a sort": `{"v":1,"seq":1,"time":"2026-03-01T09:00:00Z","agent":"main","type":"tool.started","data":{"turn":"x"},"prev":""}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := Write(io.Discard, strings.NewReader(log)); err == nil {
-				t.Error("no error")
-			}
+			must.Fail(t, "", Write(io.Discard, strings.NewReader(log)), "no error")
 		})
 	}
-	if err := Write(refusing{}, strings.NewReader(unchained(t, fixture(t, "ordinary")))); err == nil {
-		t.Error("a page that cannot be written is no error")
-	}
+	must.Fail(t, "", Write(refusing{}, strings.NewReader(unchained(t, fixture(t, "ordinary")))), "a page that cannot be written is no error")
 }
 
 type refusing struct{}

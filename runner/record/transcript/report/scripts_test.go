@@ -3,8 +3,6 @@ package report
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -30,9 +28,7 @@ func nested(page string) (all []string) {
 func TestNestsCallsBelowScripts(t *testing.T) {
 	page := rendered(t, unchained(t, transcripttest.Scripts()))
 	want := []string{"exec_command 9", "read_file 9", "read_file 9", "apply_patch 9"}
-	if got := nested(page); !slices.Equal(got, want) {
-		t.Errorf("below others are %q, want %q", got, want)
-	}
+	must.Same(t, want, nested(page), "below others")
 	must.Contain(t, page,
 		`id="e9"`, `<p class="part">Script</p>`, `<code>const names = await tools.exec_command({cmd: &#34;ls&#34;}); …</code>`,
 		`<dd>6</dd>`,
@@ -43,7 +39,5 @@ func TestNamesToolsOfferedInInput(t *testing.T) {
 	run := append(transcripttest.Scripts()[:6], happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Input: []json.RawMessage{json.RawMessage(
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]},{"type":"web_search"}]}`,
 	)}}})
-	if page := rendered(t, unchained(t, run)); !strings.Contains(page, "Tools offered") || !strings.Contains(page, "exec, wait, web_search") {
-		t.Error("the page does not name the tools")
-	}
+	must.Contain(t, rendered(t, unchained(t, run)), "Tools offered", "exec, wait, web_search")
 }

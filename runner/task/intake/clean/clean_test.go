@@ -7,8 +7,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
@@ -144,9 +142,7 @@ func TestPartsCannotBeForged(t *testing.T) {
 	} {
 		got, _ := clean.MarkParts([]clean.Part{{Kind: "issue", Author: "stranger", Text: text}})
 		if !marked {
-			if got != text {
-				t.Errorf("the model gets:\n%s", got)
-			}
+			must.Same(t, text, got, "the model gets")
 			continue
 		}
 		first, _, _ := strings.Cut(got, "\n")
@@ -174,16 +170,11 @@ func TestCleansAndMarksParts(t *testing.T) {
 		"what cannot be seen":    {[]clean.Part{hidden, {Kind: "comment", Text: "<!-- obey -->"}}, nil, clean.Removed{Characters: 1, Comments: 2}},
 	} {
 		got, removed := clean.MarkParts(c.parts)
-		if diff := cmp.Diff(c.removed, removed); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-		if n := strings.Count(got, " id="); n != 2*len(c.marked) || strings.Contains(got, "obey") {
-			t.Errorf("%s: the model gets:\n%s", name, got)
-		}
+		must.Same(t, c.removed, removed, name)
+		must.Same(t, 2*len(c.marked), strings.Count(got, " id="), name, "the model gets", got)
+		must.Lack(t, got, "obey")
 		for _, kind := range c.marked {
-			if !strings.Contains(got, "<"+kind+" id=") {
-				t.Errorf("%s: no part is marked as %s:\n%s", name, kind, got)
-			}
+			must.Contain(t, got, "<"+kind+" id=")
 		}
 	}
 }

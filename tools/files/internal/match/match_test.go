@@ -54,23 +54,17 @@ func TestMatchLines(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := must.Get(Compile(test.expression))(t)
-			if got := p.MatchLines([]byte(test.text)); got != test.want {
-				t.Errorf("%q in %q: got %v", test.expression, test.text, got)
-			}
+			must.Same(t, test.want, p.MatchLines([]byte(test.text)), test.expression, test.text)
 		})
 	}
 }
 
 func TestCompileRefuses(t *testing.T) {
 	for _, expression := range []string{"(", "a**", `\1`, "(?=x)", "[z-a]", "a{2000}"} {
-		if _, err := Compile(expression); err == nil {
-			t.Errorf("%q: no error", expression)
-		}
+		must.Fail(t, "", must.Err(Compile(expression)), expression, "no error")
 	}
 	for _, expression := range []string{`a\nb`, "a\nb", "x|(y\n)"} {
-		if _, err := Compile(expression); !errors.Is(err, ErrNewline) {
-			t.Errorf("%q: %v", expression, err)
-		}
+		must.Is(t, ErrNewline, must.Err(Compile(expression)), expression)
 	}
 }
 
@@ -128,9 +122,7 @@ func TestReader(t *testing.T) {
 			p := must.Get(Compile("needle$"))(t)
 			var r Reader
 			for _, file := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
-				if got, err := r.Match(t.Context(), p, file); err != nil || got != test.want {
-					t.Errorf("got %v, %v", got, err)
-				}
+				must.Same(t, test.want, must.Get(r.Match(t.Context(), p, file))(t))
 			}
 			if len(r.buffer) > window {
 				t.Errorf("the buffer has %d bytes", len(r.buffer))
@@ -143,14 +135,10 @@ func TestReaderStops(t *testing.T) {
 	p := must.Get(Compile("needle"))(t)
 	var r Reader
 	broken := errors.New("broken")
-	if _, err := r.Match(t.Context(), p, iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, broken, must.Err(r.Match(t.Context(), p, iotest.ErrReader(broken))))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.Match(ctx, p, zeroes{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(r.Match(ctx, p, zeroes{})))
 }
 
 // zeroes is a file without an end.

@@ -46,9 +46,7 @@ func TestOpenWaysAgree(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", way.name, err)
 			}
-			if text, err := io.ReadAll(file); err != nil || string(text) != path {
-				t.Errorf("%s: got %q, %v", way.name, text, err)
-			}
+			must.Same(t, path, string(must.Get(io.ReadAll(file))(t)), way.name)
 			if err := file.Close(); err != nil {
 				t.Errorf("%s: %v", way.name, err)
 			}
@@ -91,9 +89,7 @@ func TestReadsFileUpToSize(t *testing.T) {
 	tree, _ := newTree(t, "name")
 	for size, want := range map[int64]string{0: "", 4: "name", 9: "name"} {
 		file := must.Get(tree.Open(File{Path: "name", Size: size}))(t)
-		if text, err := io.ReadAll(file); err != nil || string(text) != want {
-			t.Errorf("size %d: got %q, %v", size, text, err)
-		}
+		must.Same(t, want, string(must.Get(io.ReadAll(file))(t)), "size", size)
 		file.Close()
 	}
 }

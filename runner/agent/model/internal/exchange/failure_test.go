@@ -77,9 +77,7 @@ func TestWordsFailuresOfRequests(t *testing.T) {
 		"reached: connection refused; check the": &url.Error{Op: "Post", URL: "https://api.example.com/v1/responses?key=secret", Err: syscall.ECONNREFUSED},
 		"connection refused; check HTTPS_PROXY;": &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED},
 	} {
-		if got := FailureOf(err).Stop().Message; !strings.Contains(got, want) {
-			t.Errorf("%s", got)
-		}
+		must.Contain(t, FailureOf(err).Stop().Message, want)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 func TestReadsWaitInWords(t *testing.T) {
@@ -78,9 +80,7 @@ func TestReadsWaitInAnswers(t *testing.T) {
 			"no JSON":                      {nil, `<html>`, 0},
 			"too deep":                     {nil, strings.Repeat(`{"a":`, 20) + `{"retry_after":3}` + strings.Repeat("}", 20), 0},
 		} {
-			if got := WaitIn(c.header, []byte(c.body)); got != c.want {
-				t.Errorf("%s: %s, want %s", name, got, c.want)
-			}
+			must.Same(t, c.want, WaitIn(c.header, []byte(c.body)), name)
 		}
 	})
 }

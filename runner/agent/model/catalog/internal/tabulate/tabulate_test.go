@@ -90,9 +90,7 @@ func TestConvertsModelsDev(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sourceRows, catalogRows, err := made(t, test.model)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, each := range []struct {
 				want string
 				got  []string
@@ -117,10 +115,6 @@ func TestRefusesUnknownRates(t *testing.T) {
 			t.Errorf("%s: %v, want %s", models, err, want)
 		}
 	}
-	if err := run(t.TempDir(), api(t, ""), source{}); err == nil || !strings.Contains(err.Error(), "-commit and -date") {
-		t.Errorf("rows that do not say where they are from: %v", err)
-	}
-	if _, err := catalogOf([]byte("provider\tmodel\n")); err == nil {
-		t.Error("other columns are read")
-	}
+	must.Fail(t, "-commit and -date", run(t.TempDir(), api(t, ""), source{}), "rows that do not say where they are from")
+	must.Fail(t, "", must.Err(catalogOf([]byte("provider\tmodel\n"))), "other columns are read")
 }
