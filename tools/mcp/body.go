@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// boundedBody is the body of an answer. It calls fail if the body has more than limit bytes.
+// boundedBody is the body of an HTTP answer. It calls fail if the body has more than limit bytes.
 type boundedBody struct {
 	body             io.ReadCloser
 	remaining, limit int64
@@ -31,6 +31,7 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the body and releases the request's resources.
 func (b *boundedBody) Close() error {
 	err := b.body.Close()
 	b.release()

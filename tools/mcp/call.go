@@ -13,11 +13,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxQuestionRounds is the maximum number of attempts for a call, because the server asks questions.
+// maxQuestionRounds is the maximum number of attempts for a call. The server may ask questions before each.
 const maxQuestionRounds = 3
 
-// Tool returns an offered tool as a tools.Tool. It counts as mutating, even if the server declares it
-// read-only. The caller clears Mutates if the job permits parallel calls.
+// Tool returns a tool that calls an offered tool of the server. It counts as mutating, even if the server
+// declares it read-only. The caller clears Mutates if the job permits parallel calls.
 func (s *Session) Tool(offered Offered) tools.Tool {
 	return tools.Tool{
 		Spec: offered.Spec, Foreign: true, Mutates: true,
@@ -27,7 +27,8 @@ func (s *Session) Tool(offered Offered) tools.Tool {
 	}
 }
 
-// call calls a tool once. If ctx ends first, the library sends the server a cancellation.
+// call calls a tool of the server once. A failed call is a failed result; the error is only that of ctx. If ctx
+// ends first, the library sends the server a cancellation.
 func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
 	declinedBefore := s.declined.Load()
@@ -50,7 +51,8 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	return result, nil
 }
 
-// callContext returns a call's context, which also ends with the session.
+// callContext returns the context of a call to the server. It ends after the server's CallTimeout, or with the
+// session.
 func (s *Session) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
 	release := context.AfterFunc(s.lifetime, cancel)
@@ -60,7 +62,7 @@ func (s *Session) callContext(ctx context.Context) (context.Context, context.Can
 	}
 }
 
-// callWithAnswers makes a call. If the server asks questions, it repeats the call and declines them.
+// callWithAnswers calls a tool. If the server answers with questions, it repeats the call and declines them.
 func (s *Session) callWithAnswers(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for range maxQuestionRounds {
 		answer, err := s.link.session.CallTool(ctx, params)
@@ -78,6 +80,7 @@ func (s *Session) callWithAnswers(ctx context.Context, params *sdk.CallToolParam
 	return nil, errTooManyQuestions
 }
 
+// errTooManyQuestions reports a server that asks questions in maxQuestionRounds attempts.
 var errTooManyQuestions = errors.New("it asks a person again and again, and nobody is there to answer")
 
 // decline declines a server's questions to a person. It returns an error for other requests, since the
@@ -85,7 +88,7 @@ var errTooManyQuestions = errors.New("it asks a person again and again, and nobo
 func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	answers := sdk.InputResponseMap{}
 	for id, request := range requests {
-		if _, question := request.(*sdk.ElicitParams); !question {
+		if _, isQuestion := request.(*sdk.ElicitParams); !isQuestion {
 			return nil, errors.New("it asks for what was not offered to it: a model, or folders of the client")
 		}
 		s.declined.Add(1)
@@ -98,36 +101,37 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 // The library has no error values for these.
 var sessionEndingMessages = []string{"malformed event", "failed to decode", "failed to read body"}
 
-// endsSession reports whether the library is about to end the session.
+// endsSession reports whether the library ends the session after a call's error.
 func endsSession(err error) bool {
-	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(sessionEndingMessages, func(words string) bool { return strings.Contains(err.Error(), words) })
+	return errors.Is(err, sdk.ErrSessionMissing) ||
+		slices.ContainsFunc(sessionEndingMessages, func(message string) bool { return strings.Contains(err.Error(), message) })
 }
 
-// failedResult returns the model's result for a failed call, and adds the cause to detail. It ends the
-// session if the error does.
+// failedResult returns the model's result for a call that failed with err, and adds the cause to detail. If err
+// is of a kind that ends the session, failedResult ends it.
 func (s *Session) failedResult(err error, detail map[string]any) tools.Result {
-	wire, refused := serverRefusal(err)
-	ended := s.Ended()
-	if ended == nil && !refused && endsSession(err) {
-		ended = err
+	refusal, isRefusal := serverRefusal(err)
+	endReason := s.Ended()
+	if endReason == nil && !isRefusal && endsSession(err) {
+		endReason = err
 	}
-	var words string
+	var output string
 	switch {
-	case ended != nil:
-		s.end(ended)
+	case endReason != nil:
+		s.end(endReason)
 		detail["ended"] = true
-		words = fmt.Sprintf("the MCP server %s has ended (%s). What the call did until then is not known; it was not made again", s.server.Name, oneLine(ended.Error()))
+		output = fmt.Sprintf("the MCP server %s has ended (%s). What the call did until then is not known; it was not made again", s.server.Name, oneLine(endReason.Error()))
 	case errors.Is(err, context.DeadlineExceeded):
 		detail["timed_out"] = true
-		words = fmt.Sprintf("the MCP server %s did not answer within %v; the call was cancelled. What it did until then is not known", s.server.Name, s.server.CallTimeout)
-	case refused:
-		detail["code"] = wire.Code
-		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, clip.Visible(wire.Message, maxRefusal))
+		output = fmt.Sprintf("the MCP server %s did not answer within %v; the call was cancelled. What it did until then is not known", s.server.Name, s.server.CallTimeout)
+	case isRefusal:
+		detail["code"] = refusal.Code
+		output = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, clip.Visible(refusal.Message, maxRefusal))
 	default:
-		words = fmt.Sprintf("the call of the MCP server %s failed: %s", s.server.Name, oneLine(err.Error()))
+		output = fmt.Sprintf("the call of the MCP server %s failed: %s", s.server.Name, oneLine(err.Error()))
 	}
-	return tools.Result{Output: words, Failed: true, Detail: detail}
+	return tools.Result{Output: output, Failed: true, Detail: detail}
 }
 
-// maxRefusal bounds the part of a server's error message that the model sees, in bytes.
+// maxRefusal is the maximum length of a server's error message for the model, in bytes.
 const maxRefusal = 4000

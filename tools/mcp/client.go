@@ -21,11 +21,11 @@ type Remote struct {
 	Bearer  string // token for Authorization; "" for none
 }
 
-// maxRedirects is the maximum number of redirects for a request. All must stay on the host.
+// maxRedirects is the maximum number of redirects of a request. All must stay on the server's origin.
 const maxRedirects = 5
 
-// NewClient returns a client that adds the headers and token, and contacts only the host of the URL. The
-// error is for people.
+// NewClient returns a client for a remote server. It adds the server's headers and token to each request, and
+// refuses requests to other origins. The error is for people.
 func NewClient(remote Remote) (*http.Client, error) {
 	address, err := checkURL(remote.URL)
 	if err != nil {
@@ -40,11 +40,11 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}
 	return &http.Client{
 		Transport: &originTransport{base: directTransport(address.Scheme), origin: originOf(address), headers: headers},
-		CheckRedirect: func(request *http.Request, before []*http.Request) error {
+		CheckRedirect: func(request *http.Request, earlier []*http.Request) error {
 			if originOf(request.URL) != originOf(address) {
 				return fmt.Errorf("it redirects to %s, and only %s may be reached; write that address in url if it is right", request.URL.Host, address.Host)
 			}
-			if len(before) > maxRedirects {
+			if len(earlier) > maxRedirects {
 				return errors.New("it redirects without end")
 			}
 			return nil
@@ -52,8 +52,8 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}, nil
 }
 
-// checkURL parses a server's URL. It permits http only for private and loopback addresses, and for names
-// that may have such addresses. The client later checks the addresses of a name.
+// checkURL parses a server's URL, and returns an error if it is not allowed. It permits http for private and
+// loopback addresses, and for names that may have such addresses. The client checks a name's addresses later.
 func checkURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -74,8 +74,8 @@ func checkURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// directTransport returns a transport for a scheme. Since http does not encrypt, its transport uses no
-// proxy and dials only private and loopback addresses.
+// directTransport returns the transport for the scheme https or http. Since http does not encrypt, its
+// transport uses no proxy and dials only private and loopback addresses.
 func directTransport(scheme string) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if scheme == "https" {
@@ -96,7 +96,7 @@ func directTransport(scheme string) *http.Transport {
 	return transport
 }
 
-// originOf returns scheme, host and port of a URL as one text.
+// originOf returns the scheme, host and port of a URL, such as https://example.com:443.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -105,7 +105,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// originTransport is a transport that adds headers for one origin and refuses others.
+// originTransport is a transport that adds headers to requests to one origin, and refuses all others.
 type originTransport struct {
 	base    *http.Transport
 	origin  string
@@ -129,25 +129,25 @@ func (o *originTransport) RoundTrip(request *http.Request) (*http.Response, erro
 // CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (o *originTransport) CloseIdleConnections() { o.base.CloseIdleConnections() }
 
-// boundedTransport is a session's transport. Its requests end with ctx, and its answers are bounded.
+// boundedTransport is a session's transport. Its requests end with the session, and its answers are bounded.
 type boundedTransport struct {
 	base   http.RoundTripper // the transport of a client of NewClient
-	ctx    context.Context
+	ctx    context.Context   // ends with the session
 	end    context.CancelFunc
-	onLost func(error) bool // reports whether a failure ends the session
+	onLost func(error) (endsSession bool) // called when the server is unreachable or sends too much
 }
 
-// boundedClient returns a copy of a client whose transport is a boundedTransport. lost is its onLost.
-func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *boundedTransport) {
-	b := &boundedTransport{base: client.Transport, onLost: lost}
+// boundedClient returns a copy of a client with a boundedTransport, and that transport. onLost is its field.
+func boundedClient(client *http.Client, onLost func(error) bool) (*http.Client, *boundedTransport) {
+	b := &boundedTransport{base: client.Transport, onLost: onLost}
 	b.ctx, b.end = context.WithCancel(context.Background())
-	held := *client
-	held.Transport = b
-	return &held, b
+	bounded := *client
+	bounded.Transport = b
+	return &bounded, b
 }
 
-// RoundTrip sends a request. The end of the session also ends the request. RoundTrip bounds the answer
-// and rewrites it for the library. An unreachable server ends the session.
+// RoundTrip sends a request, which also ends with the session. It bounds the answer and rewrites it for the
+// library. An unreachable server ends the session.
 func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if isEventStream(request) {
 		return b.serveEventStream(request), nil
@@ -184,7 +184,7 @@ func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// fail ends the session if onLost reports that err does.
+// fail passes err to onLost, and ends the session's requests if onLost returns true.
 func (b *boundedTransport) fail(err error) {
 	if b.ctx.Err() == nil && b.onLost(err) {
 		b.end()

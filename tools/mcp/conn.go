@@ -18,7 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds for a server. The session with a server that exceeds one ends.
+// Bounds for a server. Exceeding one ends the session.
 const (
 	maxLineBytes        = 16 << 20 // bytes of one message, which may contain an image
 	maxUnrequestedBytes = 32 << 20 // bytes between two answers: notifications, requests and invalid lines
@@ -27,9 +27,9 @@ const (
 )
 
 // lineConn is a transport over a process's streams, with one message per line. It is also the
-// transport's only connection. The library's IOTransport is unsuitable: it blocks for a server that
-// does not read, and stores all unsolicited messages. It also ends at the first invalid line, and many
-// servers print one at their start.
+// transport's only connection. The library's IOTransport is unsuitable: it blocks while a server does
+// not read, stores all unsolicited messages, and ends at the first invalid line, which many servers
+// print when they start.
 type lineConn struct {
 	process        *Process
 	onToolsChanged func() // called for a notification of changed tools
@@ -69,7 +69,7 @@ func (c *lineConn) Connect(context.Context) (sdk.Connection, error) { return c, 
 // exitTimeout is the time for a server to exit after its input is closed.
 const exitTimeout = 500 * time.Millisecond
 
-// stop closes the process's input, and kills the process after up to exitTimeout.
+// stop closes the process's input, waits up to exitTimeout for its output to end, and kills it.
 func (c *lineConn) stop() error {
 	c.Close()
 	select {
@@ -89,12 +89,13 @@ func (c *lineConn) firstInvalidLine() string {
 	return c.firstInvalid
 }
 
-// outgoing is a message to write. done receives the result.
+// outgoing is a message to write.
 type outgoing struct {
 	data []byte
-	done chan error
+	done chan error // receives the result of writing
 }
 
+// SessionID implements sdk.Connection. A process has no session id.
 func (c *lineConn) SessionID() string { return "" }
 
 // fail ends the connection with an error. It does nothing after Close, since errors are then expected.
@@ -120,7 +121,7 @@ func (c *lineConn) failure() error {
 	}
 }
 
-// Read returns the next message for the library.
+// Read returns the next message for the library. It returns io.EOF after Close.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case message := <-c.incoming:
@@ -134,8 +135,9 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write passes the message to the writing goroutine, because a server that does not read blocks a
-// writer. If ctx ends while the message is being written, the message is still written completely.
+// Write passes the message to the writing goroutine and waits for the result or the end of ctx. If ctx
+// ends while the message is being written, the goroutine still writes all of it. Write itself must not
+// block while a server does not read.
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -148,7 +150,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		case unsent <- out:
 			unsent = nil // wait for the result
 		case err := <-out.done:
-			if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // the program has exited, and package attached has closed its input
+			inputClosed := errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) // package attached closes the input of an exited process
+			if inputClosed {
 				return c.explainUnreadInput(ctx, err)
 			}
 			return err
@@ -162,8 +165,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 }
 
-// explainUnreadInput returns the error of reading the server, or else err. It waits up to closeTime,
-// because an exiting server closes its input just before its output.
+// explainUnreadInput returns the error that ended reading from the server, or err if there is none within
+// closeTime. It waits, because an exiting server closes its input just before its output.
 func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	select {
 	case <-c.failed:
@@ -175,8 +178,8 @@ func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	}
 }
 
-// trackRequests records a request that the server must answer, or removes a server's request that the
-// message answers.
+// trackRequests updates the unanswered requests for a message to the server: it adds a request, or
+// removes the server's request that an answer belongs to.
 func (c *lineConn) trackRequests(message jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +193,7 @@ func (c *lineConn) trackRequests(message jsonrpc.Message) {
 	}
 }
 
-// write writes the messages of Write to the server's input until Close.
+// write writes the outgoing messages to the server's input until Close.
 func (c *lineConn) write() {
 	for {
 		select {
@@ -212,7 +215,8 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// read forwards messages until the server closes its output or exceeds a bound.
+// read forwards the server's messages until it closes its output or exceeds a bound. Either ends the
+// connection with an error.
 func (c *lineConn) read() {
 	defer close(c.readDone)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
@@ -223,13 +227,13 @@ func (c *lineConn) read() {
 			c.fail(err)
 			return
 		}
-		answers, err := c.deliverLine(line)
+		isAnswer, err := c.deliverLine(line)
 		if err != nil {
 			c.fail(err)
 			return
 		}
 		unrequestedBytes += len(line) + 1
-		if answers {
+		if isAnswer {
 			unrequestedBytes = 0
 		}
 		if unrequestedBytes > maxUnrequestedBytes {
@@ -239,7 +243,8 @@ func (c *lineConn) read() {
 	}
 }
 
-// readLine reads a line of up to maxLineBytes bytes, without its end.
+// readLine returns the next line, without its end and blanks around it. The error is errClosed at the end of the
+// output, and another error for a line above maxLineBytes.
 func readLine(reader *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -263,14 +268,13 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 
 var errClosed = errors.New("it closed its output: it has ended")
 
-// deliverLine delivers the messages of a line to Read. answers reports whether one of them answers a
-// request.
-func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
-	raws := []json.RawMessage{line}
-	if len(line) > 0 && line[0] == '[' { // a batch, as in revision 2025-03-26
-		if json.Unmarshal(line, &raws) != nil {
-			raws = []json.RawMessage{line}
-		}
+// deliverLine delivers the messages of a line to Read. isAnswer reports whether one of them answers a
+// request. The error is about too many requests.
+func (c *lineConn) deliverLine(line []byte) (isAnswer bool, err error) {
+	var raws []json.RawMessage
+	isBatch := len(line) > 0 && line[0] == '[' && json.Unmarshal(line, &raws) == nil // as in revision 2025-03-26
+	if !isBatch {
+		raws = []json.RawMessage{line}
 	}
 	for _, raw := range raws {
 		message, err := decode(raw)
@@ -278,19 +282,19 @@ func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 			c.recordInvalidLine(raw)
 			continue
 		}
-		wanted, answer, err := c.classify(message)
-		answers = answers || answer
+		isWanted, answersRequest, err := c.classify(message)
+		isAnswer = isAnswer || answersRequest
 		if err != nil {
-			return answers, err
+			return isAnswer, err
 		}
-		if wanted {
+		if isWanted {
 			select {
 			case c.incoming <- message:
 			case <-c.closed:
 			}
 		}
 	}
-	return answers, nil
+	return isAnswer, nil
 }
 
 // decode parses a message. It refuses JSON that is nested too deeply for encoding/json.
@@ -301,8 +305,8 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(fromServer(raw))
 }
 
-// recordInvalidLine stores the beginning of the first invalid line. Some servers log to standard output
-// against the protocol. The line explains to people why such a server does not work.
+// recordInvalidLine stores the beginning of the first invalid line, to explain to people why the server does
+// not work. Some servers log to standard output, against the protocol.
 func (c *lineConn) recordInvalidLine(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,17 +315,18 @@ func (c *lineConn) recordInvalidLine(line []byte) {
 	}
 }
 
-// classify reports whether the library needs a message: a request, or the answer to one of our requests.
-// It handles the notification of changed tools itself and drops all others. The error is about too many
+// classify reports whether the library needs a message from the server (isWanted), and whether the message
+// answers one of our requests. The library needs such answers and the server's requests, but no
+// notifications. classify itself handles the notification of changed tools. The error is about too many
 // requests.
-func (c *lineConn) classify(message jsonrpc.Message) (wanted, answer bool, err error) {
+func (c *lineConn) classify(message jsonrpc.Message) (isWanted, answersRequest bool, err error) {
 	switch message := message.(type) {
 	case *jsonrpc.Response:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		isAnswer := c.unanswered[message.ID]
+		answersRequest := c.unanswered[message.ID]
 		delete(c.unanswered, message.ID)
-		return isAnswer, isAnswer, nil
+		return answersRequest, answersRequest, nil
 	case *jsonrpc.Request:
 		if message.IsCall() {
 			return true, false, c.countServerRequest(message.ID)
@@ -333,7 +338,7 @@ func (c *lineConn) classify(message jsonrpc.Message) (wanted, answer bool, err e
 	return false, false, nil
 }
 
-// countServerRequest records a request of the server, and returns an error if too many are open.
+// countServerRequest records a request of the server. It returns an error if too many have no answer yet.
 func (c *lineConn) countServerRequest(id jsonrpc.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

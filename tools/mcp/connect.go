@@ -22,18 +22,18 @@ const (
 	probeTime = 5 * time.Second
 )
 
-// connect opens a session in a revision that the server knows. It restarts the server for each attempt,
-// because some exit or hang after an unknown revision.
+// connect opens the library's session in a revision that the server knows: the newest, or else an older one. It
+// restarts the server for each attempt, because some servers exit or hang after an unknown revision.
 func (s *Session) connect(ctx context.Context) error {
 	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
 	probing, cancel := context.WithTimeout(ctx, probe)
 	newestErr := s.connectOnce(probing, newestRevision)
-	timedOut := probing.Err() != nil
+	probeTimedOut := probing.Err() != nil
 	cancel()
 	if newestErr == nil {
 		return nil
 	}
-	if _, unstarted := errors.AsType[*startError](newestErr); unstarted || ctx.Err() != nil {
+	if _, isUnstarted := errors.AsType[*startError](newestErr); isUnstarted || ctx.Err() != nil {
 		return s.explainFailure(ctx, newestErr)
 	}
 	err := s.connectOnce(ctx, olderRevision)
@@ -41,8 +41,9 @@ func (s *Session) connect(ctx context.Context) error {
 		s.list.Restarted = true
 		return nil
 	}
-	if _, refused := serverRefusal(err); refused && timedOut && ctx.Err() == nil {
-		err = s.connectOnce(ctx, newestRevision) // the server started slowly, and does not know older revisions
+	_, refusesOlder := serverRefusal(err)
+	if startedSlowly := probeTimedOut && refusesOlder; startedSlowly && ctx.Err() == nil {
+		err = s.connectOnce(ctx, newestRevision)
 	}
 	if err != nil {
 		return s.explainFailure(ctx, err)
@@ -50,7 +51,8 @@ func (s *Session) connect(ctx context.Context) error {
 	return nil
 }
 
-// connectOnce connects to a new process, or to the URL, and requests a revision.
+// connectOnce starts a new process, or contacts the URL, and opens a session in a revision. On success it sets
+// s.link. On failure it stops the process.
 func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	link, transport, err := s.openTransport(ctx)
 	if err != nil {
@@ -69,7 +71,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	select {
 	case result = <-connected:
 	case <-ctx.Done():
-		stopped := link.stop()
+		stopErr := link.stop()
 		select {
 		case result = <-connected: // the session may have opened at the last moment
 			if result.err == nil {
@@ -77,7 +79,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 			}
 		case <-time.After(closeTime):
 		}
-		return errors.Join(s.silenceAfterTimeout(ctx, link), stopped)
+		return errors.Join(s.silenceAfterTimeout(ctx, link), stopErr)
 	}
 	if result.err != nil {
 		err := s.silenceAfterTimeout(ctx, link)
@@ -93,7 +95,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	return nil
 }
 
-// silenceAfterTimeout returns a *silence if ctx has ended, or else nil.
+// silenceAfterTimeout returns a *silenceError if ctx has ended, or else nil.
 func (s *Session) silenceAfterTimeout(ctx context.Context, l *connection) error {
 	if ctx.Err() == nil {
 		return nil
@@ -101,7 +103,8 @@ func (s *Session) silenceAfterTimeout(ctx context.Context, l *connection) error 
 	return &silenceError{cause: ctx.Err(), invalidLine: l.firstInvalidLine()}
 }
 
-// openTransport opens the transport to the server.
+// openTransport starts the server's process, or contacts its URL. It returns the transport, and a connection without
+// a session.
 func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport, error) {
 	if s.server.Start == nil {
 		connection, transport := s.reachURL()
@@ -115,7 +118,7 @@ func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport
 	return &connection{stop: c.stop, lossReason: c.failure, firstInvalidLine: c.firstInvalidLine}, c, nil
 }
 
-// reachURL returns a connection to the server's URL, with its transport. Nothing is sent yet.
+// reachURL returns the transport to the server's URL, and a connection without a session. It sends nothing yet.
 func (s *Session) reachURL() (*connection, sdk.Transport) {
 	client, bounded := boundedClient(s.server.Client, s.recordLoss)
 	transport := &sdk.StreamableClientTransport{
@@ -132,23 +135,24 @@ func (s *Session) reachURL() (*connection, sdk.Transport) {
 	}, transport
 }
 
-// recordLoss ends the session because a remote server is unreachable or sends too much. It does nothing
-// and reports false before the session is open, since connect then returns the error.
-func (s *Session) recordLoss(why error) bool {
+// recordLoss ends the session because a remote server is unreachable or sends too much, and returns true. Before
+// the session is open, it does nothing and returns false, since connect returns the error.
+func (s *Session) recordLoss(reason error) (endsSession bool) {
 	if !s.connected.Load() {
 		return false
 	}
-	s.end(why)
+	s.end(reason)
 	return true
 }
 
 // codeRejected is the library's code for its own transport errors.
 const codeRejected = -32005
 
-// serverRefusal returns the error that the server has answered, and reports whether err is one.
-func serverRefusal(err error) (*jsonrpc.Error, bool) {
-	wire, ok := errors.AsType[*jsonrpc.Error](err)
-	return wire, ok && wire.Code != codeRejected
+// serverRefusal returns the protocol error in err. isRefusal reports whether there is one and it comes from the
+// server, not from the library.
+func serverRefusal(err error) (refusal *jsonrpc.Error, isRefusal bool) {
+	refusal, isRefusal = errors.AsType[*jsonrpc.Error](err)
+	return refusal, isRefusal && refusal.Code != codeRejected
 }
 
 // startError reports a server that did not start.
@@ -157,18 +161,18 @@ type startError struct{ err error }
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// silenceError reports a server that did not answer.
+// silenceError reports a server that did not answer in time.
 type silenceError struct {
-	cause       error
-	invalidLine string
+	cause       error  // of the context
+	invalidLine string // the beginning of the first line that is no message, or ""
 }
 
 func (e *silenceError) Error() string { return "it did not answer in time" }
 func (e *silenceError) Unwrap() error { return e.cause }
 
-// explainFailure returns the *Error that explains to a person why there is no session.
+// explainFailure returns the *Error that explains to people why the session could not be opened.
 func (s *Session) explainFailure(ctx context.Context, err error) *Error {
-	const hint = "look at what it wrote to standard error"
+	const stderrHint = "look at what it wrote to standard error"
 	e := &Error{Reason: ReasonStart, Err: err}
 	prefix := fmt.Sprintf("the MCP server %s ", s.server.Name)
 	silent, isSilent := errors.AsType[*silenceError](err)
@@ -186,30 +190,30 @@ func (s *Session) explainFailure(ctx context.Context, err error) *Error {
 		e.Reason = ReasonProtocol
 		e.Words = prefix + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), silent.invalidLine)
 	case isSilent:
-		e.Words = prefix + s.describeTimeout() + "; " + hint
+		e.Words = prefix + s.describeTimeout() + "; " + stderrHint
 	case errors.Is(err, errClosed):
-		e.Words = prefix + "ended before it answered; " + hint
+		e.Words = prefix + "ended before it answered; " + stderrHint
 	case isUnreachable:
 		e.Words = prefix + "could not be reached: " + oneLine(err.Error()) + "; check url and the network"
 	case s.server.Start == nil && !isRefusal:
 		e.Words = prefix + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
 	default:
 		e.Reason = ReasonProtocol
-		e.Words = prefix + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + hint
+		e.Words = prefix + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + stderrHint
 	}
 	return e
 }
 
-// describeTimeout describes the exceeded time and the key to extend it.
+// describeTimeout returns the predicate of a message: which time the server has exceeded, and the key that extends it.
 func (s *Session) describeTimeout() string {
-	did := "start"
+	verb := "start"
 	if s.server.Start == nil {
-		did = "answer"
+		verb = "answer"
 	}
-	return fmt.Sprintf("did not %s within %s; set mcp_servers.%s.start_timeout higher if it needs longer, as the first download of a package may", did, seconds(s.server.StartTimeout), s.server.Name)
+	return fmt.Sprintf("did not %s within %s; set mcp_servers.%s.start_timeout higher if it needs longer, as the first download of a package may", verb, seconds(s.server.StartTimeout), s.server.Name)
 }
 
-// seconds formats a duration in seconds.
+// seconds formats a duration in seconds, such as "2.5 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
 // protocolError returns an *Error about a server that violates the protocol or a bound.

@@ -26,13 +26,13 @@ const (
 	maxServerName   = 100       // bytes of a name or version in words
 )
 
-// oneLine returns text of a server in one line of up to 500 bytes, for use in a sentence.
+// oneLine returns a server's text in one line of up to 500 bytes, for use in a sentence.
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
 }
 
-// readDescription requests the server's description and tools, and fills s.list. It returns an *Error if
-// the job cannot use the server.
+// readDescription fills s.list with the server's description and tools. It returns an *Error if the job cannot
+// use the server.
 func (s *Session) readDescription(ctx context.Context) error {
 	initialized := s.link.session.InitializeResult()
 	s.list.Server, s.list.Revision = s.server.Name, initialized.ProtocolVersion
@@ -55,8 +55,8 @@ func (s *Session) readDescription(ctx context.Context) error {
 	return s.requireOfferable(ctx)
 }
 
-// requireOfferable returns an error if a tool cannot be offered to models, or checking all takes longer
-// than the start timeout. Checking now assigns the error to this server.
+// requireOfferable returns an *Error if an allowed tool cannot be offered to models, or if the start timeout ends
+// during the check. Offer would find the same errors, but only for all servers together.
 func (s *Session) requireOfferable(ctx context.Context) error {
 	for _, tool := range s.list.Tools {
 		if !tool.Allowed {
@@ -72,9 +72,9 @@ func (s *Session) requireOfferable(ctx context.Context) error {
 	return nil
 }
 
-// listTools lists the server's tools. It drops the schemas of tools that the job does not allow.
+// listTools requests the server's tools. Tools that the job does not allow have no schema. The error is an *Error.
 func (s *Session) listTools(ctx context.Context) ([]Listed, error) {
-	listed, seen, size := []Listed{}, map[string]bool{}, 0
+	listed, seen, schemaBytes := []Listed{}, map[string]bool{}, 0
 	err := pages(func(cursor string) ([]*sdk.Tool, string, error) {
 		page, err := s.link.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
@@ -87,13 +87,13 @@ func (s *Session) listTools(ctx context.Context) ([]Listed, error) {
 			if err != nil {
 				return err
 			}
-			size += len(l.Schema)
+			schemaBytes += len(l.Schema)
 			switch {
 			case seen[l.Tool]:
 				return s.protocolError("it lists two tools with the name %q", oneLine(l.Tool))
 			case len(listed) == maxTools:
 				return s.protocolError("it lists more than %d tools", maxTools)
-			case size > maxSchemas:
+			case schemaBytes > maxSchemas:
 				return s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", maxSchemas>>20)
 			}
 			seen[l.Tool] = true
@@ -104,27 +104,27 @@ func (s *Session) listTools(ctx context.Context) ([]Listed, error) {
 	if err == nil {
 		return listed, nil
 	}
-	if e, ok := errors.AsType[*endlessError](err); ok {
-		return nil, s.protocolError("its list of tools has no end: %s", e.why)
+	if endless, isEndless := errors.AsType[*endlessError](err); isEndless {
+		return nil, s.protocolError("its list of tools has no end: %s", endless.reason)
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return nil, e
+	if explained, isExplained := errors.AsType[*Error](err); isExplained {
+		return nil, explained
 	}
 	return nil, s.listFailure(ctx, err)
 }
 
-// listFailure returns the *Error for a request of the tools that failed.
+// listFailure returns the *Error for a failed request of the server's tools.
 func (s *Session) listFailure(ctx context.Context, err error) error {
-	if silent := s.silenceAfterTimeout(ctx, s.link); silent != nil {
-		return s.explainFailure(ctx, silent)
+	if timeout := s.silenceAfterTimeout(ctx, s.link); timeout != nil {
+		return s.explainFailure(ctx, timeout)
 	}
-	if why := s.link.lossReason(); why != nil {
-		err = why
+	if lossReason := s.link.lossReason(); lossReason != nil {
+		err = lossReason
 	}
 	return s.explainFailure(ctx, fmt.Errorf("list its tools: %w", err))
 }
 
-// convertTool converts a tool of the protocol to a Listed, and checks its bounds.
+// convertTool converts a tool of the protocol to a Listed. It returns an *Error for a tool that exceeds a bound.
 func (s *Session) convertTool(tool *sdk.Tool) (Listed, error) {
 	if tool.Name == "" || len(tool.Name) > maxToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
@@ -159,8 +159,8 @@ func (s Server) allows(tool string) bool {
 	return slices.Contains(s.Tools, allTools) || slices.Contains(s.Tools, tool)
 }
 
-// requireNamedTools returns an error if the server lacks a tool that the job names in tools or deny. A
-// misspelt name in deny would otherwise allow the tool.
+// requireNamedTools returns an *Error if the server lacks a tool that the job names in tools or deny. Otherwise a
+// misspelt name in deny would allow the tool.
 func (s *Session) requireNamedTools() error {
 	var missing, names []string
 	for _, tool := range s.list.Tools {

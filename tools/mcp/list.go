@@ -53,6 +53,7 @@ func (l List) Changed(later List) string {
 	return joinUpTo20(changes)
 }
 
+// allowed returns the allowed tools by name.
 func (l List) allowed() map[string]Listed {
 	allowed := map[string]Listed{}
 	for _, tool := range l.Tools {
@@ -65,9 +66,9 @@ func (l List) allowed() map[string]Listed {
 
 // joinUpTo20 joins up to 20 words with commas, and adds the number of further ones.
 func joinUpTo20(words []string) string {
-	const most = 20
-	if len(words) > most {
-		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
+	const maxWords = 20
+	if len(words) > maxWords {
+		return strings.Join(words[:maxWords], ", ") + fmt.Sprintf(" and %d more", len(words)-maxWords)
 	}
 	return strings.Join(words, ", ")
 }

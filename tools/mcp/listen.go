@@ -23,35 +23,35 @@ func isEventStream(request *http.Request) bool {
 	return request.Method == http.MethodGet && request.Header.Get("Last-Event-ID") == ""
 }
 
-// serveEventStream answers a request for the event stream at once, with a stream for the whole session.
-// The library would wait for the server, and end the session if the stream fails. With
-// serveEventStream, a server that refuses, delays or breaks the stream only loses its own requests.
+// serveEventStream answers a request for the event stream at once, with a stream that lasts for the whole
+// session. It forwards the server's events to it, and opens the server's stream again when that breaks. The
+// library alone would wait for the server, and end the session if the stream fails.
 func (b *boundedTransport) serveEventStream(request *http.Request) *http.Response {
-	from, to := io.Pipe()
+	reader, writer := io.Pipe()
 	ctx, cancel := context.WithCancel(request.Context())
 	release := context.AfterFunc(b.ctx, cancel)
 	go func() {
 		defer release()
 		defer cancel()
 		remaining := int64(maxUnrequestedBytes)
-		for pause := firstPause; remaining > 0 && b.forwardStream(request.Clone(ctx), to, &remaining); pause = min(2*pause, maxPause) {
+		for pause := firstPause; remaining > 0 && b.forwardStream(request.Clone(ctx), writer, &remaining); pause = min(2*pause, maxPause) {
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
 			}
 		}
 		<-ctx.Done()
-		to.CloseWithError(ctx.Err())
+		writer.CloseWithError(ctx.Err())
 	}()
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from, Request: request,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: reader, Request: request,
 	}
 }
 
-// forwardStream opens the server's stream, and writes its requests and notifications to to until it ends. It
-// subtracts the received bytes from remaining. It reports whether to open the stream again.
-func (b *boundedTransport) forwardStream(request *http.Request, to *io.PipeWriter, remaining *int64) (again bool) {
+// forwardStream opens the server's event stream, and writes its requests and notifications to writer until the
+// stream ends. It subtracts the received bytes from remaining. It reports whether to open the stream again.
+func (b *boundedTransport) forwardStream(request *http.Request, writer *io.PipeWriter, remaining *int64) (openAgain bool) {
 	if request.Context().Err() != nil {
 		return false
 	}
@@ -60,8 +60,9 @@ func (b *boundedTransport) forwardStream(request *http.Request, to *io.PipeWrite
 		return true
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		return false // the server has no such stream
+	hasStream := response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+	if !hasStream {
+		return false
 	}
 	events := rewrittenBody{from: bufio.NewReader(response.Body)}
 	for {
@@ -71,10 +72,10 @@ func (b *boundedTransport) forwardStream(request *http.Request, to *io.PipeWrite
 		}
 		data, _ := splitEvent(event)
 		message, err := jsonrpc.DecodeMessage(data)
-		if request, ok := message.(*jsonrpc.Request); err != nil || !ok || request.Method == "" {
+		if request, isRequest := message.(*jsonrpc.Request); err != nil || !isRequest || request.Method == "" {
 			continue
 		}
-		if _, err := to.Write(event); err != nil {
+		if _, err := writer.Write(event); err != nil {
 			return false
 		}
 	}

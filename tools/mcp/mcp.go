@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Server describes a server: one to Start, or one at URL.
+// Server describes a server: a process to start, or a remote server at a URL.
 type Server struct {
-	Name  string   // in the job
+	Name  string   // the server's name in the job
 	Tools []string // allowed tools, by the server's own names; "*" for all
 	Deny  []string // tools that are not allowed, even if Tools lists them
 
 	StartTimeout time.Duration // for the start and all initial requests; 0 for a minute
 	CallTimeout  time.Duration // for one call; 0 for 2 minutes
 
-	// Start starts a new process that outlives ctx. It is called again if the first process does
-	// not know the newest revision.
+	// Start starts a new process, which outlives ctx. It is called again if the first process does
+	// not know the newest revision. Nil means that the server is at URL.
 	Start func(ctx context.Context) (*Process, error)
 
 	URL    string
-	Client *http.Client // of NewClient, for URL
+	Client *http.Client // for URL, from NewClient
 
 	// Observe receives notices about the server. Calls do not overlap. It may be nil.
 	Observe func(Notice)
@@ -69,6 +69,8 @@ type Error struct {
 	Err    error // the cause; may be nil
 }
 
+// Error returns the explanation for people.
 func (e *Error) Error() string { return e.Words }
 
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }

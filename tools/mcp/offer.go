@@ -13,7 +13,7 @@ import (
 
 // Offered is a server's tool as described to models.
 type Offered struct {
-	Server string // in the job
+	Server string // the server's name in the job
 	Tool   string // the server's own name
 	SHA256 string // of the schema as the server gave it
 	Spec   tools.Spec
@@ -69,25 +69,26 @@ func toOffered(list List, tool Listed) (Offered, error) {
 	}, nil
 }
 
-// assignNames sets the names of all tools. All tools with the same name get a hash, so that names do not depend
-// on the order. It repeats that until all names are unique and not taken.
+// assignNames sets the names of all tools. If tools have the same name or a taken one, all of them get a hash, so
+// that names do not depend on the order. It repeats that until all names are unique and not taken. The error is an
+// *Error.
 func assignNames(offered []Offered, taken []string) error {
 	hashed := make([]bool, len(offered))
 	for {
-		owners := map[string][]int{}
+		owners := map[string][]int{} // indexes into offered, by name
 		for i := range offered {
 			o := &offered[i]
 			o.Spec.Name = o.name(hashed[i])
 			owners[o.Spec.Name] = append(owners[o.Spec.Name], i)
 		}
 		unique := true
-		for name, sharing := range owners {
-			if len(sharing) == 1 && !slices.Contains(taken, name) {
+		for name, indexes := range owners {
+			if len(indexes) == 1 && !slices.Contains(taken, name) {
 				continue
 			}
 			unique = false
-			if !markHashed(hashed, sharing) {
-				o := offered[sharing[0]]
+			if !markHashed(hashed, indexes) {
+				o := offered[indexes[0]]
 				return &Error{
 					Reason: ReasonProtocol,
 					Words:  fmt.Sprintf("the tool %q of the MCP server %s cannot be named: %s is taken; take it out by deny", oneLine(o.Tool), o.Server, name),
@@ -100,20 +101,20 @@ func assignNames(offered []Offered, taken []string) error {
 	}
 }
 
-// markHashed marks tools as hashed, and reports whether one of them was not.
-func markHashed(hashed []bool, tools []int) (changed bool) {
-	for _, i := range tools {
+// markHashed sets the elements of hashed at the indexes, and reports whether one of them was not set.
+func markHashed(hashed []bool, indexes []int) (changed bool) {
+	for _, i := range indexes {
 		changed = changed || !hashed[i]
 		hashed[i] = true
 	}
 	return changed
 }
 
-// name returns the tool's name for a model: server and tool name. A name that is too long or ambiguous
-// is cut and gets a hash.
-func (o Offered) name(hashed bool) string {
+// name returns the tool's name for a model, made of the server's and the tool's names. If it is too long, or if
+// withHash is true, it is cut and ends with a hash of both names.
+func (o Offered) name(withHash bool) string {
 	name := "mcp__" + strings.Map(nameRune, o.Server) + "__" + strings.Map(nameRune, o.Tool)
-	if len(name) <= maxOfferedName && !hashed {
+	if len(name) <= maxOfferedName && !withHash {
 		return name
 	}
 	sum := sha256.Sum256([]byte(o.Server + "\x00" + o.Tool))
@@ -121,7 +122,7 @@ func (o Offered) name(hashed bool) string {
 	return name + "_" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// nameRune returns r, or _ if names for models may not contain r.
+// nameRune returns r, or '_' if r is not allowed in a tool's name for a model.
 func nameRune(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':

@@ -9,12 +9,12 @@ import (
 )
 
 // endlessError reports an endless list.
-type endlessError struct{ why string }
+type endlessError struct{ reason string }
 
-func (e *endlessError) Error() string { return "the list has no end: " + e.why }
+func (e *endlessError) Error() string { return "the list has no end: " + e.reason }
 
-// pages fetches pages by cursor and passes each to take. A list with a repeated cursor or too many
-// pages is endless.
+// pages fetches all pages of a list and passes each to take. fetch returns the page at cursor, and the next
+// cursor, which is "" at the end. pages returns an *endlessError for a repeated cursor or too many pages.
 func pages[T any](fetch func(cursor string) (items []T, next string, err error), take func(items []T) error) error {
 	requested := map[string]bool{}
 	var first []T
@@ -43,12 +43,12 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 	return &endlessError{fmt.Sprintf("it has more than %d pages", maxPages)}
 }
 
-// endsAtEmptyCursor reports whether a server uses an empty cursor for the end of a list. Asked with that cursor,
-// such a server repeats the first page or refuses.
+// endsAtEmptyCursor reports whether a server ends a list with an empty cursor. items and err are its answer to a
+// request with that cursor: if it is the end, the server repeats the first page or refuses.
 func endsAtEmptyCursor[T any](items, first []T, err error) bool {
 	if err != nil {
-		_, refused := errors.AsType[*jsonrpc.Error](err)
-		return refused
+		_, isRefusal := errors.AsType[*jsonrpc.Error](err)
+		return isRefusal
 	}
 	return reflect.DeepEqual(items, first)
 }

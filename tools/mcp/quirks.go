@@ -11,32 +11,32 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// emptyCursor replaces an empty cursor in messages for the library. In the protocol only a missing
-// cursor ends a list, but the library treats an empty one as missing.
+// emptyCursor replaces an empty cursor in messages for the library, which would treat an empty cursor as missing. In
+// the protocol only a missing cursor ends a list.
 const emptyCursor = "agent-ci:empty-cursor"
 
-// fromServer converts a server's answer for the library. It converts an id written as text to a number,
-// and an empty cursor to emptyCursor.
+// fromServer returns a server's answer as the library needs it: an id that is a number in a string becomes a
+// number, and an empty next cursor becomes emptyCursor. Other messages are returned unchanged.
 func fromServer(raw []byte) []byte {
 	var message map[string]json.RawMessage
 	if json.Unmarshal(raw, &message) != nil || message["method"] != nil {
 		return raw
 	}
-	id, isText := numberInText(message["id"])
-	if isText {
+	id, idChanged := numberInText(message["id"])
+	if idChanged {
 		message["id"] = id
 	}
-	result, isEmpty := withCursor(message["result"], "nextCursor", "", emptyCursor)
-	if isEmpty {
+	result, resultChanged := withCursor(message["result"], "nextCursor", "", emptyCursor)
+	if resultChanged {
 		message["result"] = result
 	}
-	if !isText && !isEmpty {
+	if !idChanged && !resultChanged {
 		return raw
 	}
 	return encodeOr(message, raw)
 }
 
-// toServer converts emptyCursor back for the server.
+// toServer returns a message for the server with emptyCursor replaced by an empty cursor.
 func toServer(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(emptyCursor)) {
 		return raw
@@ -45,56 +45,58 @@ func toServer(raw []byte) []byte {
 	if json.Unmarshal(raw, &message) != nil {
 		return raw
 	}
-	params, changed := withCursor(message["params"], "cursor", emptyCursor, "")
-	if !changed {
+	params, paramsChanged := withCursor(message["params"], "cursor", emptyCursor, "")
+	if !paramsChanged {
 		return raw
 	}
 	message["params"] = params
 	return encodeOr(message, raw)
 }
 
-// numberInText returns the integer that a JSON string contains. The ids of our requests are integers.
-func numberInText(id json.RawMessage) (json.RawMessage, bool) {
+// numberInText returns the integer that a JSON string contains. isNumber reports whether id is such a string. The
+// ids of our requests are integers.
+func numberInText(id json.RawMessage) (number json.RawMessage, isNumber bool) {
 	var text string
-	if len(id) == 0 || id[0] != '"' || json.Unmarshal(id, &text) != nil {
+	isString := len(id) > 0 && id[0] == '"' && json.Unmarshal(id, &text) == nil
+	if !isString {
 		return nil, false
 	}
-	var number float64
-	if json.Unmarshal([]byte(text), &number) != nil || number != float64(int64(number)) {
+	var value float64
+	if json.Unmarshal([]byte(text), &value) != nil || value != float64(int64(value)) {
 		return nil, false
 	}
-	raw, err := json.Marshal(int64(number))
-	return raw, err == nil
+	number, err := json.Marshal(int64(value))
+	return number, err == nil
 }
 
-// withCursor returns an object with the cursor at key replaced. It reports false if the cursor is not
-// old.
-func withCursor(object json.RawMessage, key, old, replacement string) (json.RawMessage, bool) {
+// withCursor returns a JSON object with the cursor at key replaced, if the cursor is old. Otherwise changed is false.
+func withCursor(object json.RawMessage, key, old, replacement string) (newObject json.RawMessage, changed bool) {
 	if !bytes.Contains(object, []byte(key)) {
 		return nil, false
 	}
 	var members map[string]json.RawMessage
 	var cursor *string
-	if json.Unmarshal(object, &members) != nil || json.Unmarshal(members[key], &cursor) != nil || cursor == nil || *cursor != old {
+	hasCursor := json.Unmarshal(object, &members) == nil && json.Unmarshal(members[key], &cursor) == nil && cursor != nil
+	if !hasCursor || *cursor != old {
 		return nil, false
 	}
 	members[key], _ = json.Marshal(replacement)
 	return encodeOr(members, object), true
 }
 
-// encodeOr returns the members as JSON, or the original text.
-func encodeOr(members map[string]json.RawMessage, raw []byte) []byte {
+// encodeOr returns the members as a JSON object, or fallback if that fails.
+func encodeOr(members map[string]json.RawMessage, fallback []byte) []byte {
 	if text, err := tools.JSON(members); err == nil {
 		return text
 	}
-	return raw
+	return fallback
 }
 
-// maxList is the longest request to search for emptyCursor, in bytes. Requests for a page of a list are
-// short.
+// maxList is the maximum length of requests that are searched for emptyCursor, in bytes. Requests for a page of a
+// list are short.
 const maxList = 64 << 10
 
-// rewriteRequest applies toServer to a request's body.
+// rewriteRequest applies toServer to a request's body, unless the body is longer than maxList.
 func rewriteRequest(request *http.Request) error {
 	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > maxList {
 		return nil
@@ -111,7 +113,7 @@ func rewriteRequest(request *http.Request) error {
 	return err
 }
 
-// rewriteResponse applies fromServer to an answer's body.
+// rewriteResponse applies fromServer to each message in an answer's body.
 func rewriteResponse(response *http.Response) {
 	kind := response.Header.Get("Content-Type")
 	body := &rewrittenBody{body: response.Body, from: bufio.NewReader(response.Body)}
@@ -148,9 +150,10 @@ func (r *rewrittenBody) Read(into []byte) (int, error) {
 	return n, nil
 }
 
+// Close closes the answer's body.
 func (r *rewrittenBody) Close() error { return r.body.Close() }
 
-// message returns the whole body as one rewritten message.
+// message returns the whole body as one rewritten message, with io.EOF.
 func (r *rewrittenBody) message() ([]byte, error) {
 	raw, err := io.ReadAll(r.from)
 	if err != nil {
@@ -159,21 +162,22 @@ func (r *rewrittenBody) message() ([]byte, error) {
 	return fromServer(raw), io.EOF
 }
 
-// event returns the next event of a stream, rewritten. It returns an event above maxLineBytes in parts.
+// event returns the next event of a stream, rewritten, and the error that follows it. It returns an event above
+// maxLineBytes in parts.
 func (r *rewrittenBody) event() ([]byte, error) {
 	var lines, currentLine []byte
 	for len(lines) <= maxLineBytes {
 		line, err := r.from.ReadSlice('\n')
 		lines = append(lines, line...)
-		complete := err != bufio.ErrBufferFull
-		if err != nil && complete {
+		isWholeLine := err != bufio.ErrBufferFull
+		if err != nil && isWholeLine {
 			return rewrittenEvent(lines), err
 		}
 		currentLine = append(currentLine, line...)
-		if !complete {
+		if !isWholeLine {
 			continue
 		}
-		if len(bytes.TrimRight(currentLine, "\r\n")) == 0 {
+		if len(bytes.TrimRight(currentLine, "\r\n")) == 0 { // an empty line ends the event
 			break
 		}
 		currentLine = currentLine[:0]
@@ -181,7 +185,7 @@ func (r *rewrittenBody) event() ([]byte, error) {
 	return rewrittenEvent(lines), nil
 }
 
-// rewrittenEvent returns an event with its message rewritten, in one line.
+// rewrittenEvent returns an event with its message rewritten. A changed message takes one line.
 func rewrittenEvent(event []byte) []byte {
 	data, others := splitEvent(event)
 	message := fromServer(data)
@@ -191,11 +195,11 @@ func rewrittenEvent(event []byte) []byte {
 	return append([]byte("data: "+string(message)+"\n"), others...)
 }
 
-// splitEvent returns the joined data lines of an event, and its other lines.
+// splitEvent returns the values of an event's data lines, joined by newlines, and the event's other lines.
 func splitEvent(event []byte) (data, others []byte) {
 	var lines [][]byte
 	for line := range bytes.Lines(event) {
-		if value, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok {
+		if value, isData := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); isData {
 			lines = append(lines, bytes.TrimSpace(value))
 			continue
 		}

@@ -39,11 +39,11 @@ var (
 	}
 )
 
-// Resources is a server with resources. Session returns the server's session, or nil and a problem for
-// the model.
+// Resources is a server with resources. Session returns the server's session, or nil and the reason, for the
+// model, why there is none.
 type Resources struct {
-	Server  string
-	Session func(ctx context.Context) (session *Session, why string)
+	Server  string // the server's name in the job
+	Session func(ctx context.Context) (session *Session, problem string)
 }
 
 // ResourceTools returns list_mcp_resources, list_mcp_resource_templates and read_mcp_resource. servers
@@ -64,11 +64,12 @@ type resourceArguments struct {
 	URI    string `json:"uri"`
 }
 
+// resources implements the three tools.
 type resources struct{ servers func() []Resources }
 
-// serversNamed returns the server called name, or all servers for "". Otherwise it returns a problem for the
-// model.
-func (r resources) serversNamed(name string) ([]Resources, string) {
+// serversNamed returns the server called name, or all servers for "". If there is none, it returns the problem for
+// the model.
+func (r resources) serversNamed(name string) (found []Resources, problem string) {
 	all := r.servers()
 	var names []string
 	for _, s := range all {
@@ -98,18 +99,20 @@ type resource struct {
 	Size        int64  `json:"size,omitempty"`
 }
 
-// lister returns the page of a server's list at cursor, and the next cursor.
+// lister returns the page of a server's list at cursor, and the cursor of the next page. A next cursor of "" ends
+// the list.
 type lister func(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error)
 
-// runLister returns the Run function of a tool that returns list's results under key.
+// runLister returns the Run function of a tool that lists what the lister returns. key is the key of the list in the
+// tool's output.
 func (r resources) runLister(key string, list lister) func(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Decoded(func(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 		return r.listServers(ctx, a, key, list)
 	})
 }
 
-// listServers requests one page of a named server, or all pages of each server. Its output is a JSON object
-// with the results under key, and with the problems of servers that did not answer.
+// listServers requests one page of the server that a names, or if it names none, all pages of all servers. Its
+// output is a JSON object with the list under key, the next cursor, and the problems of servers that did not answer.
 func (r resources) listServers(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
 	chosen, problem := r.serversNamed(a.Server)
 	switch {
@@ -121,9 +124,9 @@ func (r resources) listServers(ctx context.Context, a resourceArguments, key str
 	answer := map[string]any{}
 	all, problems := []resource{}, []string{}
 	for _, server := range chosen {
-		s, why := server.Session(ctx)
+		s, problem := server.Session(ctx)
 		if s == nil {
-			problems = append(problems, why)
+			problems = append(problems, problem)
 			continue
 		}
 		found, next, err := s.listPages(ctx, a.Cursor, a.Server != "", list)
@@ -172,8 +175,8 @@ func (s *Session) listPages(ctx context.Context, cursor string, onlyOne bool, li
 	return all, "", err
 }
 
-// onePage returns the page at cursor. If the next cursor is empty, it adds the next page, because a
-// model could request an empty cursor endlessly.
+// onePage returns the page at cursor, and the next cursor. If the server's next cursor is emptyCursor, it adds that
+// page, because a model would take an empty cursor for the first page.
 func (s *Session) onePage(ctx context.Context, cursor string, list lister) (found []resource, next string, err error) {
 	found, next, err = list(ctx, s, cursor)
 	switch {
@@ -203,12 +206,11 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 }
 
 // listResources is the lister of resources.
-func listResources(ctx context.Context, s *Session, cursor string) ([]resource, string, error) {
+func listResources(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error) {
 	page, err := s.link.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 	if err != nil {
 		return nil, "", err
 	}
-	var found []resource
 	for _, r := range page.Resources {
 		if r != nil {
 			found = append(found, resource{
@@ -221,12 +223,11 @@ func listResources(ctx context.Context, s *Session, cursor string) ([]resource, 
 }
 
 // listTemplates is the lister of resource templates.
-func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, string, error) {
+func listTemplates(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error) {
 	page, err := s.link.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 	if err != nil {
 		return nil, "", err
 	}
-	var found []resource
 	for _, r := range page.ResourceTemplates {
 		if r != nil {
 			found = append(found, resource{
@@ -238,11 +239,11 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	return found, page.NextCursor, nil
 }
 
-// maxURI bounds the part of a URI that a model sees, in bytes.
+// maxURI is the maximum length of a URI for a model, in bytes.
 const maxURI = 2000
 
-// read returns the texts and images of a resource. If the server fails, the result explains that to the
-// model.
+// read returns the texts and images of a resource. A server's failure is a failed result; the error is only that of
+// ctx.
 func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 	chosen, problem := r.serversNamed(a.Server)
 	switch {
@@ -251,9 +252,9 @@ func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) 
 	case a.Server == "" || a.URI == "":
 		return tools.Refuse("server and uri must not be empty"), nil
 	}
-	s, why := chosen[0].Session(ctx)
+	s, problem := chosen[0].Session(ctx)
 	if s == nil {
-		return tools.Refuse(why), ctx.Err()
+		return tools.Refuse(problem), ctx.Err()
 	}
 	detail := map[string]any{"mcp_server": s.server.Name, "uri": shortLine(a.URI)}
 	limited, cancel := s.callContext(ctx)

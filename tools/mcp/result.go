@@ -14,10 +14,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxName bounds a URI, a name or a media type in a message, in bytes.
+// maxName is the maximum length of a URI, a name or a media type in a message, in bytes.
 const maxName = 300
 
-// result converts an answer for the model: its text, its images, and a line for any other item.
+// result converts an answer for the model: its texts, its images, and a line for each other item. It adds the
+// numbers of items and images to detail.
 func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
 	s.imageLock.Lock()
 	defer s.imageLock.Unlock()
@@ -38,14 +39,14 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 }
 
 // repeatsStructured reports whether a result's texts repeat its structured content. The protocol asks
-// servers to repeat it as JSON text for older clients. Some servers write only the value of its single
-// key, like FastMCP's {"result": …}, or one text per element of a list.
+// servers to repeat the content as JSON text for older clients. If the content has a single key, such as
+// FastMCP's {"result": …}, some servers only write its value, or one text per element of a list.
 func repeatsStructured(texts []string, structured any) bool {
 	if expressedByTexts(texts, structured) {
 		return true
 	}
-	object, ok := structured.(map[string]any)
-	if !ok || len(object) != 1 {
+	object, isObject := structured.(map[string]any)
+	if !isObject || len(object) != 1 {
 		return false
 	}
 	for _, value := range object {
@@ -54,27 +55,29 @@ func repeatsStructured(texts []string, structured any) bool {
 	return false
 }
 
-// expressedByTexts reports whether one of the texts, or all texts together, express the value.
+// expressedByTexts reports whether the texts contain the value: as one of the texts, as all of them together, or
+// with one text per element of a list.
 func expressedByTexts(texts []string, value any) bool {
 	for _, text := range append(slices.Clone(texts), strings.Join(texts, "\n")) {
 		if expressesValue(text, value) {
 			return true
 		}
 	}
-	elements, ok := value.([]any)
-	return ok && len(elements) > 0 && slices.EqualFunc(texts, elements, expressesValue)
+	elements, isList := value.([]any)
+	return isList && len(elements) > 0 && slices.EqualFunc(texts, elements, expressesValue)
 }
 
+// expressesValue reports whether a text is the value, plain or as JSON.
 func expressesValue(text string, value any) bool {
 	text = strings.TrimSpace(text)
-	if said, ok := value.(string); ok && strings.TrimSpace(said) == text {
+	if plain, isString := value.(string); isString && strings.TrimSpace(plain) == text {
 		return true
 	}
-	var read any
-	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
+	var decoded any
+	return json.Unmarshal([]byte(text), &decoded) == nil && reflect.DeepEqual(decoded, value)
 }
 
-// jsonLine returns a value as JSON in one line, without escapes of <, > and &.
+// jsonLine returns a value as JSON in one line, without escapes of <, > and &, or a placeholder if that fails.
 func jsonLine(value any) string {
 	text, err := tools.JSON(value)
 	if err != nil {
@@ -83,7 +86,7 @@ func jsonLine(value any) string {
 	return string(text)
 }
 
-// returns is the schema of a script's result: the server's answer.
+// returns is the schema of the value that a script gets for a call: the server's answer.
 var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"content":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"text":{"type":"string"},"data":{"type":"string"},"mimeType":{"type":"string"}},"required":["type"],"additionalProperties":true}},` +
 	`"structuredContent":{"type":"object"},` +
@@ -107,6 +110,7 @@ type resultParts struct {
 	kinds  map[string]int // number of items by kind
 }
 
+// countKind counts an item of a kind.
 func (o *resultParts) countKind(kind string) {
 	if o.kinds == nil {
 		o.kinds = map[string]int{}
@@ -146,8 +150,8 @@ func (o *resultParts) addText(text string) {
 	o.parts = append(o.parts, text)
 }
 
-// addPlaceholder adds a line for an item that is not shown.
-func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why string) {
+// addPlaceholder adds a line for an item that is not shown. The line leaves out empty texts and a negative size.
+func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, remark string) {
 	words := []string{kind}
 	if uri != "" {
 		words = append(words, shortLine(uri))
@@ -158,8 +162,8 @@ func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why 
 	if size >= 0 {
 		words = append(words, fmt.Sprintf("%d bytes", size))
 	}
-	if why != "" {
-		words = append(words, why)
+	if remark != "" {
+		words = append(words, remark)
 	}
 	o.parts = append(o.parts, "["+strings.Join(words, ", ")+"]")
 }
@@ -169,18 +173,19 @@ func shortLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
 }
 
-// addImage adds an image, or a placeholder if data is no valid image.
+// addImage adds an image after a line with its name, or a placeholder if data is no valid image.
 func (o *resultParts) addImage(mediaType string, data []byte, name string) {
 	o.countKind("image")
-	words, err := o.images.Add(context.Background(), data)
+	description, err := o.images.Add(context.Background(), data)
 	if err != nil {
 		o.addPlaceholder(name, "", mediaType, len(data), "can't be shown: "+err.Error())
 		return
 	}
-	o.parts = append(o.parts, "["+name+": "+words+"]")
+	o.parts = append(o.parts, "["+name+": "+description+"]")
 }
 
-// addResource adds a resource's text or image after a line with its name, or a placeholder for other data.
+// addResource adds a resource's text or image after a line with its name. It adds a placeholder for other data, and
+// nothing for nil.
 func (o *resultParts) addResource(r *sdk.ResourceContents) {
 	if r == nil {
 		return

@@ -50,8 +50,7 @@ const (
 	methodRoots        = "roots/list"
 )
 
-// Open starts or contacts the server and requests its tools. If it returns an *Error, it has stopped the
-// server.
+// Open starts or contacts a server and requests its tools. The error is an *Error; the server is then stopped.
 func Open(ctx context.Context, server Server) (*Session, error) {
 	server.StartTimeout = cmp.Or(server.StartTimeout, defaultStartTimeout)
 	server.CallTimeout = cmp.Or(server.CallTimeout, defaultCallTimeout)
@@ -70,7 +69,7 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 	return s, nil
 }
 
-// List returns the server's initial description.
+// List returns the server's description as it was when the session was opened.
 func (s *Session) List() List { return s.list }
 
 // Ended returns the reason why the session has ended, or nil while the server answers calls.
@@ -78,27 +77,29 @@ func (s *Session) Ended() error {
 	return cmp.Or(context.Cause(s.lifetime), s.link.lossReason())
 }
 
-// awaitEnd waits for the end of the session.
+// awaitEnd waits for the end of the library's session, and then ends this one.
 func (s *Session) awaitEnd() {
 	err := s.link.session.Wait()
 	s.end(cmp.Or(s.link.lossReason(), err, errClosed))
 }
 
-// end marks the server as ended.
-func (s *Session) end(why error) {
+// end marks the session as ended for a reason, and reports that unless Close has been called. Later calls do
+// nothing.
+func (s *Session) end(reason error) {
 	s.endOnce.Do(func() {
-		s.endLifetime(why)
+		s.endLifetime(reason)
 		if !s.closing.Load() {
 			s.observe(Notice{Kind: Ended})
 		}
 	})
 }
 
-// toolsChanged reports once that the server's tools have changed. The session keeps its tools.
+// toolsChanged passes the notice ToolsChanged to Observe, once in a session. The session keeps its tools.
 func (s *Session) toolsChanged() {
 	s.reportChangeOnce.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
 }
 
+// observe passes a notice to the server's Observe function.
 func (s *Session) observe(n Notice) {
 	if s.server.Observe == nil {
 		return
@@ -118,7 +119,7 @@ func (s *Session) Close() error {
 	return s.closeErr
 }
 
-// client returns a client of the library that offers servers no capabilities.
+// client returns a client of the library. It offers the server no capabilities.
 func (s *Session) client() *sdk.Client {
 	client := sdk.NewClient(&sdk.Implementation{Name: "agent-ci", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
@@ -132,8 +133,8 @@ func (s *Session) client() *sdk.Client {
 	return client
 }
 
-// refuseRequests returns a handler that refuses requests for capabilities that the client does not
-// offer. It declines questions to people, since nobody can answer.
+// refuseRequests returns a handler that refuses a server's requests for a model's answer or for folders. It
+// declines questions to people, since nobody can answer. It passes all other requests to next.
 func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -150,12 +151,12 @@ func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 // connection is a library session with its transport.
 type connection struct {
 	session          *sdk.ClientSession
-	stop             func() error // stops the server, or all requests to it
-	lossReason       func() error // why the connection failed; nil if it did not, or only the library knows
-	firstInvalidLine func() string
+	stop             func() error  // stops the server, or all requests to it
+	lossReason       func() error  // why the connection failed; nil if it did not, or only the library knows
+	firstInvalidLine func() string // the beginning of the first line that is no message, or ""
 }
 
-// end ends the session by the protocol's rules. After closeTime it stops the server in any case.
+// end ends the session by the protocol's rules for up to closeTime, and then stops the server.
 func (l *connection) end() error {
 	done := make(chan struct{})
 	go func() {

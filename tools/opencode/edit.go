@@ -16,14 +16,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// KnownFiles holds the digests of the files that a model has read or written, as they were then. The zero value is empty.
+// KnownFiles contains the SHA-256 digest of each file's content that the model has last read or written. The zero
+// value is empty.
 type KnownFiles struct {
 	mu      sync.Mutex
-	digests map[string][sha256.Size]byte
+	digests map[string][sha256.Size]byte // by resolvedPath
 }
 
-// resolvedPath returns a file's path with links resolved, as far as possible. A wrong path does no harm, because the content must
-// match as well.
+// resolvedPath returns a file's path with links resolved, as far as possible. It only serves to recognise a file,
+// whose content must match as well.
 func resolvedPath(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir.Path, name)
@@ -31,12 +32,13 @@ func resolvedPath(dir tools.Folder, name string) string {
 	if inside, err := dir.Resolve(name); err == nil {
 		return inside
 	}
-	if inside, ok := dir.Below(name); ok {
+	if inside, isBelow := dir.Below(name); isBelow {
 		return inside
 	}
 	return filepath.Clean(name)
 }
 
+// record stores the digest of the content that the model has read or written.
 func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,12 +48,13 @@ func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte
 	s.digests[resolvedPath(dir, name)] = sum
 }
 
-// whyNotKnown returns why the model does not know the current content of a file, or "".
+// whyNotKnown returns the reason, for the model, that it does not know the file's current text. It returns "" if
+// the model knows it.
 func (s *KnownFiles) whyNotKnown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch sum, read := s.digests[resolvedPath(dir, name)]; {
-	case !read:
+	switch sum, isRecorded := s.digests[resolvedPath(dir, name)]; {
+	case !isRecorded:
 		return fmt.Sprintf("read %s first: nothing is changed in a file that was not read in this run", name)
 	case sum != sha256.Sum256([]byte(text)):
 		return fmt.Sprintf("%s has changed since it was read; read it again, and make the edit for what it holds now", name)
@@ -66,12 +69,13 @@ type editor struct {
 	seen    *KnownFiles
 }
 
-// change replaces the text of a file by the one that the function change returns. done tells the model about it.
-func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (newText, message string, err error)) (tools.Result, error) {
+// change replaces the text of a file for a tool. The function newTextOf receives the file's text, or nil for a
+// missing file. It returns the new text with a message for the model, or an error, which refuses the call.
+func (e editor) change(ctx context.Context, tool, name string, newTextOf func(old *string) (newText, message string, err error)) (tools.Result, error) {
 	var newText, message string
 	var refusal error
-	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
-		newText, message, refusal = change(was[name])
+	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(old tree.Texts) (tree.Texts, error) {
+		newText, message, refusal = newTextOf(old[name])
 		return tree.Texts{name: &newText}, refusal
 	})
 	switch {
@@ -110,6 +114,7 @@ type editArguments struct {
 	All  bool   `json:"replaceAll"`
 }
 
+// editTool returns the tool edit.
 func editTool(e editor) tools.Tool {
 	tool := files.Tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
 		if a.Old == a.New {
@@ -121,7 +126,8 @@ func editTool(e editor) tools.Tool {
 	return tool
 }
 
-// edit returns the text of a file after an edit, and what to tell the model. A missing file leaves old nil.
+// edit returns the text of a file after an edit, and a message for the model. old is nil for a missing file. The
+// error is for the model.
 func (e editor) edit(a editArguments, old *string) (newText, message string, err error) {
 	switch {
 	case old == nil && a.Old == "":
@@ -131,8 +137,8 @@ func (e editor) edit(a editArguments, old *string) (newText, message string, err
 	case a.Old == "" && strings.TrimPrefix(*old, byteOrderMark) != "":
 		return "", "", errors.New("the file is there already, and not empty; give the text to replace as oldString, or replace all of it by write")
 	}
-	if words := e.seen.whyNotKnown(e.dir, a.Path, *old); words != "" {
-		return "", "", errors.New(words)
+	if reason := e.seen.whyNotKnown(e.dir, a.Path, *old); reason != "" {
+		return "", "", errors.New(reason)
 	}
 	if a.Old == "" {
 		return *old + a.New, "Edit applied successfully.", nil
@@ -158,14 +164,15 @@ type writeArguments struct {
 	Content string `json:"content"`
 }
 
+// writeTool returns the tool write. An existing file keeps its byte order mark and kind of line ends.
 func writeTool(e editor) tools.Tool {
 	tool := files.Tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
 		return e.change(ctx, writeSpec.Name, a.Path, func(old *string) (string, string, error) {
 			if old == nil {
 				return a.Content, "Wrote file successfully.", nil
 			}
-			if words := e.seen.whyNotKnown(e.dir, a.Path, *old); words != "" {
-				return "", "", errors.New(words)
+			if reason := e.seen.whyNotKnown(e.dir, a.Path, *old); reason != "" {
+				return "", "", errors.New(reason)
 			}
 			return keepFileFormat(a.Content, *old), "Wrote file successfully.", nil
 		})
@@ -174,9 +181,12 @@ func writeTool(e editor) tools.Tool {
 	return tool
 }
 
-// keepFileFormat restores the file's byte order mark and uniform line endings.
+// keepFileFormat returns text with the byte order mark of the file's old text. If all lines of the old text end in
+// CRLF, the returned ones do too, unless text contains carriage returns itself.
 func keepFileFormat(text, old string) string {
-	if newlines := strings.Count(old, "\n"); newlines > 0 && strings.Count(old, crlf) == newlines && !strings.Contains(text, "\r") {
+	newlines := strings.Count(old, "\n")
+	isAllCRLF := newlines > 0 && strings.Count(old, crlf) == newlines
+	if isAllCRLF && !strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\n", crlf)
 	}
 	if strings.HasPrefix(old, byteOrderMark) && !strings.HasPrefix(text, byteOrderMark) {

@@ -27,7 +27,7 @@ var globSpec = tools.Spec{
 		`},"required":["pattern"],"additionalProperties":false}`),
 }
 
-// globTool finds files with the search tool.
+// globTool returns the tool glob. It finds files with the tool search, which is grep_files.
 func globTool(search tools.Tool) tools.Tool {
 	type arguments struct {
 		Pattern string `json:"pattern"`
@@ -35,14 +35,15 @@ func globTool(search tools.Tool) tools.Tool {
 	}
 	return files.Tool(globSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		result, err := callTool(ctx, search, globSpec.Name, map[string]any{"pattern": "", "include": a.Pattern, "path": cmp.Or(a.Path, "."), "limit": maxFound})
-		if !result.Failed && result.Detail["files"] == 0 {
+		if foundNothing := result.Detail["files"] == 0; foundNothing && !result.Failed {
 			result.Output = nothingFound
 		}
 		return result, err
 	})
 }
 
-// callTool calls the tool inner. A refusal begins with name instead of the name of inner.
+// callTool calls the tool inner for a tool with another name. If inner's output is a refusal that begins with
+// inner's name, the returned output begins with name instead.
 func callTool(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
 	input, err := json.Marshal(arguments)
 	if err != nil {
@@ -51,8 +52,8 @@ func callTool(ctx context.Context, inner tools.Tool, name string, arguments map[
 	call, _ := tools.CallOf(ctx)
 	call.Name, call.Input, call.Form = inner.Spec.Name, string(input), tools.Function
 	result, err := inner.Run(ctx, call)
-	if rest, named := strings.CutPrefix(result.Output, inner.Spec.Name+": "); named && result.Failed {
-		result.Output = name + ": " + rest
+	if refusal, hasName := strings.CutPrefix(result.Output, inner.Spec.Name+": "); hasName && result.Failed {
+		result.Output = name + ": " + refusal
 	}
 	return result, err
 }
@@ -67,6 +68,8 @@ var grepSpec = tools.Spec{
 		`},"required":["pattern"],"additionalProperties":false}`),
 }
 
+// grepTool returns the tool grep. If the search runs out of time, its result has failed, but contains the lines
+// found until then.
 func grepTool(o files.Options) tools.Tool {
 	type arguments struct {
 		Pattern string `json:"pattern"`
@@ -75,13 +78,14 @@ func grepTool(o files.Options) tools.Tool {
 	}
 	return files.Tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), maxFound)
-		words, outOfTime := files.Refused(err)
-		if outOfTime = outOfTime && len(found.Files) > 0; err != nil && !outOfTime {
+		refusal, isRefused := files.Refused(err)
+		isPartial := isRefused && len(found.Files) > 0
+		if err != nil && !isPartial {
 			return tools.Result{}, err
 		}
-		result := tools.Result{Output: formatMatches(found), Failed: outOfTime, Detail: map[string]any{"files": len(found.Files)}}
-		if outOfTime {
-			result.Output = "grep: " + words + "\nFound until then:\n" + result.Output
+		result := tools.Result{Output: formatMatches(found), Failed: isPartial, Detail: map[string]any{"files": len(found.Files)}}
+		if isPartial {
+			result.Output = "grep: " + refusal + "\nFound until then:\n" + result.Output
 		}
 		return result, nil
 	})
@@ -121,17 +125,19 @@ var listSpec = tools.Spec{
 		`},"additionalProperties":false}`),
 }
 
-// listDepth is how many levels of folders a listing shows.
+// listDepth is the number of levels of folders that a listing shows.
 const listDepth = 3
 
+// listTool returns the tool list. It calls the tool listing, which is list_dir, and changes its output to
+// OpenCode's layout.
 func listTool(listing tools.Tool) tools.Tool {
 	type arguments struct {
 		Path string `json:"path"`
 	}
 	return files.Tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		result, err := callTool(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": maxFound})
-		if path, ok := strings.CutPrefix(result.Output, "Absolute path: "); ok {
-			top, entries, _ := strings.Cut(path, "\n")
+		if list, isList := strings.CutPrefix(result.Output, "Absolute path: "); isList {
+			top, entries, _ := strings.Cut(list, "\n")
 			result.Output = top + "/\n" + indentedLines(entries)
 		}
 		return result, err

@@ -26,7 +26,7 @@ type Options struct {
 	Plan    func() plan.Plan
 }
 
-// New makes the tools.
+// New returns the tools.
 func New(o Options) []tools.Tool {
 	inner := map[string]tools.Tool{}
 	for _, tool := range files.New(o.Files) {

@@ -32,17 +32,16 @@ type readArguments struct {
 	Limit  *float64 `json:"limit"`
 }
 
-// imageEndings lists the endings of images.
+// imageEndings lists the file name extensions of images.
 var imageEndings = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// readTool reads text, and images by view, if any.
+// readTool returns the tool read. It shows images with the tool view; nil makes it read them as text.
 func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 	return files.Tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
 		if view != nil && slices.Contains(imageEndings, strings.ToLower(filepath.Ext(a.Path))) {
 			return callTool(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
 		}
-		first, most := numberOr(a.Offset, 1), numberOr(a.Limit, defaultLines)
-		page, err := o.Page(ctx, a.Path, first, most)
+		page, err := o.Page(ctx, a.Path, numberOr(a.Offset, 1), numberOr(a.Limit, defaultLines))
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -51,7 +50,7 @@ func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 	})
 }
 
-// numberOr returns a number of a call as a whole number from 1, or fallback if the call has none.
+// numberOr returns a number of a call as a whole number of at least 1, or fallback if given is nil.
 func numberOr(given *float64, fallback int) int {
 	if given == nil {
 		return fallback

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// replacement replaces one text by another.
+// replacement replaces the text old by new: at one place, or everywhere if all is true.
 type replacement struct {
 	old, new string
 	all      bool
@@ -46,18 +46,21 @@ func linesOf(text string) []line {
 	return all
 }
 
-// apply replaces the text in a file. note describes tolerated differences; the model reads the error.
+// apply returns the text of a file after the replacement. note describes tolerated differences, or is "". If the
+// old text is not found, apply searches again with its backslash escapes replaced, as models often quote a text
+// twice. The error is for the model.
 func (r replacement) apply(text string) (newText, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")
 	}
 	newText, note, err = r.replaceWithTolerance(text)
 	unescaped := replacement{old: escapes.Replace(r.old), new: r.new}
-	if !errors.Is(err, errNotThere) || unescaped.old == r.old || r.all {
+	hasEscapes := unescaped.old != r.old
+	if !errors.Is(err, errNotThere) || !hasEscapes || r.all {
 		return newText, note, err
 	}
 	note = "oldString was found with its backslashes taken for escapes"
-	if slices.ContainsFunc(escaped, func(s string) bool { return strings.Contains(r.old, s) && strings.Contains(r.new, s) }) {
+	if slices.ContainsFunc(escapeSequences, func(s string) bool { return strings.Contains(r.old, s) && strings.Contains(r.new, s) }) {
 		unescaped.new = escapes.Replace(r.new)
 		note += ", and so were those of newString"
 	}
@@ -68,10 +71,10 @@ func (r replacement) apply(text string) (newText, note string, err error) {
 	return newText, joinedNotes(note, moreNote), unescapedErr
 }
 
-// escaped matches escapes in a text that the model quoted twice. escapes maps them to what they mean.
+// escapeSequences lists the escapes in a text that the model quoted twice. escapes replaces them by their characters.
 var (
-	escaped = []string{`\\`, `\n`, `\t`, `\r`, `\'`, `\"`, "\\`", `\$`}
-	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\'`, "'", `\"`, `"`, "\\`", "`", `\$`, "$")
+	escapeSequences = []string{`\\`, `\n`, `\t`, `\r`, `\'`, `\"`, "\\`", `\$`}
+	escapes         = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\'`, "'", `\"`, `"`, "\\`", "`", `\$`, "$")
 )
 
 // joinedNotes returns the non-empty notes in one sentence.
@@ -82,10 +85,11 @@ func joinedNotes(notes ...string) string {
 // tolerances lists the ways to compare whole lines that ignore differences in blanks.
 var tolerances = []find.Tolerance{find.TrimmedTrailing, find.Indented, find.TrimmedBothEnds, find.CollapsedSpaces}
 
-// errNotThere means that the old text is not in the file.
+// errNotThere reports that the old text is not in the file.
 var errNotThere = errors.New("oldString is not in the file")
 
-// replaceWithTolerance replaces the old text where it stands exactly, or else where only blanks differ.
+// replaceWithTolerance returns the text of a file after the replacement. It replaces exact matches, or if there
+// are none, lines that differ only in blanks. note describes such differences.
 func (r replacement) replaceWithTolerance(text string) (newText, note string, err error) {
 	lines := newLines(text, r.old)
 	places := r.exactMatches(text)
@@ -110,19 +114,20 @@ func (r replacement) replaceWithTolerance(text string) (newText, note string, er
 	return newText, joinedNotes(note, insertNote), err
 }
 
-// exactMatchNote notes what may be wrong with an exact match: other places that nearly match, and a
-// missing indentation.
+// exactMatchNote returns a note on a probably wrong exact match: other places nearly match, or newString lacks
+// indentation. It returns "" if neither is so.
 func (r replacement) exactMatchNote(text string, lines wholeLines, match span) string {
 	note := r.indentationNote(text, match)
 	if strings.TrimSpace(r.old) == "" {
 		return note
 	}
 	best, others := lines.text.Find(lines.block, 0, tolerances...)
-	matchLine := find.ID(strings.Count(text[:match.from], "\n") + 1)
-	return joinedNotes(otherPlacesNote(append(best, others...), matchLine), note)
+	lineOfMatch := find.ID(strings.Count(text[:match.from], "\n") + 1)
+	return joinedNotes(otherPlacesNote(append(best, others...), lineOfMatch), note)
 }
 
-// exactMatches returns where the old text is, byte for byte. Only line ends may differ, because the model does not see them.
+// exactMatches returns the places that hold the old text byte for byte, apart from line ends, which the model does
+// not see.
 func (r replacement) exactMatches(text string) []span {
 	old := strings.ReplaceAll(r.old, crlf, "\n")
 	var all []span
@@ -133,25 +138,27 @@ func (r replacement) exactMatches(text string) []span {
 		return all
 	}
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
-	end := 0
+	lastEnd := 0
 	return slices.DeleteFunc(all, func(p span) bool {
 		splitsLineEnd := text[p.from] == '\n' && p.from > 0 && text[p.from-1] == '\r'
-		if splitsLineEnd || r.all && p.from < end {
+		overlaps := p.from < lastEnd
+		if splitsLineEnd || r.all && overlaps {
 			return true
 		}
-		end = p.to
+		lastEnd = p.to
 		return false
 	})
 }
 
-// maxPlaces is the maximum number of places to replace at once. shownPlaces is how many are listed if only one is wanted.
+// maxPlaces is the maximum number of places to replace at once. shownPlaces is the number of places that an error
+// lists.
 const (
 	maxPlaces   = 1 << 20
 	shownPlaces = 20
 )
 
-// occurrences finds a text. For a replacement everywhere, matches are at least step bytes apart;
-// otherwise the extra one may overlap.
+// occurrences returns the places of a text. If all are to be replaced, each begins at least step bytes after the
+// one before. If only one is to be replaced, places may overlap, since they are only counted and listed.
 func (r replacement) occurrences(text, old string, step int) []span {
 	limit := maxPlaces + 1
 	if !r.all {
@@ -169,28 +176,33 @@ func (r replacement) occurrences(text, old string, step int) []span {
 	return all
 }
 
-// indentationNote notes lines whose first lacks its indentation, if those below do too.
+// indentationNote returns a note if oldString begins behind the indentation of its first line, and the further
+// lines of newString lack that indentation. Otherwise it returns "".
 func (r replacement) indentationNote(text string, at span) string {
 	indent := strings.TrimPrefix(text[strings.LastIndexByte(text[:at.from], '\n')+1:at.from], byteOrderMark)
-	_, below, _ := strings.Cut(r.new, "\n")
-	below = strings.TrimLeft(below, "\r\n")
-	if strings.TrimSpace(indent) != "" || strings.TrimSpace(below) == "" || strings.HasPrefix(below, indent) {
+	beginsInsideLine := strings.TrimSpace(indent) != ""
+	_, furtherLines, _ := strings.Cut(r.new, "\n")
+	furtherLines = strings.TrimLeft(furtherLines, "\r\n")
+	if beginsInsideLine || strings.TrimSpace(furtherLines) == "" || strings.HasPrefix(furtherLines, indent) {
 		return ""
 	}
 	return "oldString begins behind the indentation of its first line, and newString was put there as it is"
 }
 
-// wholeLines is a file's lines for searching a block.
+// wholeLines contains a file's lines, and a block of lines to search for in them.
 type wholeLines struct {
 	file  []line
 	text  *find.Text
 	block find.Block
 }
 
+// newLines returns the lines of a file's text, with the lines of old as the block. The block's margin is its
+// smallest indentation.
 func newLines(text, old string) wholeLines {
 	w := wholeLines{file: linesOf(text), block: find.Block{Lines: lineTexts(linesOf(old))}}
 	for i, l := range w.block.Lines {
-		if indent := indentOf(l); i == 0 || len(indent) < len(w.block.Margin) && strings.TrimSpace(l) != "" {
+		indent, isBlank := indentOf(l), strings.TrimSpace(l) == ""
+		if i == 0 || !isBlank && len(indent) < len(w.block.Margin) {
 			w.block.Margin = indent
 		}
 	}
@@ -206,7 +218,7 @@ func lineTexts(lines []line) []string {
 	return all
 }
 
-// otherPlacesNote describes other possible places, except one line's.
+// otherPlacesNote returns a note that lists places, except the one at the line except. It returns "" for no others.
 func otherPlacesNote(places []find.Place, except find.ID) string {
 	var notes []string
 	for _, place := range places {
@@ -220,14 +232,17 @@ func otherPlacesNote(places []find.Place, except find.ID) string {
 	return strings.Join(notes, "; ") + "; make sure that the place is right"
 }
 
-// looseMatches returns where whole lines differ from the old text only in blanks. It ignores blocks of blank lines, which
-// would match everywhere.
+// looseMatches returns the places where whole lines differ from the old text only in blanks, and a note for the
+// model. It returns none for a block of blank lines, since that would match everywhere.
 func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 	fitting, others := w.text.Find(w.block, 0, tolerances...)
-	if len(fitting) == 0 || strings.TrimSpace(r.old) == "" || r.all && fitting[0].Tolerance == find.CollapsedSpaces {
+	if len(fitting) == 0 || strings.TrimSpace(r.old) == "" {
 		return nil, ""
 	}
 	tolerance := fitting[0].Tolerance
+	if r.all && tolerance == find.CollapsedSpaces { // too loose for many replacements
+		return nil, ""
+	}
 	if r.all {
 		fitting = w.findSeparate(fitting[0])
 	}
@@ -246,7 +261,7 @@ func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 	return places, joinedNotes("oldString was found with "+tolerance.String(), otherPlacesNote(others, 0))
 }
 
-// findSeparate returns the place first and those below it with the same tolerance. None overlaps another.
+// findSeparate returns the place first and the places below it that match with the same tolerance. No two overlap.
 func (w wholeLines) findSeparate(first find.Place) []find.Place {
 	separate := []find.Place{first}
 	for {
@@ -264,18 +279,21 @@ func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// checkPlaces returns an error if there are several matches for a single replacement, or if the result would be too long.
+// checkPlaces returns an error if there are several places for a single replacement, or if the new text could be
+// too long.
 func (r replacement) checkPlaces(text string, places []span) error {
+	maxNewSize := len(text) + len(places)*2*len(r.new) // new line ends and indentation may double the new text
 	switch {
 	case len(places) > 1 && !r.all:
 		return fmt.Errorf("oldString stands at more than one place: %s; give more of the lines around the one that is meant, or set replaceAll to true for all of them",
 			lineNumbers(text, places))
-	case len(places) > maxPlaces || len(text)+len(places)*2*len(r.new) > 2*tree.MaxFileSize:
+	case len(places) > maxPlaces || maxNewSize > 2*tree.MaxFileSize:
 		return fmt.Errorf("oldString stands at %d places or more, too many to be replaced at once; use a command", len(places))
 	}
 	return nil
 }
 
+// lineNumbers lists the line numbers of places for a message. The places must be in order.
 func lineNumbers(text string, places []span) string {
 	var all []string
 	number, at := 1, 0
@@ -287,40 +305,44 @@ func lineNumbers(text string, places []span) string {
 	return "lines " + strings.Join(clip.List(all, shownPlaces), ", ")
 }
 
-// indentation maps each indentation in the old text to the one in the file. It returns nil if they do not correspond.
+// indentation maps each indentation in the old text to the indentation of the same line in the file. It returns nil
+// if all are equal, or if one corresponds to several.
 func (r replacement) indentation(text string, places []span) map[string]string {
-	indentOfOld, differs := map[string]string{}, false
-	want := linesOf(r.old)
+	fileIndents, differs := map[string]string{}, false
+	oldLines := linesOf(r.old)
 	for _, p := range places {
 		for i, l := range linesOf(text[p.from:p.to]) {
 			if strings.TrimSpace(l.text) == "" {
 				continue
 			}
-			from, to := indentOf(want[i].text), indentOf(l.text)
-			if other, known := indentOfOld[from]; known && other != to {
+			from, to := indentOf(oldLines[i].text), indentOf(l.text)
+			if other, known := fileIndents[from]; known && other != to {
 				return nil
 			}
-			indentOfOld[from], differs = to, differs || from != to
+			fileIndents[from] = to
+			differs = differs || from != to
 		}
 	}
 	if !differs {
 		return nil
 	}
-	return indentOfOld
+	return fileIndents
 }
 
-// insert inserts the new text, with the file's line endings and the replaced lines' indentation.
-func (r replacement) insert(text string, places []span, moved map[string]string) (newText, note string, err error) {
+// insert returns the text with the new text at the places. It uses the file's line ends. fileIndents, the result of
+// indentation, gives the new lines the file's indentation; nil leaves them unchanged.
+func (r replacement) insert(text string, places []span, fileIndents map[string]string) (newText, note string, err error) {
 	newLines := strings.ReplaceAll(r.new, crlf, "\n")
-	if moved != nil {
-		newLines, note = reindent(newLines, moved), "newString was indented as the lines that it replaces are"
+	if fileIndents != nil {
+		newLines, note = reindent(newLines, fileIndents), "newString was indented as the lines that it replaces are"
 	}
 	var b strings.Builder
 	at := 0
 	for _, p := range places {
 		inserted := withLineEnding(newLines, text, p)
-		if p.to == len(text) && text[p.to-1] != '\n' && strings.HasSuffix(r.old, "\n") {
-			inserted = strings.TrimSuffix(inserted, "\n") // the file's last line has no line end, so add none
+		endsInUnendedLine := p.to == len(text) && text[p.to-1] != '\n'
+		if endsInUnendedLine && strings.HasSuffix(r.old, "\n") {
+			inserted = strings.TrimSuffix(inserted, "\n")
 		}
 		b.WriteString(text[at:p.from])
 		b.WriteString(inserted)
@@ -333,20 +355,21 @@ func (r replacement) insert(text string, places []span, moved map[string]string)
 	return b.String(), note, nil
 }
 
-// withLineEnding converts lines to the line end that the file has at this place.
-func withLineEnding(lines, text string, at span) string {
-	i := strings.IndexByte(text[at.from:], '\n')
-	if i < 0 {
-		i = strings.LastIndexByte(text[:at.from], '\n') - at.from
+// withLineEnding returns lines with the file's kind of line end: that of the next line end after the place, or
+// else of the last one before it.
+func withLineEnding(lines, text string, place span) string {
+	lineEnd := strings.LastIndexByte(text[:place.from], '\n')
+	if i := strings.IndexByte(text[place.from:], '\n'); i >= 0 {
+		lineEnd = place.from + i
 	}
-	if end := at.from + i; end > 0 && text[end-1] == '\r' {
+	if lineEnd > 0 && text[lineEnd-1] == '\r' {
 		return strings.ReplaceAll(lines, "\n", crlf)
 	}
 	return lines
 }
 
-// reindent replaces the known part of lines' indentation by the file's.
-func reindent(lines string, moved map[string]string) string {
+// reindent returns lines with the longest known start of each indentation replaced by the file's.
+func reindent(lines string, fileIndents map[string]string) string {
 	var b strings.Builder
 	for l := range strings.Lines(lines) {
 		indent := indentOf(l)
@@ -355,7 +378,7 @@ func reindent(lines string, moved map[string]string) string {
 			continue
 		}
 		for n := len(indent); n >= 0; n-- {
-			if to, known := moved[indent[:n]]; known {
+			if to, known := fileIndents[indent[:n]]; known {
 				b.WriteString(to)
 				l = l[n:]
 				break

@@ -35,7 +35,7 @@ var todoWriteSpec = tools.Spec{
 		`},"required":["todos"],"additionalProperties":false}`),
 }
 
-// todoWrite sets the plan with the plan tool.
+// todoWrite returns the tool todowrite. It sets the plan with the tool setPlan, without cancelled todos.
 func todoWrite(setPlan tools.Tool) tools.Tool {
 	type arguments struct {
 		Todos []todo `json:"todos"`
@@ -61,6 +61,7 @@ var todoReadSpec = tools.Spec{
 	Parameters:  json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 }
 
+// todoRead returns the tool todoread. It shows the steps of the current plan.
 func todoRead(current func() plan.Plan) tools.Tool {
 	return tools.Tool{Spec: todoReadSpec, Run: tools.Decoded(func(context.Context, tools.Call, struct{}) (tools.Result, error) {
 		todos := []todo{}

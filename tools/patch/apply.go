@@ -15,8 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Apply applies a patch with paths relative to dir, an absolute path. The output has no header. A patch that does not fit
-// gives a failed result. Errors come only from ctx or Keep.
+// Apply applies a patch, all of it or nothing. Its paths are relative to dir, which is absolute. A patch that is
+// refused or does not fit gives a failed result. The error is that of ctx, a failure of Options.View or
+// Options.Keep, or of opening Dir.
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
 	below, err := p.relativeDir(dir)
 	if err != nil {
@@ -29,6 +30,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 	return p.apply(ctx, tree.In(below, patch), text)
 }
 
+// apply applies a parsed patch with paths relative to Dir. text is the patch as the model wrote it, for Options.Keep.
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
 	p.makeRelative(patch)
 	return p.makeChange(ctx, fileChange{
@@ -46,18 +48,19 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	})
 }
 
-// fileChange describes a change of files that may still be refused.
+// fileChange is a requested change of files.
 type fileChange struct {
 	kind           string   // what the change is called in messages
 	requestedPaths []string // paths relative to Dir, as spelled in the request
-	// plan plans the change and returns the affected paths.
+	// plan plans the change. It also returns the affected paths as the request spells them.
 	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
 	unfit       func(error) tools.Result // returns the result if the change does not fit the files
-	keep        func(*tree.Plan) error
-	successText func(*tree.Plan) string // returns the output for a successful change, before the notes
+	keep        func(*tree.Plan) error   // records the change before it is made
+	successText func(*tree.Plan) string  // returns the output for a successful change, before the notes
 }
 
-// makeChange checks a change and makes it. All changes of files by tools go through it.
+// makeChange checks a change by all rules and makes it, or returns a failed result. All changes of files by tools
+// go through it.
 func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {
@@ -73,7 +76,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	plan, named, err := c.plan(visibleTree)
+	plan, spelledPaths, err := c.plan(visibleTree)
 	switch hidden := asHiddenError(err); {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
@@ -82,7 +85,8 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	case err != nil:
 		return c.unfit(err), nil
 	}
-	if err := cmp.Or(p.requireVisible(view, changedPaths(plan)), p.requireUnprotected(append(named, changedPaths(plan)...))); err != nil {
+	resolvedPaths := changedPaths(plan)
+	if err := cmp.Or(p.requireVisible(view, resolvedPaths), p.requireUnprotected(append(spelledPaths, resolvedPaths...))); err != nil {
 		return c.reject(err), nil
 	}
 	refusal, textBefore, err := p.askHooks(ctx, plan)
@@ -106,8 +110,9 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 // maxPath is the maximum length of a path in bytes. Commands cannot open longer ones.
 const maxPath = 4095
 
-func (p *Patcher) requireShortPaths(named []string) error {
-	for _, name := range named {
+// requireShortPaths returns an error for the first path that is too long in Dir.
+func (p *Patcher) requireShortPaths(paths []string) error {
+	for _, name := range paths {
 		if len(p.options.Dir.Path)+1+len(name) > maxPath {
 			return fmt.Errorf("%s is longer than a path may be", clip.Visible(name, 100))
 		}
@@ -120,7 +125,7 @@ func (c fileChange) reject(err error) tools.Result {
 	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
 
-// askHooks asks Options.Ask about a plan.
+// askHooks returns the answer of Options.Ask about a plan. The error is that of ctx or of making the diff.
 func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, textBefore string, err error) {
 	if p.options.Ask == nil {
 		return "", "", nil
@@ -133,7 +138,7 @@ func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, textB
 	return refusal, textBefore, ctx.Err()
 }
 
-// changedPaths returns the paths that a plan creates, replaces or removes.
+// changedPaths returns the paths that a plan creates, replaces or removes, with links resolved.
 func changedPaths(plan *tree.Plan) []string {
 	var paths []string
 	for _, change := range plan.Changes() {
@@ -145,6 +150,8 @@ func changedPaths(plan *tree.Plan) []string {
 	return paths
 }
 
+// commit makes a planned change, and returns its notes as output. If that fails and ctx has not ended, the result
+// has failed. Temporary files left behind only cause a warning.
 func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
 	var notes strings.Builder
@@ -164,7 +171,8 @@ func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, er
 	return tools.Refuse(err.Error()), nil
 }
 
-// ignoredNote returns a note about changed files that git ignores and that are therefore not published.
+// ignoredNote returns a note about changed files that are not published, because git ignores them. It returns "" if
+// there are none.
 func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 	if p.options.Ignored == nil {
 		return ""
@@ -187,7 +195,7 @@ func unfitResult(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
 
-// relativeDir returns the slash-separated path from Dir to dir, with links resolved.
+// relativeDir returns the slash-separated path from Dir to dir, with links resolved. The error is for the model.
 func (p *Patcher) relativeDir(dir string) (string, error) {
 	if dir == p.options.Dir.Path {
 		return ".", nil
@@ -202,7 +210,8 @@ func (p *Patcher) relativeDir(dir string) (string, error) {
 	return filepath.ToSlash(inside), nil
 }
 
-// makeRelative makes absolute paths below Dir relative to it. Other absolute paths stay, and are refused later.
+// makeRelative changes a patch's absolute paths below Dir to relative ones. Other absolute paths stay, and are
+// refused later.
 func (p *Patcher) makeRelative(patch *v4a.Patch) {
 	for i := range patch.Sections {
 		section := &patch.Sections[i]
@@ -210,14 +219,15 @@ func (p *Patcher) makeRelative(patch *v4a.Patch) {
 	}
 }
 
+// relative returns the path relative to Dir if it is absolute and below Dir, or else unchanged.
 func (p *Patcher) relative(name string) string {
-	if inside, ok := p.options.Dir.Below(name); ok && filepath.IsAbs(name) {
+	if inside, isBelow := p.options.Dir.Below(name); isBelow && filepath.IsAbs(name) {
 		return filepath.ToSlash(inside)
 	}
 	return name
 }
 
-// realPath resolves dir's links, if possible.
+// realPath returns dir with links resolved, or unchanged if that fails.
 func realPath(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -225,8 +235,8 @@ func realPath(dir string) string {
 	return dir
 }
 
-// requireUnprotected asks Protect about paths. Callers pass both the spelled and the resolved paths, because either end of
-// a link may be protected.
+// requireUnprotected returns an error for the first path that Options.Protect forbids. Callers pass both the spelled
+// and the resolved paths, because either end of a link may be protected.
 func (p *Patcher) requireUnprotected(names []string) error {
 	if p.options.Protect == nil {
 		return nil

@@ -26,26 +26,27 @@ var operations = map[string]struct {
 	"delete_file": {v4a.Delete, "*** Delete File: "},
 }
 
+// applyOperation applies an operation, given as JSON.
 func (p *Patcher) applyOperation(ctx context.Context, input string) (tools.Result, error) {
 	var o operation
 	if err := json.Unmarshal([]byte(input), &o); err != nil {
 		return tools.Refuse(fmt.Sprintf("the operation cannot be read: %v", err)), nil
 	}
-	known, ok := operations[o.Type]
-	if !ok {
+	kind, isKnown := operations[o.Type]
+	if !isKnown {
 		return tools.Refuse(fmt.Sprintf("%q is no operation; it is create_file, update_file or delete_file", o.Type)), nil
 	}
 	if strings.ContainsAny(o.Path, "\r\n") {
 		return tools.Refuse(fmt.Sprintf("patch rejected: %q: a path is one line", o.Path)), nil
 	}
-	patch, err := v4a.ParseDiff(known.op, o.Path, o.Diff)
+	patch, err := v4a.ParseDiff(kind.op, o.Path, o.Diff)
 	if err != nil {
 		return unfitResult(err), nil
 	}
 	return p.apply(ctx, patch, o.asPatch())
 }
 
-// asPatch returns the operation as a complete patch, for readers of the run.
+// asPatch returns the operation in the text format of patches.
 func (o operation) asPatch() string {
 	lines := []string{"*** Begin Patch", operations[o.Type].header + o.Path}
 	if diff := strings.TrimSuffix(o.Diff, "\n"); diff != "" && o.Type != "delete_file" {

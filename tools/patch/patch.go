@@ -28,8 +28,9 @@ type Options struct {
 	Protect func(path string) string
 	// Ignored reports whether git ignores a file. The path is slash-separated and relative to Dir. It may be nil.
 	Ignored func(path string) bool
-	// Ask returns why a patch that fits must not be applied, or "". aside is text before the output. It may be nil.
-	Ask func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string)
+	// Ask returns the reason why a patch must not be applied, or "". It is asked if the patch fits the files.
+	// textBefore goes before the result's output. Ask may be nil.
+	Ask func(ctx context.Context, edits []tree.Edit, diff string) (refusal, textBefore string)
 	// Keep receives each patch, as the model wrote it, before it is applied. If it returns an error, nothing is
 	// applied. It may be nil.
 	Keep func(text string) error
@@ -40,18 +41,18 @@ type Options struct {
 // Patcher applies patches, from calls and elsewhere, by the same rules.
 type Patcher struct{ options Options }
 
-// New makes a Patcher.
+// New returns a Patcher.
 func New(o Options) *Patcher { return &Patcher{o} }
 
-// Tool returns the tool apply_patch. Each of its calls mutates.
+// Tool returns the tool apply_patch. Each of its calls counts as mutating.
 func (p *Patcher) Tool() tools.Tool {
 	return tools.Tool{Spec: spec(p.options.Offer), Mutates: true, Run: p.run}
 }
 
 const name = "apply_patch"
 
-// spec describes a built-in tool, a freeform tool, or a function that takes the patch and explains
-// its format.
+// spec returns the description of apply_patch in a form: a built-in tool, a freeform tool, or else a function that
+// takes the patch.
 func spec(offer tools.Form) tools.Spec {
 	switch offer {
 	case tools.Operation:
@@ -77,8 +78,8 @@ func spec(offer tools.Form) tools.Spec {
 // emptyScriptResult is a script's result of an applied patch.
 var emptyScriptResult = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
-// run applies a patch as a whole, or changes nothing. The output of an
-// operation has no header: its item has a status.
+// run runs a call of apply_patch. The output has the reference implementation's header, except in the forms
+// Operation and Written.
 func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	switch {
 	case call.Form == tools.Operation:

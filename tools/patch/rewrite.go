@@ -10,11 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Rewrite changes files by the rules for patches, all or none. It reads paths, absolute or relative
-// to dir, and passes them to rewrite, which returns the new texts. A failed result names the rule
-// that forbids the change; any other only has notes.
+// Rewrite changes files by the rules for patches, all or none. It reads the files at paths, which are
+// absolute or relative to dir, and passes their texts to the function rewrite. The texts that rewrite
+// returns replace them. A failed result names the rule that forbids the change; any other only has notes.
 //
-// An error of rewrite is returned unchanged, without any change. Other errors are those of [Patcher.Apply].
+// If rewrite returns an error, Rewrite changes nothing and returns that error. Other errors are those of
+// [Patcher.Apply].
 func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(texts tree.Texts) (tree.Texts, error)) (tools.Result, error) {
 	c := fileChange{kind: "change", successText: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
 	below, err := p.relativeDir(dir)
@@ -46,22 +47,22 @@ func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewri
 	return result, err
 }
 
-// pathsInDir maps paths to those relative to Dir.
+// pathsInDir maps each path to the same path relative to Dir. Relative paths start in the directory below.
 func (p *Patcher) pathsInDir(below string, paths []string) map[string]string {
-	named := new(v4a.Patch)
+	patch := new(v4a.Patch)
 	for _, name := range paths {
-		named.Sections = append(named.Sections, v4a.Section{Path: name})
+		patch.Sections = append(patch.Sections, v4a.Section{Path: name})
 	}
-	named = tree.In(below, named)
-	p.makeRelative(named)
+	patch = tree.In(below, patch)
+	p.makeRelative(patch)
 	pathInDir := map[string]string{}
 	for i, name := range paths {
-		pathInDir[name] = named.Sections[i].Path
+		pathInDir[name] = patch.Sections[i].Path
 	}
 	return pathInDir
 }
 
-// byRequestedPath returns the texts by the paths as requested.
+// byRequestedPath returns the texts by the paths as requested. pathInDir maps these to the keys of byPath.
 func byRequestedPath(pathInDir map[string]string, byPath tree.Texts) tree.Texts {
 	texts := tree.Texts{}
 	for name, path := range pathInDir {
@@ -70,13 +71,14 @@ func byRequestedPath(pathInDir map[string]string, byPath tree.Texts) tree.Texts 
 	return texts
 }
 
-// byPathInDir returns the texts by the paths relative to Dir.
+// byPathInDir returns the texts by the paths relative to Dir. changes lists these paths.
 func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
 	texts = tree.Texts{}
 	for name, text := range now {
-		path, known := pathInDir[name]
-		other, twice := texts[path]
-		if !known || twice && !sameText(text, other) {
+		path, wasRead := pathInDir[name]
+		other, isChanged := texts[path]
+		conflicts := isChanged && !sameText(text, other)
+		if !wasRead || conflicts {
 			return nil, nil, fmt.Errorf("%s: it is to be changed twice, or was not read before", name)
 		}
 		texts[path] = text
@@ -85,10 +87,10 @@ func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts,
 	return texts, changes, nil
 }
 
-// sameText reports whether two names of a file get the same text. A deletion is never the same.
+// sameText reports whether two texts are equal. A deletion, nil, equals nothing.
 func sameText(a, b *string) bool { return a != nil && b != nil && *a == *b }
 
-// keepDiff passes the diff of a change to Options.KeepDiff.
+// keepDiff passes the diff of a planned change to Options.KeepDiff, unless it is empty.
 func (p *Patcher) keepDiff(plan *tree.Plan) error {
 	if p.options.KeepDiff == nil || len(plan.Changes()) == 0 {
 		return nil
@@ -100,8 +102,8 @@ func (p *Patcher) keepDiff(plan *tree.Plan) error {
 	return p.options.KeepDiff(diff.String())
 }
 
-// ApplyDiff repeats a change from its saved diff, with paths relative to Dir. It is like [Patcher.Apply], but does not call
-// Ask and Keep.
+// ApplyDiff repeats a change from its git diff, with paths relative to Dir. A diff that does not fit gives a failed
+// result. Errors are those of [Patcher.Rewrite].
 func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, error) {
 	files, err := tree.ParseDiff(diff)
 	if err != nil {

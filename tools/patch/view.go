@@ -12,11 +12,11 @@ import (
 )
 
 // hiddenError reports a file that commands cannot see.
-type hiddenError struct{ why string }
+type hiddenError struct{ reason string }
 
-func (e *hiddenError) Error() string { return "it can't be read: " + e.why }
+func (e *hiddenError) Error() string { return "it can't be read: " + e.reason }
 
-// view returns the commands' view; nil shows everything.
+// view returns which files commands can see. Nil shows all.
 func (p *Patcher) view() (*grants.View, error) {
 	if p.options.View == nil {
 		return nil, nil
@@ -24,38 +24,42 @@ func (p *Patcher) view() (*grants.View, error) {
 	return p.options.View()
 }
 
-// requireVisible returns an error for the first name that is hidden from commands, whether it exists or not. Names are relative to
-// Dir.
+// requireVisible returns an error for the first path that is hidden from commands, whether the file exists or not.
+// Paths are relative to Dir.
 func (p *Patcher) requireVisible(view *grants.View, names []string) error {
 	dir := realPath(p.options.Dir.Path)
 	for _, name := range names {
-		if why := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); why != "" {
-			return hiddenPathError(name, why)
+		if reason := view.Hides(filepath.Join(dir, filepath.FromSlash(name))); reason != "" {
+			return hiddenPathError(name, reason)
 		}
 	}
 	return nil
 }
 
 // hiddenPathError returns the error for a hidden file, in the same words as the reading tools.
-func hiddenPathError(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
-
-// asHiddenError reports whether an error comes from a hidden path.
-func asHiddenError(err error) error {
-	var hidden *hiddenError
-	var named *tree.PathError
-	if !errors.As(err, &hidden) || !errors.As(err, &named) {
-		return nil
-	}
-	return hiddenPathError(named.Path, hidden.why)
+func hiddenPathError(name, reason string) error {
+	return fmt.Errorf("%s can't be read: %s", name, reason)
 }
 
-// viewTree is the tree as commands see it. It refuses hidden paths before it opens them.
+// asHiddenError returns the error of hiddenPathError if err comes from a hidden path, or else nil.
+func asHiddenError(err error) error {
+	var hidden *hiddenError
+	var withPath *tree.PathError
+	if !errors.As(err, &hidden) || !errors.As(err, &withPath) {
+		return nil
+	}
+	return hiddenPathError(withPath.Path, hidden.reason)
+}
+
+// viewTree is a directory tree as commands see it. Its methods return a *hiddenError for hidden paths, before they
+// open anything.
 type viewTree struct {
 	tree.Dir
 	view *grants.View
 	path string // absolute
 }
 
+// tree returns the tree below Dir, without the files that view hides. A nil view hides none.
 func (p *Patcher) tree(view *grants.View) (tree.Dir, error) {
 	root, err := p.options.Dir.Root()
 	if err != nil {
@@ -68,13 +72,15 @@ func (p *Patcher) tree(view *grants.View) (tree.Dir, error) {
 	return viewTree{all, view, realPath(p.options.Dir.Path)}, nil
 }
 
+// requireVisible returns a *hiddenError if the view hides a path below the tree.
 func (s viewTree) requireVisible(name string) error {
-	if why := s.view.Hides(filepath.Join(s.path, name)); why != "" {
-		return &hiddenError{why}
+	if reason := s.view.Hides(filepath.Join(s.path, name)); reason != "" {
+		return &hiddenError{reason}
 	}
 	return nil
 }
 
+// Lstat implements tree.Dir. It also refuses another path of a hidden file, such as a hard link.
 func (s viewTree) Lstat(name string) (fs.FileInfo, error) {
 	if err := s.requireVisible(name); err != nil {
 		return nil, err
@@ -83,12 +89,13 @@ func (s viewTree) Lstat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := s.view.HidesInfo(info); why != "" {
-		return nil, &hiddenError{why}
+	if reason := s.view.HidesInfo(info); reason != "" {
+		return nil, &hiddenError{reason}
 	}
 	return info, nil
 }
 
+// Open implements tree.Dir. It checks the opened file again, since the path may lead to another one by then.
 func (s viewTree) Open(name string) (*os.File, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
@@ -97,12 +104,13 @@ func (s viewTree) Open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := s.view.HidesFile(file); why != "" {
-		return nil, errors.Join(&hiddenError{why}, file.Close())
+	if reason := s.view.HidesFile(file); reason != "" {
+		return nil, errors.Join(&hiddenError{reason}, file.Close())
 	}
 	return file, nil
 }
 
+// Sub implements tree.Dir. The subdirectory has the same view.
 func (s viewTree) Sub(name string) (tree.Dir, error) {
 	if _, err := s.Lstat(name); err != nil {
 		return nil, err
@@ -114,6 +122,7 @@ func (s viewTree) Sub(name string) (tree.Dir, error) {
 	return viewTree{sub, s.view, filepath.Join(s.path, name)}, nil
 }
 
+// Mkdir implements tree.Dir.
 func (s viewTree) Mkdir(name string) error {
 	if err := s.requireVisible(name); err != nil {
 		return err
@@ -125,7 +134,7 @@ func (s viewTree) Link(name, second string) error    { return s.withBoth(s.Dir.L
 func (s viewTree) Exchange(name, other string) error { return s.withBoth(s.Dir.Exchange, name, other) }
 func (s viewTree) Rename(name, to string) error      { return s.withBoth(s.Dir.Rename, name, to) }
 
-// withBoth calls do with two names, if both are visible.
+// withBoth calls do with two paths if both are visible. Otherwise it returns a *hiddenError.
 func (s viewTree) withBoth(do func(name, other string) error, name, other string) error {
 	if err := errors.Join(s.requireVisible(name), s.requireVisible(other)); err != nil {
 		return err

@@ -18,7 +18,7 @@ type Written struct {
 	Known func() []string
 }
 
-// applyWritten makes the edits in a model's text, all or none.
+// applyWritten makes the edits in a model's answer, all or none. Its text is in the format of Options.Written.
 func (p *Patcher) applyWritten(ctx context.Context, text string) (tools.Result, error) {
 	w := p.options.Written
 	answer := editformat.Parse(w.Format, text)
@@ -31,11 +31,11 @@ func (p *Patcher) applyWritten(ctx context.Context, text string) (tools.Result, 
 	var notes []string
 	paths := editformat.Paths(answer.Edits, w.Known()...)
 	result, err := p.Rewrite(ctx, p.options.Dir.Path, paths, func(texts tree.Texts) (tree.Texts, error) {
-		newTexts, tolerated, err := editformat.Apply(w.Format, answer.Edits, texts)
-		notes = tolerated
+		newTexts, applyNotes, err := editformat.Apply(w.Format, answer.Edits, texts)
+		notes = applyNotes
 		return newTexts, err
 	})
-	if mismatch, ok := errors.AsType[*editformat.MismatchError](err); ok {
+	if mismatch, isMismatch := errors.AsType[*editformat.MismatchError](err); isMismatch {
 		return tools.Refuse(mismatch.Error()), nil
 	}
 	if err != nil || result.Failed {
@@ -48,7 +48,7 @@ func (p *Patcher) applyWritten(ctx context.Context, text string) (tools.Result, 
 // nothingChanged begins the output for edits that were refused.
 const nothingChanged = "Nothing was changed. "
 
-// describeEdits returns the output that lists the edited files.
+// describeEdits returns the output that lists the edited files. It finds them in a result's detail.
 func describeEdits(detail map[string]any) string {
 	var s strings.Builder
 	all, _ := detail["files"].([]tree.Change)

@@ -1,4 +1,4 @@
-// Package script owns what scripts in JavaScript get of the calls that they make, in code mode and in js_repl.
+// Package script owns the results that scripts in JavaScript get for their calls, in code mode and in js_repl.
 package script
 
 import (
@@ -9,18 +9,18 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// maxValue is how many bytes of JSON one result may have.
+// maxValue is the maximum size of a result in bytes of JSON.
 const maxValue = 16 << 20
 
-// Settle converts the result of a call for a script: to the object, the text with images, or the text alone. A
-// failed call rejects with its object if that is a text, or with the output if there is no object.
+// Settle converts the result of the call id for a script. The script gets the object if there is one, or else the
+// output, together with any images. A failed call is an error for the script if its object is nil or a text.
 func Settle(id int, r tools.Result) message.Settled {
 	value := r.Object
 	objectText, isText := value.(string)
 	switch {
 	case isText && r.Failed:
 		return message.Settled{ID: id, Error: objectText}
-	case value != nil:
+	case value != nil: // also of a failed call
 	case r.Failed:
 		return message.Settled{ID: id, Error: cmp.Or(r.Output, "the call failed")}
 	case len(r.Images) > 0:

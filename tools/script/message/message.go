@@ -1,4 +1,4 @@
-// Package message owns the JSON lines between hosts and programs that run JavaScript, their maximum
+// Package message defines the JSON lines between hosts and programs that run JavaScript, their maximum
 // length, and code mode's messages and limits. It knows neither side.
 package message
 
@@ -11,23 +11,24 @@ import (
 	"io"
 )
 
-// Longest is how many bytes a line may have.
+// Longest is the maximum length of a line in bytes.
 const Longest = 32 << 20
 
-// The limits of a script. The engine enforces them to inform the script; the host repeats it,
+// The limits of a script. The engine enforces them to inform the script. The host enforces them again,
 // because a script may break the engine.
 const (
-	MaxItems     = 10_000   // texts and images that a script shows in all
-	MaxShown     = 16 << 20 // bytes of them
-	MaxCalls     = 1_000    // calls under way at once
+	MaxItems     = 10_000   // texts and images that a script shows
+	MaxShown     = 16 << 20 // bytes of all shown texts and images
+	MaxCalls     = 1_000    // calls that run at once
 	MaxInput     = 4 << 20  // bytes of a call's input
-	MaxInputs    = 16 << 20 // bytes of the inputs of all that are under way
-	MaxTimers    = 10_000   // that are set at once
-	MaxStored    = 1 << 20  // bytes of all values that are stored, with their keys
-	LargestValue = 64 << 10 // bytes of one of them
+	MaxInputs    = 16 << 20 // bytes of the inputs of all running calls
+	MaxTimers    = 10_000   // timers that are set at once
+	MaxStored    = 1 << 20  // bytes of all stored values with their keys
+	LargestValue = 64 << 10 // bytes of one stored value
 )
 
-// StoredBytes returns the bytes of stored values after a value is set, given the bytes before.
+// StoredBytes returns the total bytes of the stored keys and values after key is set to value. before is the
+// present total.
 func StoredBytes(stored map[string]string, before int, key, value string) int {
 	if old, exists := stored[key]; exists {
 		return before - len(old) + len(value)
@@ -35,7 +36,7 @@ func StoredBytes(stored map[string]string, before int, key, value string) int {
 	return before + len(key) + len(value)
 }
 
-// Order is a host's message to the engine: first the script, then results of calls.
+// Order is a host's message to the engine. The first one contains the script, each later one the results of calls.
 type Order struct {
 	Run     *Run      `json:"run,omitempty"`
 	Settled []Settled `json:"settled,omitempty"`
@@ -54,34 +55,34 @@ type Tool struct {
 	Description string `json:"description"`
 }
 
-// Settled is an ended call with a value or an error.
+// Settled is the result of an ended call: a value or an error.
 type Settled struct {
 	ID    int             `json:"id"`
 	Value json.RawMessage `json:"value,omitempty"`
-	Error string          `json:"error,omitempty"` // where there is no value
+	Error string          `json:"error,omitempty"` // "" if there is a value
 }
 
-// Report is the engine's report on a stretch of the script.
+// Report is the engine's message about what the script did since the last report.
 type Report struct {
-	Ready  bool              `json:"ready,omitempty"` // for a script: the first report, and nothing else
+	Ready  bool              `json:"ready,omitempty"` // the engine waits for the script; only alone in the first report
 	Calls  []Call            `json:"calls,omitempty"`
 	Items  []Item            `json:"items,omitempty"`
 	Stored map[string]string `json:"stored,omitempty"`
-	Yield  bool              `json:"yield,omitempty"` // the model is to hear of the script now
-	End    *End              `json:"end,omitempty"`   // nothing comes behind it
+	Yield  bool              `json:"yield,omitempty"` // the script asks to show its output to the model now
+	End    *End              `json:"end,omitempty"`   // only in the last report
 }
 
-// Empty reports an empty Report.
+// Empty reports whether the report contains nothing.
 func (r Report) Empty() bool {
 	return !r.Ready && len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
 }
 
-// Call is a script's call.
+// Call is a script's call of a tool.
 type Call struct {
 	ID    int    `json:"id"`
 	Tool  string `json:"tool"`
 	Input string `json:"input"`
-	Text  bool   `json:"text,omitempty"` // the input is the text that the script gave, else JSON
+	Text  bool   `json:"text,omitempty"` // the input is plain text; otherwise it is JSON
 }
 
 // Kind is the kind of an Item.
@@ -90,8 +91,8 @@ type Kind string
 // The kinds of items.
 const (
 	Text  Kind = "text"
-	Image Kind = "image" // by a data URL
-	Audio Kind = "audio" // which nobody can be shown
+	Image Kind = "image" // a data URL
+	Audio Kind = "audio" // without a value, since models cannot hear it
 )
 
 // Item is an output of the script.
@@ -100,13 +101,13 @@ type Item struct {
 	Value string `json:"value,omitempty"`
 }
 
-// End is how a script ended.
+// End is the outcome of a script.
 type End struct {
 	Failed bool   `json:"failed,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
 
-// Write writes a line.
+// Write writes a message as a line.
 func Write(to io.Writer, message any) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -118,16 +119,16 @@ func Write(to io.Writer, message any) error {
 	return err
 }
 
-// ErrTooLong reports a line above Longest bytes.
+// ErrTooLong reports a line of more than Longest bytes.
 var ErrTooLong = errors.New("a line is too long")
 
-// Reader reads lines.
+// Reader reads messages, one per line.
 type Reader struct{ lines *bufio.Reader }
 
-// NewReader reads lines of from.
+// NewReader returns a Reader of from.
 func NewReader(from io.Reader) *Reader { return &Reader{bufio.NewReaderSize(from, 64<<10)} }
 
-// Read reads the next line into a message.
+// Read decodes the next line into the message that into points to. At the end it returns io.EOF.
 func (r *Reader) Read(into any) error {
 	line, err := r.line()
 	if err != nil {
@@ -139,6 +140,7 @@ func (r *Reader) Read(into any) error {
 	return nil
 }
 
+// line returns the next line. It is valid until the next read.
 func (r *Reader) line() ([]byte, error) {
 	var line []byte
 	for {
