@@ -242,6 +242,7 @@ turns:
 // AGENT_CI_KILLS=100 it is every third step, and one of both in turn.
 func TestKilledWhileOnlyTheBranchMoves(t *testing.T) {
 	w := newKillWorld(t)
+	w.env = append(w.env, openly)
 	w.write("change.yml", `version: 1
 turns:
   - output: [{call: exec_command, arguments: {cmd: 'echo hello >greet.sh'}}]

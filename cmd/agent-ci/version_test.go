@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // The toolchain notes the commit of what it builds, in a checkout that is no linked work tree.
@@ -27,10 +29,7 @@ func TestBuildVersionIsCommit(t *testing.T) {
 	if git("status", "--porcelain") != "" {
 		want += "-dirty"
 	}
-	program := filepath.Join(t.TempDir(), "agent-ci")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=true", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	program := must.Get(build("agent-ci-commit", ".", "-buildvcs=true", "-ldflags", "-s -w"))(t)
 	out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput()
 	if got := string(out); err != nil || !strings.HasPrefix(got, "agent-ci "+want+" (") {
 		t.Errorf("it is %q, %v, not the commit %s", got, err, want)
