@@ -80,7 +80,7 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if tracked := trackedOf(o.Snapshot.index, copied.Unread); len(tracked) > 0 {
 		return nil, nil, &UnreadableError{tracked}
 	}
-	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Updates); err != nil {
+	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
 		return nil, nil, err
 	}
 	if c.currentBase().Tree != c.Base().Tree {
@@ -117,19 +117,15 @@ func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 	return links, nil
 }
 
-// copiedSnapshot returns a snapshot for a copy of the checkout. updates sets the stat data of the
+// copiedSnapshot returns a snapshot for a copy of the checkout. stats has the stat data of the
 // copied files.
-func (c *Checkout) copiedSnapshot(original *Snapshot, updates []index.Update) (*Snapshot, error) {
+func (c *Checkout) copiedSnapshot(original *Snapshot, stats []index.StatUpdate) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
 	}
-	ix, err := c.updatedIndex(original.index, updates, began)
-	if err != nil {
-		return nil, err
-	}
 	copied := *original
-	copied.index = ix
+	copied.index = original.index.WithStats(stats, began)
 	return &copied, nil
 }
 

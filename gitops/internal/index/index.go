@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 )
 
 // Modes of an entry, as in a tree object.
@@ -40,6 +41,15 @@ type Stat struct {
 	Dev, Ino            uint32
 	UID, GID            uint32
 	Size                uint32
+}
+
+// StatFrom returns the metadata of a file in the form of the index.
+func StatFrom(st *unix.Stat_t) Stat {
+	return Stat{
+		CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec),
+		MtimeSec: uint32(st.Mtim.Sec), MtimeNsec: uint32(st.Mtim.Nsec),
+		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
+	}
 }
 
 type Entry struct {
@@ -317,6 +327,26 @@ func (f *File) Metadata(i int) Entry {
 		e.IntentToAdd = extended&flagIntentToAdd != 0
 	}
 	return e
+}
+
+// StatUpdate sets the stat data of an entry.
+type StatUpdate struct {
+	Entry int // its position
+	Stat  Stat
+}
+
+// WithStats returns an index with other stat data of some entries, and with a modification time.
+func (f *File) WithStats(updates []StatUpdate, modified time.Time) *File {
+	g := *f
+	g.data, g.cache, g.Modified = bytes.Clone(f.data), bytes.Clone(f.cache), modified
+	for _, u := range updates {
+		b := g.data[g.offsets[u.Entry]:]
+		s := u.Stat
+		for i, word := range [...]uint32{s.CtimeSec, s.CtimeNsec, s.MtimeSec, s.MtimeNsec, s.Dev, s.Ino, g.Mode(u.Entry), s.UID, s.GID, s.Size} {
+			binary.BigEndian.PutUint32(b[4*i:], word)
+		}
+	}
+	return &g
 }
 
 // Search returns the position of path and true. If path is missing, it returns the position where
