@@ -146,8 +146,8 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	for _, path := range s.Differing() {
 		snap.dirty[path] = true
 	}
-	snap.index, err = c.refreshIndex(ix, s, began)
-	return snap, err
+	snap.index = refreshed(ix, s, began)
+	return snap, nil
 }
 
 // scanned compares the work tree with an index, including the content of files that may differ.
@@ -204,21 +204,19 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	return ix, staged, err
 }
 
-// refreshIndex returns the index with the stat data of unchanged suspects, so that nothing reads
-// them again.
-func (c *Checkout) refreshIndex(ix *index.File, s *scan.Scan, began time.Time) (*index.File, error) {
-	var updates []index.Update
+// refreshed returns the index with the stat data of unchanged suspects, so that nothing reads them
+// again.
+func refreshed(ix *index.File, s *scan.Scan, began time.Time) *index.File {
+	var stats []index.StatUpdate
 	for i := range s.Suspects {
-		one := &s.Suspects[i]
-		if s.AsIndexed(one) {
-			e := index.Entry{Path: one.Path, Mode: one.Mode, ID: one.ID, Stat: index.StatOf(one.Info)}
-			updates = append(updates, index.Update{Path: one.Path, Entry: &e})
+		if one := &s.Suspects[i]; s.AsIndexed(one) {
+			stats = append(stats, index.StatUpdate{Entry: one.Entry, Stat: index.StatOf(one.Info)})
 		}
 	}
-	if len(updates) == 0 {
-		return ix, nil
+	if len(stats) == 0 {
+		return ix
 	}
-	return c.updatedIndex(ix, updates, began)
+	return ix.WithStats(stats, began)
 }
 
 // updatedIndex returns ix with updates and the given modification time. It writes a private index

@@ -185,7 +185,7 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 		return c.objects.Write(plumbing.BlobObject, size, r)
 	}
 	sum := plumbing.NewHasher(plumbing.BlobObject, size)
-	n, err := io.Copy(sum, r)
+	n, err := io.Copy(sum, io.LimitReader(r, size+1)) // which also makes the buffer no larger
 	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes where %d were expected: it changes while it is read", n, size)
 	}
