@@ -43,8 +43,9 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 // Start adds a call, which starts in the background as soon as it may run.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
-	enter, turn := b.enqueue(t), b.lastCallDecided
-	decided, done := make(chan struct{}), make(chan struct{})
+	enter, previousDecided := b.enqueue(t), b.lastCallDecided
+	decided := make(chan struct{}) // closed when the call has started or never will
+	done := make(chan struct{})    // closed when it has ended
 	b.lastCallDecided, b.callEnds = decided, append(b.callEnds, done)
 	if t.runsScript() {
 		b.lastScriptEnd = done
@@ -54,13 +55,13 @@ func (b *Batch) Start(call Call) {
 	b.results = append(b.results, result)
 	b.running.Go(func() {
 		defer close(done)
-		<-turn
+		<-previousDecided
 		before, ended := enter()
 		defer close(ended)
 		for _, earlier := range before {
 			<-earlier
 		}
-		b.slots <- struct{}{}
+		b.slots <- struct{}{} // wait until fewer than parallelCalls run
 		defer func() { <-b.slots }()
 		if !b.countStart() {
 			close(decided)
@@ -72,17 +73,18 @@ func (b *Batch) Start(call Call) {
 	})
 }
 
-// enqueue returns the function enter, which gives a call its place in the order of all calls. Call enter when the
-// previous call of the batch has started or never will. The call may run when all channels in before are closed. A
-// script has no place in the order, but the calls that it makes have.
+// enqueue returns the function enter, which gives a call its place in the order of all calls, after the batch's last
+// script so far. Call enter when the previous call of the batch has started or never will. The call may run when all
+// channels in before are closed. Close ended when it has ended. A script itself has no place in the order, but the calls
+// that it makes have.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.runsScript() {
 		before := append([]<-chan struct{}{b.committed}, b.callEnds...)
 		return func() ([]<-chan struct{}, chan struct{}) { return before, make(chan struct{}) }
 	}
-	script := b.lastScriptEnd
+	scriptEnd := b.lastScriptEnd
 	return func() ([]<-chan struct{}, chan struct{}) {
-		<-script
+		<-scriptEnd
 		before, ended := b.dispatcher.callOrder().enqueue(t.Mutates)
 		if t.Mutates {
 			before = append(before, b.committed)

@@ -59,7 +59,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 
 // writeRing overwrites the oldest bytes of the ring with p.
 func (c *Capture) writeRing(p []byte) {
-	ring := c.buffer[memoryLimit/2:]
+	ring := c.buffer[memoryLimit/2:] // the first half keeps the beginning of the output
 	if len(p) >= len(ring) {
 		copy(ring, p[len(p)-len(ring):])
 		c.ringStart = 0

@@ -180,8 +180,8 @@ func (d *Dispatcher) reportStart(t callTarget) error {
 	return nil
 }
 
-// run runs a call that was reported as started, and reports its end. If refused, the error of reportStart, is not nil,
-// the call does not run and fails with that error.
+// run runs a call that was reported as started, with the gate's questions before and after it, and reports its end. If
+// refused, the error of reportStart, is not nil, the call does not run and fails with that error.
 func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
 	started := time.Now()
 	originalInput := t.convertedCall.Input
@@ -189,11 +189,11 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 	var result Result
 	ran, fault := false, refused
 	if fault == nil {
-		var textBefore string
-		t, textBefore = d.askGateBefore(ctx, t)
+		var gateText string
+		t, gateText = d.askGateBefore(ctx, t)
 		result, ran, fault = d.runTool(d.withCalls(ctx, t), t)
-		if fault == nil && !result.Recorded {
-			result = result.withPrefix(textBefore)
+		if fault == nil && !result.Recorded { // a recorded result stays as the model got it
+			result = result.withPrefix(gateText)
 		}
 	}
 	duration := time.Since(started)

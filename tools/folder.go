@@ -32,19 +32,19 @@ func IsOutside(err error) bool {
 // maxLinks is the maximum number of links followed for one path, as in path_resolution(7).
 const maxLinks = 40
 
-// Below converts an absolute path to one relative to the folder. ok is false if it is not below the folder.
-func (f Folder) Below(path string) (inside string, ok bool) { return Below(f.Path, path) }
+// Below converts an absolute path to one relative to the folder. isBelow is false if it is not below the folder.
+func (f Folder) Below(path string) (inside string, isBelow bool) { return Below(f.Path, path) }
 
 // Resolve resolves the links in an absolute path and returns the target, relative to the folder. It returns an
 // *OutsideError if the path leads out of the folder.
 func (f Folder) Resolve(path string) (target string, err error) {
-	inside, ok := f.Below(path)
-	if !ok {
+	inside, isBelow := f.Below(path)
+	if !isBelow {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return "", err
 		}
-		if inside, ok = f.Below(real); !ok {
+		if inside, isBelow = f.Below(real); !isBelow {
 			return "", &OutsideError{real}
 		}
 	}
@@ -85,15 +85,15 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 			target = next
 			continue
 		}
-		if links++; err == nil && links > maxLinks {
-			err = &os.PathError{Op: "open", Path: inside, Err: syscall.ELOOP}
-		}
 		if err != nil {
 			return "", err
 		}
+		if links++; links > maxLinks {
+			return "", &os.PathError{Op: "open", Path: inside, Err: syscall.ELOOP}
+		}
 		if filepath.IsAbs(link) {
-			inside, ok := f.Below(filepath.Clean(link))
-			if !ok {
+			inside, isInside := f.Below(filepath.Clean(link))
+			if !isInside {
 				return "", &OutsideError{filepath.Join(link, remaining)}
 			}
 			target, link = ".", inside
@@ -103,9 +103,9 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 	return target, nil
 }
 
-// Below converts an absolute path to one relative to the folder dir. ok is false if it is not below dir. If dir contains
-// links, such as /tmp on macOS, path may be given with or without them.
-func Below(dir, path string) (inside string, ok bool) {
+// Below converts an absolute path to one relative to the folder dir. isBelow is false if it is not below dir. If dir
+// contains links, such as /tmp on macOS, path may be given with or without them.
+func Below(dir, path string) (inside string, isBelow bool) {
 	if inside, isBelow := pathname.Below(dir, path); isBelow {
 		return inside, true
 	}

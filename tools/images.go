@@ -47,7 +47,7 @@ func DescribeImage(p picture.Picture) (description string, details map[string]an
 	return description, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": fmt.Sprintf("%x", sha256.Sum256(p.Data))}
 }
 
-// AddURL adds the image in a data URL. For the results see Add.
+// AddURL adds the image in a data URL. It returns a description of the image. The error says why it cannot be used.
 func (s *Images) AddURL(ctx context.Context, url string) (description string, err error) {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(head, "data:image/") || !strings.HasSuffix(head, ";base64") {

@@ -66,7 +66,7 @@ func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.unanswered.Add(1)
 	c.running.Go(func() {
 		defer close(ended)
-		unawaited := awaitAll(ctx, before)
+		unawaited := awaitAll(ctx, before) // if ctx has ended, run only reports the call as aborted
 		c.slots <- struct{}{}
 		result := d.run(ctx, t, refused)
 		<-c.slots
@@ -123,7 +123,7 @@ func (r *Registry) OnlyDirect(name string) bool {
 	return e != nil && e.onlyDirect()
 }
 
-// onlyDirect is Registry.OnlyDirect for a tool.
+// onlyDirect reports whether only the model may call the tool, and no script.
 func (e *entry) onlyDirect() bool {
 	return e.Scripts || e.Spec.Namespace.Name != "" || e.Spec.Name == dialect.RequestUserInput
 }

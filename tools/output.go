@@ -124,7 +124,8 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	return r, uncut
 }
 
-// finishPrinted is finish for a result with Output and Printed. It also sets the field output of Object.
+// finishPrinted returns a result with Output and Printed as the model gets it, up to limit bytes. If there is printed
+// output, it also sets the field output of Object.
 func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
 	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
 	if r.Object = o.cleanJSON(r.Object); r.Printed != nil {
@@ -157,8 +158,8 @@ func (o *Outputs) cleanJSON(value any) any {
 	return value
 }
 
-// finishParts is finish for a result with Parts. If the texts together are too long, it replaces them by one cut text
-// before the images.
+// finishParts returns a result with Parts as the model gets it. If its texts together exceed limit bytes, it replaces
+// them by one cut text before the images.
 func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
 	var shown, images []Part

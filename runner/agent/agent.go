@@ -318,8 +318,8 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 	return nil
 }
 
-// processInterrupted keeps the part of an interrupted answer up to its last started call, if any. It
-// returns nil if the conversation can continue from there, and err otherwise.
+// processInterrupted keeps the part of an interrupted answer up to its last started call, if any. err is the error
+// of the request. It returns nil if the conversation can continue from the kept part, or else err.
 func (c *Conversation) processInterrupted(answer *answerIntake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
@@ -332,9 +332,9 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	c.addAnswerItems(answer.items, nil)
 	answer.countCalls()
 	recordErr := c.recordResponse(&model.Response{Status: transcript.IncompleteStatus, Output: answer.items}, took, answer.wordsOnly)
-	if recordErr == nil && failure != nil && failure.Temporary() {
-		recordErr = c.recordRetry(failure, 0)
-		if recordErr == nil {
+	canContinue := failure != nil && failure.Temporary()
+	if recordErr == nil && canContinue {
+		if recordErr = c.recordRetry(failure, 0); recordErr == nil {
 			return nil
 		}
 	}

@@ -66,13 +66,13 @@ func (c *Conversation) budgets() []budget {
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// remaining returns limit minus the amount used by other agents, but not below least. A limit of 0 stays 0,
-// because it means no limit.
-func remaining[N int | int64 | float64](limit, others, least N) N {
-	if limit <= 0 || others == 0 {
+// remaining returns limit minus the amount used by other agents. If nothing remains it returns minimum, which must be above
+// 0, because a limit of 0 means no limit.
+func remaining[N int | int64 | float64](limit, usedByOthers, minimum N) N {
+	if limit <= 0 || usedByOthers == 0 {
 		return limit
 	}
-	return max(limit-others, least)
+	return max(limit-usedByOthers, minimum)
 }
 
 // budgetOf returns a budget that is counted in unit. verb is the fmt verb that prints an amount.

@@ -261,7 +261,7 @@ const summaryRequest = "The conversation has grown nearly too long and will be r
 // compactBySummary asks the model for a summary, which replaces all but the pinned items and the last
 // turn. It returns nil if the model gives no summary.
 func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error) {
-	original, before := c.position, c.tokens()
+	original, tokensBefore := c.position, c.tokens()
 	if err := c.Tell(summaryRequest); err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 	items := append(slices.Clone(c.history[:c.pinnedItems]), summary)
 	compacted, err := c.newCompaction("summary", append(items, c.latestTurn()...), nil)
 	if compacted != nil {
-		compacted.before = before
+		compacted.before = tokensBefore // without the request for the summary
 	}
 	return compacted, err
 }

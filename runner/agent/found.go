@@ -101,7 +101,7 @@ func (f *foundTools) survivesCompaction(reportedTools int) []string {
 }
 
 // forgetUnused drops the found tools that need not survive a compaction, since a search can find them again. items
-// are the shortened conversation. For reportedTools see survivesCompaction.
+// are the shortened conversation. reportedTools is the number of tools of byFunction that the model has seen.
 func (f *foundTools) forgetUnused(items []json.RawMessage, reportedTools int) {
 	stillDefined := slices.DeleteFunc(distinct(f.byItem), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
 	*f = foundTools{byFunction: f.survivesCompaction(reportedTools), byItem: stillDefined}
@@ -175,7 +175,7 @@ func toolsFoundBy(search transcript.ToolFinished) []string {
 	names, _ := search.Detail[foundDetail].([]any)
 	var all []string
 	for _, name := range names {
-		if text, ok := name.(string); ok {
+		if text, isText := name.(string); isText {
 			all = append(all, text)
 		}
 	}

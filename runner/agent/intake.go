@@ -233,7 +233,7 @@ func withoutInput(item map[string]any) map[string]any {
 		item["input"] = ""
 	}
 	for _, key := range [...]string{"operation", "action"} {
-		if inner, ok := item[key].(map[string]any); ok {
+		if inner, isObject := item[key].(map[string]any); isObject {
 			item[key] = emptyLongValues(inner)
 		}
 	}

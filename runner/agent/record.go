@@ -43,7 +43,8 @@ func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	if c.lastSettings = s; bytes.Equal(settings, c.recordedSettings) {
+	c.lastSettings = s
+	if bytes.Equal(settings, c.recordedSettings) {
 		return nil, nil
 	}
 	c.recordedSettings = settings
@@ -116,7 +117,7 @@ func (c *Conversation) Finished(f tools.Finished) {
 		event.ScriptValue = f.Result.Object
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next Append fails too, and ends the run
-	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
+	if broken, isPanic := errors.AsType[*tools.Panic](f.Fault); isPanic {
 		c.warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}
 	if f.Uncut.Err != nil {

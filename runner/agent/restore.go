@@ -91,7 +91,8 @@ func (p *ResumeState) applyToolStarted(e transcript.Event, d transcript.ToolStar
 	p.started[d.Ref()] = startedCall{d, e.Seq}
 }
 
-// applyToolFinished notes the result of a call.
+// applyToolFinished notes the result of a call. A script's call that was refused before it counted is taken back from
+// scriptCalls.
 func (p *ResumeState) applyToolFinished(_ transcript.Event, d transcript.ToolFinished) {
 	if d.Uncounted() {
 		p.scriptCalls--
@@ -119,8 +120,8 @@ func (p *ResumeState) applyRequest(_ transcript.Event, d transcript.ModelRequest
 // contains their outputs. It keeps unfinished calls of scripts, which can outlast a request.
 func (p *ResumeState) markAllAnswered() {
 	for _, call := range p.openAnswer.Calls {
-		if done, ok := p.finished[refOf(call)]; ok {
-			p.noteResult(call, tools.Result{Found: toolsFoundBy(done), Failed: done.Failed})
+		if finished, isFinished := p.finished[refOf(call)]; isFinished {
+			p.noteResult(call, tools.Result{Found: toolsFoundBy(finished), Failed: finished.Failed})
 		}
 	}
 	p.openAnswer = admittedAnswer{}
@@ -173,7 +174,8 @@ func lastTurnMessage(items []json.RawMessage) string {
 	return ""
 }
 
-// applyResponse adds a recorded answer to the history. If the request asked for text only, its calls are refused.
+// applyResponse adds a recorded answer to the history and sets openAnswer to it. If the request asked for text only,
+// the answer's calls are refused, and no answer stays open.
 func (p *ResumeState) applyResponse(e transcript.Event) error {
 	var d transcript.ModelResponse
 	if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -188,7 +190,7 @@ func (p *ResumeState) applyResponse(e transcript.Event) error {
 		return err
 	}
 	answer := &p.openAnswer
-	if d.Internal {
+	if d.Internal { // the request asked for text only
 		p.countCalls(0, answer.Hosted)
 		outputs, err := callitem.Outputs(answer.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(wordsOnlyRefusal) })
 		p.outputsOfWordsOnly, p.openAnswer = outputs, admittedAnswer{}
@@ -208,7 +210,8 @@ func (p *ResumeState) applyResponse(e transcript.Event) error {
 // admitLastOpenCall decides whether the last call of the open answer runs, as the interrupted run did.
 func (p *ResumeState) admitLastOpenCall() {
 	p.openAnswer.admitLastCall(func() bool {
-		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.openAnswer.Hosted+p.openAnswer.admitted+p.OthersCalls < p.CallLimit
+		callsSoFar := p.spent.Calls + p.scriptCalls + p.openAnswer.Hosted + p.openAnswer.admitted + p.OthersCalls
+		return p.CallLimit == 0 || callsSoFar < p.CallLimit
 	})
 }
 
@@ -273,7 +276,7 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 // it has a flex tier, how it differs from Chat Completions, and whether it accepts tools in the input and in
 // namespaces. recorded is nil before the first request.
 func (c *Conversation) restoreSettings(recorded json.RawMessage) {
-	var s struct {
+	var last struct {
 		Tier  string            `json:"service_tier"`
 		Chat  []model.Quirk     `json:"chat"`
 		Tools []json.RawMessage `json:"tools"`
@@ -281,19 +284,19 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 			Tools []struct{ Name string } `json:"tools"`
 		} `json:"input"`
 	}
-	if json.Unmarshal(recorded, &s) == nil && c.Settings.ServiceTier == model.FlexTier {
-		c.Settings.ServiceTier = s.Tier
+	if json.Unmarshal(recorded, &last) == nil && c.Settings.ServiceTier == model.FlexTier {
+		c.Settings.ServiceTier = last.Tier
 	}
-	if len(s.Chat) > 0 {
-		c.Settings.ChatQuirks = s.Chat
+	if len(last.Chat) > 0 {
+		c.Settings.ChatQuirks = last.Chat
 	}
-	inNamespaces := rawitem.HasNamespace(s.Tools)
-	if len(s.Input) == 0 {
+	usedNamespaces := rawitem.HasNamespace(last.Tools)
+	if hadToolsInInput := len(last.Input) > 0; hadToolsInInput { // there, tools without a namespace of their own are in FunctionsNamespace
+		usedNamespaces = usedNamespaces || slices.ContainsFunc(last.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
+	} else {
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
-	} else { // tools without a namespace of their own are in FunctionsNamespace there
-		inNamespaces = inNamespaces || slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 	}
-	if recorded != nil && rawitem.HasNamespace(c.Settings.Tools) && !inNamespaces {
+	if recorded != nil && rawitem.HasNamespace(c.Settings.Tools) && !usedNamespaces {
 		c.Settings.FlatNamespaces = true
 	}
 }
@@ -303,11 +306,11 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, unstarted []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.openAnswer.Calls {
-		if done, ok := p.finished[refOf(call)]; ok {
-			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: toolsFoundBy(done)}
+		if finished, isFinished := p.finished[refOf(call)]; isFinished {
+			results[call.Number] = tools.Result{Output: finished.Output, Failed: finished.Failed, Found: toolsFoundBy(finished)}
 			continue
 		}
-		if started, ok := p.started[refOf(call)]; ok {
+		if started, isStarted := p.started[refOf(call)]; isStarted {
 			asRecorded := call
 			asRecorded.Name = started.Tool
 			result := interrupted(asRecorded)
@@ -327,8 +330,8 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 // Interrupted returns the result for a call that started but did not finish.
 type Interrupted func(call tools.Call) tools.Result
 
-// Resume finishes the last answer of p by adding an output for each of its calls. A finished call has a recorded
-// result, interrupted gives the result of an unfinished one, and the remaining calls run now.
+// Resume finishes the last answer of p by adding an output for each of its calls: the recorded result of a finished
+// call, the result from interrupted for a call that had only started, and a new result for the others, which run now.
 func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted Interrupted) error {
 	if err := c.undoSummaryRequest(p); err != nil {
 		return err
@@ -340,7 +343,7 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	results, unstarted := p.splitCalls(interrupted)
 	for _, call := range p.openAnswer.Calls {
 		_, started := p.started[refOf(call)]
-		if _, finished := p.finished[refOf(call)]; started && !finished {
+		if _, finished := p.finished[refOf(call)]; started && !finished { // record that it has ended
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}

@@ -78,8 +78,8 @@ func (s *state) removeItems(indexes []int) {
 	s.resendAll(s.loggedItems - len(indexes))
 }
 
-// resendAll makes the next request carry the whole history. loggedItems is how many of its items are in the
-// transcript.
+// resendAll makes the next request carry the whole history, and drops the provider's token count. loggedItems is the
+// number of history items in the transcript.
 func (s *state) resendAll(loggedItems int) {
 	s.position = position{history: s.history, loggedItems: loggedItems, lastCount: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
 }

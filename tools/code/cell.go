@@ -239,8 +239,8 @@ func (c *scriptCell) sendResults(run message.Run) {
 	}
 }
 
-// takeResults waits for results of calls and takes the first ones (see maxSettled). needed is false when the script has
-// ended and needs no results.
+// takeResults waits for results of calls and takes the first ones, about maxSettled bytes. needed is false when the
+// script has ended and needs no results.
 func (c *scriptCell) takeResults() (results []message.Settled, needed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +287,7 @@ func (c *scriptCell) finish(err error) {
 		c.end.Error = describeLostEngine(err, c.engine.end())
 	}
 	if c.calls.scriptCalls != nil {
-		c.calls.scriptCalls.Answered()
+		c.calls.scriptCalls.Answered() // from here on, no call adds results
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

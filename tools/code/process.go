@@ -47,7 +47,7 @@ func (e *engine) sendOrder(order message.Order) { _ = message.Write(e.Input, ord
 // end kills the process and waits for it. It returns a description of how the process ended.
 func (e *engine) end() string { return e.endOnce() }
 
-// close does the work of end. Call it only once.
+// close kills the process, waits for it, and returns a description of how it ended. Only end calls it, and only once.
 func (e *engine) close() string {
 	e.Close()
 	exit := attached.Ending(e.Wait())

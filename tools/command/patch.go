@@ -87,8 +87,8 @@ func patchInScript(script string) (p patchCommand, isPatch bool) {
 const maxHead = 4 << 10
 
 // splitHeredoc splits a script that ends with a heredoc into the lines before its text, the text, and the delimiter, which
-// is the last line. ok is false if there is no heredoc, if the delimiter occurs earlier, or if the head is too long.
-func splitHeredoc(script string) (head, text, delimiter string, ok bool) {
+// is the last line. found is false if there is no heredoc, if the delimiter occurs earlier, or if the head is too long.
+func splitHeredoc(script string) (head, text, delimiter string, found bool) {
 	script = strings.TrimRight(script, " \t\n")
 	operator := strings.Index(script[:min(len(script), maxHead)], "<<")
 	if operator < 0 {
@@ -112,7 +112,7 @@ func appliesHeredoc(s *syntax.Stmt, delimiter string) bool {
 		return false
 	}
 	redirect := s.Redirs[0]
-	isHeredocOfInput := redirect.Op == syntax.Hdoc && redirect.N == nil && redirect.Hdoc == nil
+	isHeredocOfInput := redirect.Op == syntax.Hdoc && redirect.N == nil && redirect.Hdoc == nil // its text was cut off
 	word, isLiteral := literalWord(redirect.Word)
 	hasDelimiter := isLiteral && word == delimiter
 	return isHeredocOfInput && hasDelimiter && slices.Contains(patchPrograms, words[0].Lit())

@@ -125,41 +125,41 @@ func (r runResult) refused(prefix string) tools.Result {
 	return tools.Refuse(prefix + ": " + r.problem)
 }
 
-// begin starts a command and returns it. If it starts nothing, r is nil, and otherwise is the result: that of the patch
-// that the command applies, or why the command was not started.
-func (t *Tools) begin(ctx context.Context, request commandRequest) (r *runningCommand, otherwise runResult, err error) {
+// begin starts a command and returns it. If it starts no command, started is nil, and result is the outcome: of the
+// patch that the command would apply, and that begin applies itself, or a refusal.
+func (t *Tools) begin(ctx context.Context, request commandRequest) (started *runningCommand, result runResult, err error) {
 	if problem := misplacedPatch(request.argv); problem != "" {
 		return nil, runResult{refusal: problem}, nil
 	}
 	began := time.Now()
 	if p, isPatch := t.patchIn(request.argv); isPatch {
-		result, err := t.applyPatch(ctx, p, request.workdir)
-		ran := tools.Ran{Output: result.Output, Took: time.Since(began)}
-		if result.Failed {
+		patched, err := t.applyPatch(ctx, p, request.workdir)
+		ran := tools.Ran{Output: patched.Output, Took: time.Since(began)}
+		if patched.Failed {
 			ran.ExitCode = 1
 		}
-		return nil, runResult{Ran: ran, detail: result.Detail}, err
+		return nil, runResult{Ran: ran, detail: patched.Detail}, err
 	}
 	if d, denied := t.refusalFor(request); denied {
 		return nil, runResult{refusal: d.Words(), detail: map[string]any{"denied": d.Rule}}, nil
 	}
-	r, problem := t.start(request)
-	return r, runResult{problem: problem}, nil
+	started, problem := t.start(request)
+	return started, runResult{problem: problem}, nil
 }
 
 // run runs a command to its end or time limit, or applies its patch.
 func (t *Tools) run(ctx context.Context, request commandRequest) (runResult, error) {
 	began := time.Now()
-	r, otherwise, err := t.begin(ctx, request)
-	if r == nil {
-		return otherwise, err
+	started, result, err := t.begin(ctx, request)
+	if started == nil {
+		return result, err
 	}
 	select {
-	case <-r.process.Done():
+	case <-started.process.Done():
 	case <-ctx.Done():
-		return runResult{Ran: tools.Ran{Printed: r.kill()}}, ctx.Err()
+		return runResult{Ran: tools.Ran{Printed: started.kill()}}, ctx.Err()
 	}
-	ended, err := r.awaitResult()
+	ended, err := started.awaitResult()
 	ended.Took = time.Since(began)
 	return runResult{Ran: ended, detail: detailOf(ended)}, err
 }

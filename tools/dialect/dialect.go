@@ -282,8 +282,8 @@ func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	return renamed
 }
 
-// Matched returns the names by which the matchers of hooks can select the tool. A command tool has those of all command
-// tools, an edit tool also apply_patch, and the patch tool those of the edit tools.
+// Matched returns the names by which the matchers of hooks can select the tool. Any command tool is selected by the name
+// of any other, an edit tool also by apply_patch, and the patch tool by the names of the edit tools.
 func (t Tool) Matched() []string {
 	switch t.Kind {
 	case Commands:

@@ -142,8 +142,9 @@ func indentOf(line []byte) int {
 	return columns
 }
 
-// extent returns the indexes of the block's first and last line. It extends the block from the anchor, by turns up and
-// down, until both ends are found or a limit is reached. full means that the page is full.
+// extent returns the indexes of the block's first and last line in nearby. It begins with the anchor line and adds a
+// line above and a line below in turn, until both ends of the block are found, or the block or the page is full. full
+// means that the page is.
 func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool) {
 	leastIndent := 0
 	if b.levels > 0 {

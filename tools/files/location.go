@@ -25,8 +25,8 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 // refuseRead returns the refusal to read a file for this reason.
-func refuseRead(name, why string) refusal {
-	return refusal(name + " can't be read: " + why)
+func refuseRead(name, reason string) refusal {
+	return refusal(name + " can't be read: " + reason)
 }
 
 // refuseGitDirectory returns the refusal to read a file in a .git folder.
@@ -103,13 +103,14 @@ func (p resolver) locate(name string) (location, error) {
 	if inGitDirectory(inside) || inGitDirectory(leadsTo) {
 		return location{}, refuseGitDirectory(name)
 	}
-	if why := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); why != "" { // even if it does not exist
-		return location{}, refuseRead(name, why)
+	if reason := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); reason != "" { // even if it does not exist
+		return location{}, refuseRead(name, reason)
 	}
 	return location{root: root, path: target, displayPath: inside, calledName: name, view: view}, nil
 }
 
-// locateOutside is locate for a path outside the working directory. view decides which files commands can see.
+// locateOutside returns the location of an absolute path outside the working directory. view decides which files
+// commands can see. It returns a refusal for others.
 func (p resolver) locateOutside(view *grants.View, path, name string) (location, error) {
 	rootPath, inside, err := view.Locate(path)
 	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
@@ -181,7 +182,7 @@ func (p resolver) rulesFor(location location) (walk.Rules, error) {
 	if location.rootPath != "" {
 		return walk.Rules{All: true}, nil
 	}
-	from, prefix := p.Dir, "."
+	from, prefix := p.Dir, "." // prefix is the working directory, relative to the folder from
 	if workDir, isInside := p.Checkout.Top.Below(p.Dir.Path); isInside && workDir != "." {
 		from, prefix = p.Checkout.Top, workDir
 	}
@@ -192,9 +193,9 @@ func (p resolver) rulesFor(location location) (walk.Rules, error) {
 	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
 }
 
-// resolveTarget follows the links in an absolute path. It returns the path to open and the file that the path leads to,
-// both relative to the working directory. They differ only if a link leads out of it. Both are inside, the path
-// itself, if it cannot be resolved.
+// resolveTarget follows the links in an absolute path. inside is the same path relative to the working directory, as are
+// both results. If the path can be resolved, both are its target. If a link leads out of the working directory, target,
+// the path to open, is inside, and leadsTo is where the link leads. Otherwise both are inside.
 func (p resolver) resolveTarget(path, inside string) (target, leadsTo string) {
 	target, err := p.Dir.Resolve(path)
 	if err == nil {
@@ -270,8 +271,8 @@ func (l location) refuseHidden(file *os.File) error {
 	if inGitDirectory(realPath(file)) {
 		return refuseGitDirectory(l.calledName)
 	}
-	if why := l.view.HidesFile(file); why != "" {
-		return refuseRead(l.calledName, why)
+	if reason := l.view.HidesFile(file); reason != "" {
+		return refuseRead(l.calledName, reason)
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Pa
 	return page, explainTimeout(ctx, limited, name, err)
 }
 
-// page is Page without a time limit. It reads the complete file, for its digest and number of lines. A page ends after
-// maxLines lines or maxPage bytes.
+// page returns the lines of a file from the line first on, up to maxLines lines or about maxPage bytes. It reads the
+// complete file, for its digest and number of lines. Unlike Page, it has no time limit.
 func (p resolver) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {
@@ -47,8 +47,8 @@ func (p resolver) page(ctx context.Context, name string, first, maxLines int) (P
 	defer file.Close()
 	digest := sha256.New()
 	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(contextReader{ctx, file}, digest), 64<<10), maxLength: maxShown}
-	if why := lines.whyNotText(name); why != "" {
-		return Page{}, refusal(why)
+	if reason := lines.whyNotText(name); reason != "" {
+		return Page{}, refusal(reason)
 	}
 	page, room := Page{First: first}, maxPage
 	for {

@@ -101,8 +101,8 @@ func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
 	}
 	defer file.Close()
 	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), maxLength: maxLine}
-	if why := lines.whyNotText(a.Path); why != "" {
-		return "", refusal(why)
+	if reason := lines.whyNotText(a.Path); reason != "" {
+		return "", refusal(reason)
 	}
 	return mode.read(lines)
 }

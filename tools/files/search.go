@@ -39,7 +39,7 @@ func (g grepFiles) search(ctx context.Context, location location, q query) (sear
 	return result, err
 }
 
-// searchFile is search for a location that is a file. It ignores include.
+// searchFile returns the result of a search in a single file. It ignores the query's include.
 func (g grepFiles) searchFile(ctx context.Context, location location, q query) (searchResult, error) {
 	file, err := location.open()
 	if err != nil {

@@ -14,7 +14,9 @@ type endlessError struct{ reason string }
 func (e *endlessError) Error() string { return "the list has no end: " + e.reason }
 
 // pages fetches all pages of a list and passes each to take. fetch returns the page at cursor, and the next
-// cursor, which is "" at the end. pages returns an *endlessError for a repeated cursor or too many pages.
+// cursor, which is "" at the end. Some servers mean the end by an empty cursor, emptyCursor here, so pages
+// requests that page once to find out. It returns an *endlessError for any other repeated cursor, and for too
+// many pages.
 func pages[T any](fetch func(cursor string) (items []T, next string, err error), take func(items []T) error) error {
 	requested := map[string]bool{}
 	var first []T

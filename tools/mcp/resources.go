@@ -187,7 +187,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	case next != emptyCursor:
 		return found, next, nil
 	}
-	first := found
+	first := found // needed to tell whether emptyCursor is the end
 	if cursor != "" {
 		if first, _, err = list(ctx, s, ""); err != nil {
 			return found, "", err
@@ -205,7 +205,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	return append(found, more...), next, nil
 }
 
-// listResources is the lister of resources.
+// listResources returns the page of a server's resources at cursor, and the next cursor.
 func listResources(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error) {
 	page, err := s.link.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 	if err != nil {
@@ -222,7 +222,7 @@ func listResources(ctx context.Context, s *Session, cursor string) (found []reso
 	return found, page.NextCursor, nil
 }
 
-// listTemplates is the lister of resource templates.
+// listTemplates returns the page of a server's resource templates at cursor, and the next cursor.
 func listTemplates(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error) {
 	page, err := s.link.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 	if err != nil {

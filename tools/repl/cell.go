@@ -41,8 +41,8 @@ const pragma = "// codex-js-repl:"
 // parseCell returns the code in a call and the options in its first line. refusal tells the model why the text cannot be
 // run, or is "".
 func parseCell(text string) (c cell, refusal string) {
-	if why := problemWith(text); why != "" {
-		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", why)
+	if problem := problemWith(text); problem != "" {
+		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", problem)
 	}
 	c = cell{code: text, timeout: defaultTimeout}
 	first, _, _ := strings.Cut(text, "\n")

@@ -36,21 +36,22 @@ type runningCell struct {
 	notes string // notes for the model from the results of calls
 }
 
-// run runs a cell. unusable means that the kernel cannot run another one.
+// run runs a cell and returns its result. The kernel prints a mark after the cell, which ends the cell's output. unusable
+// means that the kernel cannot run another cell.
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, unusable bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r := &runningCell{cell: c, kernel: k, ctx: limited, calls: tools.ScriptCallsOf(ctx), slots: make(chan struct{}, maxOpen)}
 	capture, mark := outputs.Capture(c.callID), "\x00"+rand.Text()+"\x00"
-	marked := k.prints.begin(capture, mark)
+	markSeen := k.prints.begin(capture, mark)
 	r.sendOrder(order{"run", c.number, c.code, mark})
 	failed, done := r.serveFrames()
 	if done {
-		r.awaitMark(marked)
+		r.awaitMark(markSeen)
 	}
 	timedOut := limited.Err() != nil
 	cancel()
-	r.calls.Answered()
+	r.calls.Answered() // so that r.notes and r.images are complete
 	stopMessage := ""
 	if !done {
 		stopMessage = r.endKernel(timedOut)
@@ -97,13 +98,13 @@ func (r *runningCell) serveFrames() (failed, done bool) {
 	}
 }
 
-// awaitMark waits until marked is closed, up to markWait. The output may arrive after the last message, because it comes
-// through another pipe.
-func (r *runningCell) awaitMark(marked <-chan struct{}) {
+// awaitMark waits until markSeen is closed, up to markWait. The output may arrive after the last message, because it
+// comes through another pipe.
+func (r *runningCell) awaitMark(markSeen <-chan struct{}) {
 	timer := time.NewTimer(markWait)
 	defer timer.Stop()
 	select {
-	case <-marked:
+	case <-markSeen:
 	case <-timer.C:
 	case <-r.ctx.Done():
 	}

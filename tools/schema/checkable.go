@@ -34,7 +34,7 @@ func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string
 	return anyObject, "arguments are not checked: " + clip.Visible(problem.Error(), 200)
 }
 
-// compact removes spaces from JSON.
+// compact returns JSON without spaces between its parts, or invalid JSON unchanged.
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -181,8 +181,8 @@ type checkCost struct {
 	endless bool               // a schema applies itself to the same value
 }
 
-// add returns the number of checks that a schema needs for a value, up to maxChecks+1. It sets endless if the count of a
-// pair of schema and value needs the count of the same pair.
+// add returns the number of checks that a schema needs for a value, but at most maxChecks+1. It sets endless if a schema
+// leads to itself for the same value.
 func (b *checkCost) add(schema, value any) int {
 	node, isObject := schema.(map[string]any)
 	b.steps++
@@ -225,7 +225,7 @@ func (b *checkCost) add(schema, value any) int {
 	return n
 }
 
-// applied is appliedTo, and counts the returned subschemas as steps.
+// applied returns the subschemas that node applies to values at a place, and counts them as steps.
 func (b *checkCost) applied(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)

@@ -23,8 +23,8 @@ func (s *Schema) dropNulls(arguments map[string]any) {
 	}
 }
 
-// parseTexts replaces arguments that are a text of JSON by the parsed value, if the schema expects that. For
-// allowedStrings see textParser.parsesAllowedStrings.
+// parseTexts replaces arguments that are a text of JSON by the parsed value, if the schema expects that. allowedStrings
+// makes it also parse texts where the schema accepts strings.
 func (s *Schema) parseTexts(arguments map[string]any, allowedStrings bool) {
 	parser := s.newTextParser()
 	parser.parsesAllowedStrings = allowedStrings

@@ -76,8 +76,9 @@ func (s *Schema) Takes(name string) bool {
 	return s.compile() == nil && s.root.Properties[name] != nil
 }
 
-// OnlyText returns the name of the only required argument if that is a string. ok is false otherwise.
-func (s *Schema) OnlyText() (name string, ok bool) {
+// OnlyText returns the name of the only required argument. exists is false unless there is exactly one, and it is a
+// string.
+func (s *Schema) OnlyText() (name string, exists bool) {
 	if s.compile() != nil || len(s.root.Required) != 1 {
 		return "", false
 	}

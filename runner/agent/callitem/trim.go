@@ -88,16 +88,16 @@ func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
 			answered[fields.CallID] = true
 		}
 	}
-	clear(called) // refilled below, so that an output before its call is unpaired
+	calledBefore := map[string]bool{} // by earlier items; an output before its call is unpaired
 	return slices.DeleteFunc(slices.Clone(items), func(item json.RawMessage) bool {
 		fields := rawitem.FieldsOf(item)
 		if !fields.IsCall() && !fields.IsOutput() {
 			return false
 		}
 		if fields.IsCall() {
-			called[fields.CallID] = true
+			calledBefore[fields.CallID] = true
 		}
-		isPaired := called[fields.CallID] && answered[fields.CallID]
+		isPaired := calledBefore[fields.CallID] && answered[fields.CallID]
 		return !isPaired
 	})
 }

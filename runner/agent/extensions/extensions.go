@@ -99,14 +99,17 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	return s.fixTools()
 }
 
-// fixTools decides which tools the model can call, and records them. Later calls do nothing.
+// fixTools decides which tools the model can call and, except in a replay, records them. Later calls do nothing.
 func (s *Servers) fixTools() (err error) {
 	if s.toolsFixed || len(s.all) == 0 {
 		return nil
 	}
 	s.toolsFixed = true
-	if s.offered, err = s.namedTools(); err != nil || s.Recorded != nil {
+	if s.offered, err = s.namedTools(); err != nil {
 		return err
+	}
+	if s.Recorded != nil { // a replay
+		return nil
 	}
 	for _, srv := range s.all {
 		if err := srv.recordReady(s.offered); err != nil {
@@ -158,7 +161,8 @@ func (s *Servers) lists() (all []mcp.List) {
 	return all
 }
 
-// Tools returns the tools of the servers, followed by the tools for resources if a server has resources.
+// Tools returns the tools of the servers, followed by the tools for resources if a server has resources. In a replay,
+// s.Recorded answers their calls.
 func (s *Servers) Tools() (all []Tool) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {

@@ -220,10 +220,11 @@ func nonNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode parses a JSON object into the struct into. allowed are the keys of this object, elsewhere those of the other
-// level of the answer. decode returns an error for misplaced and duplicate keys, for keys in the wrong case, and if no
-// key is known, because each could be a refusal. It skips other unknown keys, which new versions of Claude Code may
-// add, but not at agent-ci's own events.
+// decode parses a JSON object of an answer into the struct that into points to. allowed has the keys of this object,
+// elsewhere those of the answer's other object; their values list the events that allow the key, nil means all.
+// decode returns an error for misplaced, duplicate or wrongly capitalised keys, and if no key is known, because each
+// could be a refusal. It ignores other unknown keys, which new versions of Claude Code may add. At agent-ci's own
+// events these are an error, too.
 func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {

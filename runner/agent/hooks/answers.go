@@ -62,7 +62,7 @@ func (a *Answers) Apply(e transcript.Event) error {
 // takeAnswer returns the recorded answer of the hook called name to a question about an event and call, and marks it
 // as used. isRecorded is false if the hook must be asked.
 func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recorded transcript.HookAnswer, isRecorded bool) {
-	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, event) {
+	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, event) { // a resumed run asks about new calls
 		return transcript.HookAnswer{}, false
 	}
 	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.HookAnswer) bool { return d.Name == name && d.Event == event && d.Ref() == call })

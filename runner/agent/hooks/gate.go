@@ -23,7 +23,7 @@ var _ tools.Gate = (*Hooks)(nil)
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, completeOutput func() (string, error)) (reviewed tools.Result, mayReadComplete bool) {
 	all := h.forEvent(job.OnPostToolUse)
 	operators := OperatorHooks(all) // the first ones in all
-	review := resultReview{result, result.Output, completeOutput, true}
+	review := resultReview{result: result, original: result.Output, completeOutput: completeOutput, allowed: true}
 	for _, group := range [][]Hook{all[len(operators):], operators} {
 		review = h.askAfter(ctx, group, tool, call, review)
 	}
@@ -174,7 +174,7 @@ func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeC
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
 		tool := tools.OwnToolNamed(call.Name)
-		// Before asked about the call of an edit tool already, by the path that the model wrote. A link leads to another path.
+		// Before the call of an edit tool, the hook was asked about the path that the model wrote. A link leads to another path.
 		isEditTool := dialect.Is(tool, dialect.Edits)
 		askedPath := h.toClaudeCall(tool, call).input["file_path"]
 		for _, edit := range edits {

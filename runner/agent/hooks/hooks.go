@@ -84,7 +84,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	h.mu.Unlock()
 	if isRecorded {
 		r := hook.recordedReply(past)
-		if h.Answers.ReplaceQuestions {
+		if h.Answers.ReplaceQuestions { // a replay records its own run
 			return r, h.recordReply(hook, q, r)
 		}
 		return r, nil

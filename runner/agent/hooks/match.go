@@ -54,7 +54,7 @@ func (h Hook) mayMatchServer(tool string) bool {
 func (h Hook) matchesPatch(edit claudeCall) bool {
 	asksPerFile := h.AppliesTo(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
-	case len(h.Argv) > 0:
+	case len(h.Argv) > 0: // the hook is only about commands
 		return false
 	case edit.tool == dialect.ApplyPatch:
 		return !asksPerFile && h.AppliesTo(dialect.ApplyPatch)

@@ -94,9 +94,9 @@ func yamlEntry(l memory.Lesson, indent string) string {
 		indent, l.ID, yamlString(l.Claim), strings.Join(evidence, ", "), yamlString(l.Run), yamlString(l.Date))
 }
 
-// Added returns the lessons added to a file since before. ok is true if all of them are among proposed and nothing
-// else in the file changed.
-func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
+// Added returns the lessons added to a file between its contents before and now. onlyProposed is true if there are
+// some, all are among proposed, and nothing else in the file changed.
+func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, onlyProposed bool) {
 	earlier, problems := Parse(Path, before)
 	current, currentProblems := Parse(Path, now)
 	if len(problems)+len(currentProblems) > 0 || len(current) <= len(earlier) {

@@ -72,7 +72,7 @@ func (b *Bodies) isContinuedBy(r Request) bool {
 	return slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
-// add appends an item. It notes bare reasoning without encoding it (see rawitem.IsBareReasoning).
+// add appends an item. It does not encode reasoning without content (rawitem.IsBareReasoning), which is never sent.
 func (b *Bodies) add(item json.RawMessage) error {
 	if rawitem.IsBareReasoning(item) {
 		b.items = append(b.items, item)

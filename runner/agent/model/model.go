@@ -101,7 +101,7 @@ func (o Observer) GiveItems(items ...json.RawMessage) {
 	}
 }
 
-// keepInterrupted calls Interrupted. Without one, nothing is kept.
+// keepInterrupted reports whether the beginning of an interrupted answer is kept. It asks Interrupted; nil keeps nothing.
 func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
 
 // body is the JSON of a Responses API request. The fields are in the order in which they are sent.

@@ -36,7 +36,8 @@ func (c *child) countedUse() agent.Used {
 // used returns what the child itself has used in finished turns, without its team.
 func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
 
-// usedBy converts what an agent has spent. For maxUSD see knownCost.
+// usedBy returns what an agent has spent as an agent.Used. If the price of one of its models is unknown, the cost may be
+// maxUSD, the agent's limit.
 func usedBy(spent agent.Spent, maxUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, maxUSD)}
 }

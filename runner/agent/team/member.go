@@ -19,7 +19,7 @@ func (m *member) Begin(ctx context.Context) {
 	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
-// findForModel is findBelow with an error for the model if there is no such agent. The caller holds the lock.
+// findForModel returns the agent id below m, or an error for the model if there is none. The caller holds the lock.
 func (m *member) findForModel(id string) (*child, error) {
 	if c := m.findBelow(id); c != nil {
 		return c, nil
@@ -48,8 +48,12 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.usesScripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	startedTurn, replayed := t.recordedOrder.recordedSend(ctx) // a replay must wait until the agent is as idle or busy as recorded
-	if err := t.await(ctx, func() bool { return !c.turnEnding && (!startedTurn || c.stopTurn == nil) }); err != nil {
+	startedTurn, replayed := t.recordedOrder.recordedSend(ctx)
+	canReceive := func() bool {
+		isIdle := c.stopTurn == nil
+		return !c.turnEnding && (isIdle || !startedTurn) // in a replay, the recorded turn starts only when the agent is idle
+	}
+	if err := t.await(ctx, canReceive); err != nil {
 		return "", err
 	}
 	if c.starter.ctx == nil {
@@ -57,7 +61,9 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	}
 	c.messagesSent++
 	submission = fmt.Sprintf("%s-%d", c.id, c.messagesSent)
-	if c.stopTurn != nil || replayed && !startedTurn {
+	isWorking := c.stopTurn != nil
+	wasWorkingInRecord := replayed && !startedTurn
+	if isWorking || wasWorkingInRecord {
 		c.messages = append(c.messages, text)
 		return submission, nil
 	}
@@ -244,7 +250,7 @@ func (t *team) tooManyError() error {
 
 // Settle waits, when the agent ends, until the agents below it have ended. It waits up to agents.wait, but not beyond
 // the time at which limits.time leaves one last turn. news means that there is news and the agent has a turn left for
-// it.
+// it. Otherwise the agent's turn ends and takes no more messages.
 func (m *member) Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()

@@ -154,14 +154,14 @@ func (o *Order) isInterruptedTask(ctx context.Context) bool {
 	return known && recorded.Tool == dialect.Task && recorded.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait is Wait in a replay. It waits until the agents have ended that had ended after the recorded wait. The
+// replayWait returns what Wait returns, in a replay. It waits until all agents in the recorded result have ended. The
 // caller holds the lock.
 func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...)
 	if recorded.TimedOut {
 		return nil, true, ctx.Err()
 	}
-	statuses := map[string]agents.Status{}
+	statuses := map[string]agents.Status{} // set by allEnded
 	allEnded := func() bool {
 		for id := range recorded.Status {
 			c := m.findBelow(id)

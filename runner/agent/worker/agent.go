@@ -325,8 +325,9 @@ func (a *Agent) warnOfProcesses(err error) {
 	}
 }
 
-// QuestionEnd asks an agent that has ended, once per run, whether it is done, if its end looks too early. If sent is
-// true, the agent must continue. For the parameters see earlyEndQuestion.
+// QuestionEnd asks an agent whose end looks too early whether it is done, once per run. If sent is true, the agent must
+// continue. unchanged means that there is nothing to publish. leftOut is "", or the end of a sentence that names files
+// which cannot be published.
 func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (sent bool, err error) {
 	message := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
 	return a.sendOncePerRun(nudgeHead, strings.TrimPrefix(message, nudgeHead))

@@ -115,8 +115,8 @@ func (a *Agent) Place() confine.Place {
 // mayWrite reports whether the agent may change files.
 func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
-// makeChildTools is makeTools for a child. Without its own copy of the tree, the child shares its starter's tree and
-// sandbox.
+// makeChildTools sets a child's toolbox for a new attempt and gives its conversation the tools. A child without its own
+// copy of the tree shares its starter's tree and, if it may write, its sandbox.
 func (a *Agent) makeChildTools(ctx context.Context) error {
 	a.hookAnswers = a.Child.starter.hookAnswers
 	if a.Child.Place == nil {
@@ -156,7 +156,8 @@ func (a *Agent) childMayUse(name string) bool {
 	return len(ofRole) == 0 || a.toolset.includes(ofRole, name)
 }
 
-// settleTeam waits for the agent's team, if it has one, when the agent ends. For the results see Team.Settle.
+// settleTeam waits until the agents that this one has started have ended, when it ends itself. news means that there is
+// news of them and the agent has a turn left for it.
 func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	if a.Team == nil {
 		return false, nil

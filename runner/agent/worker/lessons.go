@@ -44,7 +44,8 @@ func (a *Agent) offeredMemory() []string {
 // maxHashedBytes is the maximum size of a file that fileID hashes, in bytes. A larger file gets the ID "large".
 const maxHashedBytes = 64 << 20
 
-// fileID returns the git blob ID of a file in the view. It implements SeenFile.
+// fileID returns the git blob ID of a file in the view, "" for a missing file, and "large" for one over maxHashedBytes.
+// It implements SeenFile.
 func (v *treeView) fileID(path string) (string, error) {
 	root, err := v.rootFolder.Root()
 	if err != nil {

@@ -24,7 +24,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 				"tools.deny has %s, which %s needs to call any tool (model.tools: code); deny single tools instead, or set model.tools: freeform.", name, a.Job.Model.Name)
 		}
 	}
-	var nested []code.Nested
+	var nested []code.Nested // set below, since their descriptions come from a registry
 	box.scripts = code.New(ctx, code.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
 		Cells: a.scriptState.cells, Stored: a.scriptState.stored,

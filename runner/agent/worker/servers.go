@@ -47,7 +47,7 @@ func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
 	}
 	a.definitionsFixed = true
 	isSearchedByDescription := len(a.deferred) > 0 || a.toolset.Code
-	if len(a.hookAnswers.descriptions) > 0 && isSearchedByDescription {
+	if len(a.hookAnswers.descriptions) > 0 && isSearchedByDescription { // search must use the new descriptions
 		if err := a.useTools(ctx, a.toolbox); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (a *Agent) skillTool() tools.Tool {
 	return skill.New(names, a.loadSkill)
 }
 
-// loadSkill is the result of a call that loads the skill called name: its text, or a refusal if that is too long.
+// loadSkill returns the result of a call that loads the skill called name: its text, or a refusal if that is too long.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
 	a.loadedSkills.mu.Lock()
 	defer a.loadedSkills.mu.Unlock()

@@ -29,7 +29,7 @@ func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 	return Within(maxBusy, input, output, problems)
 }
 
-// Within is Main with another limit than maxBusy.
+// Within does what Main does, but limits the computing time without a pause to busy instead of maxBusy.
 func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
@@ -151,7 +151,7 @@ func (o *outbox) end(end message.End) {
 	o.ended = true
 }
 
-// write is flush for a caller that holds the lock.
+// write writes the next report, unless it is empty or the last one was written. The caller holds the lock.
 func (o *outbox) write() {
 	if o.ended || o.next.Empty() {
 		return
@@ -251,8 +251,8 @@ func (s *script) runUntil(until time.Time, run func() error) error {
 	return run()
 }
 
-// endOf returns the end of the script because of an error that it did not catch. It returns nil without an error, and for
-// an interruption at the time until.
+// endOf returns the end of a script that did not catch err. It returns nil if err is nil, or if the time until has come,
+// because err is then only the interruption at that time.
 func endOf(err error, until time.Time) *message.End {
 	if err == nil || !time.Now().Before(until) {
 		return nil

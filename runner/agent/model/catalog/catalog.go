@@ -26,8 +26,8 @@ type entry struct {
 	source                 string
 }
 
-// readCatalog returns the rows of the table tsv for which wants returns true. wants gets the bare model name (see
-// bareName). Other rows are not parsed, since a run needs one model of hundreds.
+// readCatalog returns the rows of the table tsv for which wants returns true. wants gets the model's name in lower case,
+// without the provider's prefix. Other rows are not parsed, since a run needs one model of hundreds.
 func readCatalog(tsv string, wants func(name string) bool) ([]entry, error) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
 	columns := strings.Split(head, "\t")
@@ -80,8 +80,9 @@ func entryOf(columns, cells []string) (entry, error) {
 	return e, err
 }
 
-// priceListOf parses a price list. rates has the usual rates, tiers those for requests above some lengths, and
-// service those of the API's service tiers. For their form see ratesOf and pairs.
+// priceListOf parses a price list. rates has the usual rates, as INPUT/CACHED/CACHE_WRITE/OUTPUT. tiers has the rates
+// for requests above some lengths, as TOKENS:RATES;TOKENS:RATES. service has those of the API's service tiers, as
+// NAME:RATES;NAME:RATES.
 func priceListOf(rates, tiers, service string) (*price.List, error) {
 	list := new(price.List)
 	var err error

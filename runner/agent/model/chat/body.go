@@ -225,8 +225,9 @@ func assistantMessage(thought *chatItem, text string) chatMessage {
 	return m
 }
 
-// addThought adds reasoning to the message in the form in which the endpoint sent it. source is a
-// chatAnswer.thoughtSource. addThought returns the message's text, which contains the reasoning if it was in tags.
+// addThought adds reasoning to the message in the form in which the endpoint sent it. source is "" for the field
+// reasoning_content, reasoningField, or the opening tag before the reasoning. addThought returns the message's text,
+// which contains the reasoning if it was in tags.
 func (m *chatMessage) addThought(source, thought, text string) string {
 	switch source {
 	case "":

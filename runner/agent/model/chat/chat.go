@@ -278,12 +278,13 @@ func (a *chatAnswer) addDelta(delta chatDelta) {
 // callOf returns the call that a piece belongs to, which may be new. Neither indexes nor IDs are reliable: some
 // endpoints give every call the index 0 or none, others give each piece its own ID or none.
 func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
-	index := len(a.calls)
-	if piece.Index != nil {
+	var call *arrivingCall
+	index := len(a.calls) // for a call without an index
+	switch {
+	case piece.Index != nil:
 		index = *piece.Index
-	}
-	call := a.callByIndex[index]
-	if piece.Index == nil && len(a.calls) > 0 {
+		call = a.callByIndex[index]
+	case len(a.calls) > 0:
 		call = a.calls[len(a.calls)-1]
 	}
 	if call == nil || call.isFollowedBy(piece) {

@@ -66,8 +66,8 @@ func (a *chatAnswer) takeCallsFrom(text string) (textBefore string) {
 	}
 	var calls []*arrivingCall
 	for rest := text[start:]; strings.TrimSpace(rest) != ""; {
-		call, after, ok := callAt(strings.TrimSpace(rest))
-		if !ok || !a.toolsInText[call.Function.Name] {
+		call, after, found := callAt(strings.TrimSpace(rest))
+		if !found || !a.toolsInText[call.Function.Name] {
 			return text
 		}
 		arrived := &arrivingCall{chatCall: call}
@@ -78,9 +78,9 @@ func (a *chatAnswer) takeCallsFrom(text string) (textBefore string) {
 	return strings.TrimSpace(text[:start])
 }
 
-// callAt parses the call at the start of a text. rest is the text after it, ok is false if there is no call. It finds
-// the call's end by the end of the JSON, since an argument may contain the closing tag.
-func callAt(text string) (call chatCall, rest string, ok bool) {
+// callAt parses the call at the start of a text. rest is the text after it. found is false if there is no call. It
+// finds the call's end by the end of the JSON, since an argument may contain the closing tag.
+func callAt(text string) (call chatCall, rest string, found bool) {
 	inner, begins := strings.CutPrefix(text, callBegins)
 	if !begins {
 		return call, "", false
@@ -89,6 +89,6 @@ func callAt(text string) (call chatCall, rest string, ok bool) {
 	if err := reader.Decode(&call.Function); err != nil {
 		return call, "", false
 	}
-	rest, ok = strings.CutPrefix(strings.TrimLeft(inner[reader.InputOffset():], " \t\r\n"), callEnds)
-	return call, rest, ok
+	rest, found = strings.CutPrefix(strings.TrimLeft(inner[reader.InputOffset():], " \t\r\n"), callEnds)
+	return call, rest, found
 }

@@ -25,13 +25,13 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 	fields["sequence_number"] = e.next
 	e.next++
 	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, encoded(fields))
-	if f, ok := e.w.(http.Flusher); ok {
-		f.Flush()
+	if flusher, canFlush := e.w.(http.Flusher); canFlush {
+		flusher.Flush()
 	}
 }
 
 // writeEvents streams an answer as the API does: first created, then each item with its text in pieces, then the
-// complete response. For cut see eventWriter.
+// complete response. It breaks the connection after cut events; 0 means never.
 func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := &eventWriter{w: w, cut: cut}

@@ -56,7 +56,7 @@ func allowAnyVariant(value any) {
 		}
 	case map[string]any:
 		delete(v, "$recursiveAnchor") // of an older draft; a no-op here
-		if variants, ok := v["oneOf"]; ok && v["anyOf"] == nil {
+		if variants, exists := v["oneOf"]; exists && v["anyOf"] == nil {
 			v["anyOf"] = variants
 			delete(v, "oneOf")
 		}

@@ -179,8 +179,9 @@ func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cutAfter 
 	}
 }
 
-// answer returns the script's next answer, or again the answer that was cut. cutAfter is the number of events after
-// which to cut it, or 0. raw is the request's body, number its number.
+// answer returns the script's next answer. If the last answer was cut off and the request does not continue from it,
+// answer returns that one again. cutAfter is the number of events after which to cut the answer off, or 0 for never. raw
+// is the request's body, number its number.
 func (s *Server) answer(r *http.Request, raw []byte, request model.Request, number int) (answer *model.Response, cutAfter int, err error) {
 	if own := s.scriptOf(raw); own != nil {
 		own.mu.Lock()
@@ -279,8 +280,8 @@ func (s *Server) addFault(text string) {
 
 // refuse answers a request with the HTTP error for err. A mismatch with the script is also added to Faults.
 func (s *Server) refuse(w http.ResponseWriter, number int, err error) {
-	failure, ok := err.(*model.Failure)
-	if !ok {
+	failure, isFailure := err.(*model.Failure)
+	if !isFailure {
 		refuse(w, http.StatusInternalServerError, "server_error", err.Error())
 		return
 	}

@@ -37,7 +37,7 @@ const noSignature = "skip_thought_signature_validator"
 
 // WithoutProviderTies returns the items without the data that only their provider understands: signatures, and the
 // IDs that link calls and messages to reasoning. dropped are the indexes of encrypted reasoning, which the caller
-// must remove. changed is false if there was nothing of both.
+// must remove. changed is false if the items have neither such data nor encrypted reasoning.
 func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
 	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw

@@ -189,8 +189,8 @@ func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	return slices.DeleteFunc(byIndex, func(t *itemText) bool { return t.id != byIndex[0].id })
 }
 
-// withText returns an item with its text. isComplete is false while its text may still arrive: until the answer has
-// ended, pieces alone are not enough.
+// withText returns an item with its text, and marks the received texts as used. isComplete is false while its text may
+// still arrive: until the answer has ended, pieces alone are not enough.
 func (r *itemReader) withText(a receivedItem, ended bool) (filled receivedItem, isComplete bool, err error) {
 	fill := fillerFor(a.item)
 	texts := r.textsOf(a)
@@ -317,7 +317,8 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	return answer, nil
 }
 
-// complete adds missing texts and items to an answer that has ended. listed are the items in its last event.
+// complete adds missing texts and items to an answer that has ended: from listed, the items in its last event, if that
+// begins with items like the received ones, or else from what earlier events announced.
 func (r *itemReader) complete(listed []json.RawMessage) error {
 	sameItems := r.beginsWithSameTypes(listed)
 	if err := r.fillHeldBack(listed, sameItems); err != nil {

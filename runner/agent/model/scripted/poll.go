@@ -24,8 +24,8 @@ type pollState struct {
 	unawaitedRuns bool              // something still runs that no call waits for
 }
 
-// poll returns an answer that waits for the running calls of callIDs, or nil if none runs. newItems are the items
-// since the last request.
+// poll returns an answer whose calls wait for those calls of polls.callIDs that still run, or nil if none runs.
+// newItems are the items since the last request.
 func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
 	s.polls.newItems = append(s.polls.newItems, newItems...)
 	var waiting []string

@@ -20,8 +20,8 @@ type needle struct {
 // maxNeedles is the maximum number of texts to search for one after the other.
 const maxNeedles = 8
 
-// requiredTexts returns texts of which every match contains at least one, or none if they are unknown. exact means that
-// every line with one of them matches.
+// requiredTexts returns texts such that every match of the expression contains at least one of them. It returns none
+// if it finds no such texts. exact means that, conversely, every line with one of them matches.
 func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -51,7 +51,8 @@ func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	return nil, false
 }
 
-// requiredByParts returns the requiredTexts of each part of a sequence, leaving out parts without any.
+// requiredByParts returns the required texts of each part of a sequence, without parts that have none. It returns
+// nothing for other expressions.
 func requiredByParts(tree *syntax.Regexp) [][]needle {
 	var all [][]needle
 	if tree.Op == syntax.OpConcat {
@@ -64,7 +65,8 @@ func requiredByParts(tree *syntax.Regexp) [][]needle {
 	return all
 }
 
-// requiredOfLiteral is requiredTexts for a literal.
+// requiredOfLiteral returns a text that every match of a literal contains, or none. exact means that, conversely, every
+// line with the text matches.
 func requiredOfLiteral(literal *syntax.Regexp) (needles []needle, exact bool) {
 	if literal.Flags&syntax.FoldCase == 0 {
 		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes

@@ -29,7 +29,7 @@ type Reader struct {
 // Match reports whether a line of a file matches. It returns false for binary files and for unsupported encodings, which
 // it stores in Encoding. It does not read further than the first match.
 func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, error) {
-	held := 0
+	held := 0 // bytes of an incomplete line, kept at the start of the buffer
 	r.Encoding = ""
 	for first := true; ; first = false {
 		n, err := r.fill(file, held)
@@ -49,11 +49,11 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 		if ended {
 			return p.MatchLines(text), nil
 		}
-		lines := cmp.Or(bytes.LastIndexByte(text, '\n')+1, n)
-		if p.MatchLines(text[:lines]) {
+		endOfLines := cmp.Or(bytes.LastIndexByte(text, '\n')+1, n) // n if the buffer has no line end
+		if p.MatchLines(text[:endOfLines]) {
 			return true, nil
 		}
-		held = copy(text, text[lines:])
+		held = copy(text, text[endOfLines:])
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}

@@ -7,7 +7,8 @@ import (
 )
 
 // open opens a path relative to the tree with the system call openat2 (Linux 5.6), which follows no links. If the kernel
-// or a filter refuses that, it uses package os, which needs twice as long for big trees. For extraFlags see openInRoot.
+// or a filter refuses that, it uses package os, which needs twice as long for big trees. extraFlags is
+// 0, or O_DIRECTORY for a folder.
 func (t *Tree) open(path string, extraFlags int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{

@@ -94,8 +94,8 @@ func (f Folder) Below(e Entry) Folder {
 	return Folder{path: f.path + e.Name + "/", ignoreLists: f.ignoreLists, ignored: e.ignored}
 }
 
-// visibility returns whether an entry of a folder is ignored, and whether it is listed nevertheless: it is tracked, or
-// contains tracked files.
+// visibility reports whether git ignores an entry of a folder, and whether the entry is listed: because it is not
+// ignored, or because it is tracked or contains tracked files.
 func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible bool) {
 	switch {
 	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):

@@ -140,11 +140,12 @@ func durationAt(text string, unit time.Duration) (total time.Duration) {
 		if part == nil {
 			return total
 		}
-		unitOfPart, known := waitUnits[strings.ToLower(part[2])]
-		if part[2] == "" && total == 0 {
+		digits, unitName := part[1], part[2]
+		unitOfPart, known := waitUnits[strings.ToLower(unitName)]
+		if unitName == "" && total == 0 {
 			unitOfPart = unit
 		}
-		number, err := strconv.ParseFloat(part[1], 64)
+		number, err := strconv.ParseFloat(digits, 64)
 		if err != nil || unitOfPart == 0 {
 			return total
 		}
@@ -163,21 +164,21 @@ func dateAt(text string) time.Duration {
 	if match == nil {
 		return 0
 	}
-	if match[4] != "" {
-		at, err := http.ParseTime(match[4])
+	date, clock, zone, httpDate := match[1], match[2], strings.Replace(match[3], ":", "", 1), match[4]
+	if httpDate != "" {
+		at, err := http.ParseTime(httpDate)
 		if err != nil {
 			return 0
 		}
 		return max(0, time.Until(at))
 	}
-	clock, zone := match[2], strings.Replace(match[3], ":", "", 1)
 	if len(clock) == len("15:04") {
 		clock += ":00"
 	}
 	if zone == "" || strings.ContainsAny(zone, "ZUG") {
 		zone = "+0000"
 	}
-	at, err := time.Parse("2006-01-02 15:04:05-0700", match[1]+" "+clock+zone)
+	at, err := time.Parse("2006-01-02 15:04:05-0700", date+" "+clock+zone)
 	if err != nil {
 		return 0
 	}

@@ -21,9 +21,9 @@ type eventStream struct {
 // maxLineBytes is the maximum length of a line, in bytes.
 const maxLineBytes = 32 << 20
 
-// next returns the next event's data. ok is false at the end of the stream. complete is false if the stream ended
+// next returns the next event's data. found is false at the end of the stream. complete is false if the stream ended
 // before the blank line that ends the event.
-func (s *eventStream) next() (data []byte, complete, ok bool) {
+func (s *eventStream) next() (data []byte, complete, found bool) {
 	for s.err == nil {
 		line, hasEnd := s.line()
 		isBlank := len(line) == 0 && hasEnd
@@ -109,8 +109,8 @@ const endOfStream = "[DONE]"
 // blank line, unless that completes the answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
 	for {
-		data, complete, ok := stream.next()
-		if !ok {
+		data, complete, found := stream.next()
+		if !found {
 			break
 		}
 		alive()

@@ -62,10 +62,11 @@ func rowOf(cells []string) ([]string, error) {
 	return kept, nil
 }
 
-// isFullPrice reports whether rates cover all tokens of a model. They do not if only one of input and output has a
-// price, as at a router that also charges for the model behind it, or if reasoning has a price of its own. rates has
-// the form INPUT/CACHED/CACHE_WRITE/OUTPUT. reasoning may be "".
-func isFullPrice(rates, reasoning string) (bool, error) {
+// isFullPrice reports whether a model's price covers all of its tokens. rates has the form
+// INPUT/CACHED/CACHE_WRITE/OUTPUT, reasoning is the price of reasoning or "". The price is not full if only one of input
+// and output costs something, as with a router, which adds its fee to the price of another model. It is not full
+// either if reasoning costs something else than output.
+func isFullPrice(rates, reasoning string) (isFull bool, err error) {
 	if rates == "" {
 		return false, nil
 	}
