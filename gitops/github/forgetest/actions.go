@@ -329,10 +329,9 @@ func combinedStatus(f *Forge, c *call) answer {
 	if len(list) == 0 {
 		state = "pending"
 	}
-	reply := page(f, c, list, func(each *check) object { return f.showStatus(r, each) })
+	reply := page(f, c, list, f.showStatus)
 	reply.body = object{
-		"state": state, "sha": sha, "total_count": len(list), "statuses": reply.body, "repository": f.showRepository(r),
-		"commit_url": f.commitURL(r, sha), "url": f.apiURL(r) + "/commits/" + sha + "/status",
+		"state": state, "sha": sha, "total_count": len(list), "statuses": reply.body,
 	}
 	return reply
 }
@@ -373,5 +372,5 @@ func listActivity(f *Forge, c *call) answer {
 			list = append(list, p)
 		}
 	}
-	return page(f, c, list, func(p push) object { return f.showPush(p) })
+	return page(f, c, list, f.showPush)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,32 +91,93 @@ func list(value any) []any {
 	return elements
 }
 
-// check validates a reply. It skips replies without a body, redirects, and calls outside the
-// reduced description.
-func (d *description) check(method, path string, status int, body []byte) error {
-	if status == http.StatusNoContent || status == http.StatusFound {
-		return nil
-	}
+// complete adds the fields that the description requires to a reply, and validates the result. It
+// skips redirects, and calls outside the reduced description.
+func (d *description) complete(method, path string, status int, body []byte) ([]byte, error) {
 	location, err := d.locate(method, path, status)
-	if err != nil || location == "" {
-		return err
+	if err != nil || location == "" || status == http.StatusFound {
+		return body, err
 	}
-	return d.checkBy(location, body)
-}
-
-// checkBy validates a reply with the schema at a location in the description.
-func (d *description) checkBy(location string, body []byte) error {
 	d.mu.Lock()
 	schema, err := d.compiler.Compile("github.json#" + location)
 	d.mu.Unlock()
 	if err != nil {
-		return err
+		return body, err
 	}
 	answer, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("the answer is not JSON: %w", err)
+		return body, fmt.Errorf("the answer is not JSON: %w", err)
 	}
-	return schema.Validate(answer)
+	fill(schema, answer)
+	if body, err = json.Marshal(answer); err != nil {
+		return nil, err
+	}
+	return body, schema.Validate(answer)
+}
+
+// fill adds required fields to the objects of a value.
+func fill(schema *jsonschema.Schema, value any) {
+	if schema == nil {
+		return
+	}
+	fill(schema.Ref, value)
+	for _, part := range schema.AllOf {
+		fill(part, value)
+	}
+	fill(choice(schema, value), value)
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			fill(schema.Items2020, element)
+		}
+	case map[string]any:
+		for _, name := range schema.Required {
+			if _, found := v[name]; !found {
+				v[name] = smallest(schema.Properties[name])
+			}
+		}
+		for name, element := range v {
+			fill(schema.Properties[name], element)
+		}
+	}
+}
+
+// choice returns the first alternative that describes values of the same type, or nil.
+func choice(schema *jsonschema.Schema, value any) *jsonschema.Schema {
+	for _, each := range slices.Concat(schema.AnyOf, schema.OneOf) {
+		if has := reflect.TypeOf(smallest(each)); has == reflect.TypeOf(value) {
+			return each
+		}
+	}
+	return nil
+}
+
+// smallest returns a value that the schema permits: null, zero, or an object without fields.
+func smallest(schema *jsonschema.Schema) any {
+	if schema == nil {
+		return nil
+	}
+	all := slices.Concat(schema.AnyOf, schema.OneOf, schema.AllOf)
+	for _, each := range all {
+		if smallest(each) == nil {
+			return nil
+		}
+	}
+	switch {
+	case schema.Ref != nil:
+		return smallest(schema.Ref)
+	case schema.Enum != nil:
+		return schema.Enum.Values[0]
+	case len(all) > 0:
+		return smallest(all[0])
+	case schema.Format != nil && schema.Format.Name == "uri":
+		return "https://forge.invalid/"
+	case schema.Format != nil && schema.Format.Name == "date-time":
+		return "2026-01-05T09:00:00Z"
+	case schema.Types == nil:
+		return map[string]any{}
+	}
+	return map[string]any{"null": nil, "boolean": false, "number": 0, "integer": 0, "string": "", "array": []any{}, "object": map[string]any{}}[schema.Types.ToStrings()[0]]
 }
 
 const basicError = "/components/schemas/basic-error"

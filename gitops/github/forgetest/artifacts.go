@@ -69,17 +69,14 @@ func listArtifacts(f *Forge, c *call) answer {
 	if c.URL.Query().Get("direction") != "asc" {
 		slices.Reverse(list)
 	}
-	return countedPage(f, c, "artifacts", list, func(a *artifact) object { return f.showArtifact(c.repository, a) })
+	return countedPage(f, c, "artifacts", list, showArtifact)
 }
 
 // showArtifact returns an artifact in GitHub's form.
-func (f *Forge) showArtifact(r *Repository, a *artifact) object {
-	url := fmt.Sprintf("%s/actions/artifacts/%d", f.apiURL(r), a.id)
+func showArtifact(a *artifact) object {
 	return object{
-		"id": a.id, "node_id": fmt.Sprintf("A_forgetest_%d", a.id), "name": a.Name, "size_in_bytes": cmp.Or(a.Size, int64(len(a.Zip))),
-		"url": url, "archive_download_url": url + "/zip", "expired": a.Expired, "digest": fmt.Sprintf("sha256:%x", sha256.Sum256(a.Zip)),
-		"created_at": a.created, "updated_at": a.created, "expires_at": a.created.Add(14 * 24 * time.Hour),
-		"workflow_run": object{"id": a.run, "repository_id": r.id, "head_repository_id": r.id, "head_branch": r.DefaultBranch, "head_sha": "0123456789012345678901234567890123456789"},
+		"id": a.id, "name": a.Name, "size_in_bytes": cmp.Or(a.Size, int64(len(a.Zip))), "expired": a.Expired, "digest": fmt.Sprintf("sha256:%x", sha256.Sum256(a.Zip)),
+		"created_at": a.created, "updated_at": a.created, "expires_at": a.created.Add(14 * 24 * time.Hour), "workflow_run": object{"id": a.run},
 	}
 }
 

@@ -24,7 +24,7 @@ func getRef(f *Forge, c *call) answer {
 	if !found {
 		return notFound()
 	}
-	return ok(f.showRef(c.repository, branch, sha))
+	return ok(f.showRef(branch, sha))
 }
 
 // getCommit answers with a commit.
@@ -50,7 +50,7 @@ func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answ
 		content = string(decoded)
 	}
 	id := strings.TrimSpace(c.repository.mustGit(nil, content, "hash-object", "-w", "--stdin"))
-	return created(object{"sha": id, "url": f.apiURL(c.repository) + "/git/blobs/" + id})
+	return created(object{"sha": id})
 }
 
 // treeChange is an entry of a tree to create. If SHA is null, it deletes the path.
@@ -92,7 +92,7 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 		return unprocessable("tree.sha is not valid: " + err.Error())
 	}
 	id := strings.TrimSpace(out)
-	return created(f.showTree(r, id, r.mustGit(nil, "", "ls-tree", "-z", "-l", "--full-tree", id)))
+	return created(f.showTree(id, r.mustGit(nil, "", "ls-tree", "-z", "-l", "--full-tree", id)))
 }
 
 // indexLine returns the change as an input line of git update-index. names lists the files of the
@@ -167,7 +167,7 @@ func createRef(f *Forge, c *call, sent struct{ Ref, SHA string }) answer {
 		return unprocessable(err.Error())
 	}
 	c.repository.pushed(push{ref: sent.Ref, after: sent.SHA, by: f.user})
-	return created(f.showRef(c.repository, branch, sent.SHA))
+	return created(f.showRef(branch, sent.SHA))
 }
 
 // compareCommits answers with the relation of two commits. It omits the commits and files between

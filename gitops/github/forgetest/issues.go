@@ -84,7 +84,7 @@ func (r *Repository) commentByID(id int64) (*issue, *comment) {
 func addLabels(f *Forge, c *call, sent struct{ Labels []string }) answer {
 	c.issue.Labels = union(c.issue.Labels, sent.Labels)
 	c.issue.updated = f.now()
-	return ok(f.showLabels(c.repository, c.issue.Labels))
+	return ok(f.showLabels(c.issue.Labels))
 }
 
 const maxAssignees = 10

@@ -223,16 +223,14 @@ func listPullFiles(f *Forge, c *call) answer {
 		p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
 	}
 	files, _ := r.filesOf(p, p.headSHA)
-	return page(f, c, files, func(each pullFile) object { return f.showPullFile(r, p, each) })
+	return page(f, c, files, showPullFile)
 }
 
 // showPullFile returns a file of a pull request in GitHub's form.
-func (f *Forge) showPullFile(r *Repository, p *pull, file pullFile) object {
+func showPullFile(file pullFile) object {
 	shown := object{
 		"sha": file.sha, "filename": file.path, "status": file.status,
 		"additions": file.added, "deletions": file.removed, "changes": file.added + file.removed,
-		"blob_url": f.pageURL(r) + "/blob/" + p.headSHA + "/x", "raw_url": f.pageURL(r) + "/raw/" + p.headSHA + "/x",
-		"contents_url": f.apiURL(r) + "/contents/x?ref=" + p.headSHA,
 	}
 	if file.patch != "" {
 		shown["patch"] = file.patch
@@ -245,11 +243,8 @@ func (f *Forge) showPullFile(r *Repository, p *pull, file pullFile) object {
 
 // showReview returns a review in GitHub's form.
 func (f *Forge) showReview(r *Repository, i *issue, v *review) object {
-	pull := fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number)
-	page := fmt.Sprintf("%s/pull/%d#pullrequestreview-%d", f.pageURL(r), i.Number, v.ID)
 	return object{
-		"id": v.ID, "node_id": fmt.Sprintf("PRR_forgetest_%d", v.ID), "user": f.showUser(v.Author), "body": v.Body, "state": v.State,
-		"html_url": page, "pull_request_url": pull, "commit_id": v.CommitID, "submitted_at": v.submitted, "author_association": "MEMBER",
-		"_links": object{"html": object{"href": page}, "pull_request": object{"href": pull}},
+		"id": v.ID, "user": f.showUser(v.Author), "body": v.Body, "state": v.State,
+		"html_url": fmt.Sprintf("%s/pull/%d#pullrequestreview-%d", f.pageURL(r), i.Number, v.ID), "commit_id": v.CommitID, "submitted_at": v.submitted, "author_association": "MEMBER",
 	}
 }

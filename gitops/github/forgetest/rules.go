@@ -77,10 +77,8 @@ func getProtection(f *Forge, c *call) answer {
 	if !protected {
 		return failure(http.StatusNotFound, "Branch not protected")
 	}
-	url := f.apiURL(c.repository) + "/branches/" + branch + "/protection"
 	shown := object{
-		"url": url, "enforce_admins": object{"url": url + "/enforce_admins", "enabled": !p.ExceptAdmins},
-		"lock_branch": object{"enabled": p.Locked}, "required_signatures": object{"url": url + "/required_signatures", "enabled": p.Signed},
+		"enforce_admins": object{"enabled": !p.ExceptAdmins}, "lock_branch": object{"enabled": p.Locked}, "required_signatures": object{"enabled": p.Signed},
 	}
 	if p.Checks != nil {
 		shown["required_status_checks"] = object{"contexts": p.Checks, "checks": []object{}}

@@ -124,7 +124,7 @@ func createLabel(f *Forge, c *call, sent struct{ Name, Color, Description string
 		return invalid(reason{Resource: "Label", Field: "name", Code: "already_exists"})
 	}
 	r.setup.labels = append(r.setup.labels, sent.Name)
-	return created(f.showLabels(r, []string{sent.Name})[0])
+	return created(f.showLabels([]string{sent.Name})[0])
 }
 
 // getTree answers with the entries of a tree, without subfolders' entries.
@@ -137,7 +137,7 @@ func getTree(f *Forge, c *call) answer {
 	if err != nil {
 		return notFound()
 	}
-	return ok(f.showTree(c.repository, id, listing))
+	return ok(f.showTree(id, listing))
 }
 
 // getBlob answers with the content of a blob in base64.
@@ -151,8 +151,7 @@ func getBlob(f *Forge, c *call) answer {
 		return notFound()
 	}
 	return ok(object{
-		"sha": id, "node_id": "B_forgetest_" + id, "size": len(content), "url": f.apiURL(c.repository) + "/git/blobs/" + id,
-		"encoding": "base64", "content": base64.StdEncoding.EncodeToString([]byte(content)),
+		"sha": id, "size": len(content), "encoding": "base64", "content": base64.StdEncoding.EncodeToString([]byte(content)),
 	})
 }
 

@@ -12,39 +12,25 @@ import (
 
 // showWorkflow returns a workflow run in GitHub's form.
 func (f *Forge) showWorkflow(r *Repository, w *workflowRun) object {
-	at := fmt.Sprintf("%s/actions/runs/%d", f.apiURL(r), w.ID)
 	status, conclusion := w.conclusion()
 	head := f.showRepository(r)
 	if w.HeadRepository != "" {
 		head["full_name"], head["name"] = w.HeadRepository, path.Base(w.HeadRepository)
 	}
-	shown := object{
-		"id": w.ID, "name": w.Name, "node_id": fmt.Sprintf("WFR_forgetest_%d", w.ID), "path": ".github/workflows/ci.yml",
-		"head_branch": w.Branch, "head_sha": w.SHA, "run_number": 1, "run_attempt": w.attempt, "event": cmp.Or(w.Event, "push"),
-		"display_title": w.Name, "status": status, "conclusion": orNull(conclusion), "workflow_id": numberOf("workflow " + w.Name),
-		"check_suite_id": w.ID, "check_suite_node_id": fmt.Sprintf("CS_forgetest_%d", w.ID),
-		"html_url": fmt.Sprintf("%s/actions/runs/%d", f.pageURL(r), w.ID), "pull_requests": []object{},
+	return object{
+		"id": w.ID, "name": w.Name, "path": ".github/workflows/ci.yml", "head_branch": w.Branch, "head_sha": w.SHA,
+		"run_attempt": w.attempt, "event": cmp.Or(w.Event, "push"), "status": status, "conclusion": orNull(conclusion),
+		"html_url":   fmt.Sprintf("%s/actions/runs/%d", f.pageURL(r), w.ID),
 		"created_at": w.created, "updated_at": w.created, "run_started_at": w.created,
-		"head_commit": nil, "head_repository": head, "repository": f.showRepository(r),
-		"workflow_url": fmt.Sprintf("%s/actions/workflows/%d", f.apiURL(r), numberOf("workflow "+w.Name)),
-		"url":          at, "check_suite_url": fmt.Sprintf("%s/check-suites/%d", f.apiURL(r), w.ID),
-		"actor": f.showUser(f.user), "triggering_actor": f.showUser(f.user),
+		"head_repository": head, "repository": f.showRepository(r), "actor": f.showUser(f.user),
 	}
-	for field, below := range map[string]string{"jobs_url": "jobs", "logs_url": "logs", "cancel_url": "cancel", "rerun_url": "rerun", "artifacts_url": "artifacts"} {
-		shown[field] = at + "/" + below
-	}
-	return shown
 }
 
 // showJob returns a job in GitHub's form.
 func (f *Forge) showJob(r *Repository, w *workflowRun, job *actionsJob) object {
 	shown := object{
-		"id": job.id, "node_id": fmt.Sprintf("CR_forgetest_%d", job.id), "run_id": w.ID, "run_attempt": job.attempt,
-		"run_url": fmt.Sprintf("%s/actions/runs/%d", f.apiURL(r), w.ID), "head_sha": w.SHA, "head_branch": w.Branch,
-		"workflow_name": w.Name, "name": job.Name, "status": job.Status, "conclusion": orNull(job.Conclusion),
-		"url": fmt.Sprintf("%s/actions/jobs/%d", f.apiURL(r), job.id), "html_url": f.pageOfJob(r, job),
-		"check_run_url": fmt.Sprintf("%s/check-runs/%d", f.apiURL(r), job.id), "labels": []string{"ubuntu-latest"},
-		"runner_id": nil, "runner_name": orNull(job.Runner), "runner_group_id": nil, "runner_group_name": nil,
+		"id": job.id, "run_id": w.ID, "run_attempt": job.attempt, "head_sha": w.SHA, "head_branch": w.Branch, "html_url": f.pageOfJob(r, job),
+		"name": job.Name, "status": job.Status, "conclusion": orNull(job.Conclusion), "runner_name": orNull(job.Runner),
 		"created_at": job.at, "started_at": job.at, "completed_at": job.ended(),
 	}
 	steps := []object{}
@@ -80,14 +66,10 @@ func (f *Forge) showJobAsCheck(r *Repository, w *workflowRun, job *actionsJob) o
 
 // showCheck returns a check run in GitHub's form.
 func (f *Forge) showCheck(r *Repository, c *check) object {
-	at := fmt.Sprintf("%s/check-runs/%d", f.apiURL(r), c.id)
 	shown := object{
-		"id": c.id, "node_id": fmt.Sprintf("CR_forgetest_%d", c.id), "head_sha": c.SHA, "external_id": "", "name": c.Name, "url": at,
-		"html_url": fmt.Sprintf("%s/runs/%d", f.pageURL(r), c.id), "details_url": orNull(c.URL), "status": c.Status, "conclusion": orNull(c.Conclusion),
-		"started_at": c.at, "completed_at": nil, "check_suite": object{"id": numberOf(c.App + c.SHA)}, "pull_requests": []object{},
-		"app": f.showApp(c.App), "output": object{
-			"title": orNull(c.Title), "summary": orNull(c.Summary), "text": nil, "annotations_count": 0, "annotations_url": at + "/annotations",
-		},
+		"id": c.id, "head_sha": c.SHA, "name": c.Name, "html_url": fmt.Sprintf("%s/runs/%d", f.pageURL(r), c.id), "details_url": orNull(c.URL),
+		"status": c.Status, "conclusion": orNull(c.Conclusion), "started_at": c.at, "completed_at": nil, "check_suite": object{"id": numberOf(c.App + c.SHA)},
+		"app": object{"slug": c.App, "name": c.App}, "output": object{"title": orNull(c.Title), "summary": orNull(c.Summary)},
 	}
 	if c.Status == "completed" {
 		shown["completed_at"] = c.at.Add(time.Minute)
@@ -95,20 +77,8 @@ func (f *Forge) showCheck(r *Repository, c *check) object {
 	return shown
 }
 
-func (f *Forge) showApp(slug string) object {
-	return object{
-		"id": numberOf("app " + slug), "slug": slug, "node_id": "A_forgetest_" + slug, "name": slug, "description": "",
-		"owner": f.showUser(User{Login: "github", Type: "Organization"}), "external_url": "https://example.invalid/" + slug,
-		"html_url": f.URL + "/apps/" + slug, "created_at": time.Unix(0, 0).UTC(), "updated_at": time.Unix(0, 0).UTC(),
-		"permissions": object{"checks": "write"}, "events": []string{},
-	}
-}
-
-func (f *Forge) showStatus(r *Repository, c *check) object {
-	return object{
-		"id": c.id, "node_id": fmt.Sprintf("SC_forgetest_%d", c.id), "state": c.Conclusion, "context": c.Name, "description": orNull(c.Title),
-		"target_url": orNull(c.URL), "avatar_url": nil, "url": f.apiURL(r) + "/statuses/" + c.SHA, "created_at": c.at, "updated_at": c.at,
-	}
+func (f *Forge) showStatus(c *check) object {
+	return object{"id": c.id, "state": c.Conclusion, "context": c.Name, "description": orNull(c.Title), "target_url": orNull(c.URL), "created_at": c.at, "updated_at": c.at}
 }
 
 var noReply = regexp.MustCompile(`^(\d+)\+(.+)@users\.noreply\.github\.com$`)
@@ -129,18 +99,10 @@ func (f *Forge) accountOf(by signature) any {
 
 // showRepositoryCommit returns a commit with its accounts in GitHub's form.
 func (f *Forge) showRepositoryCommit(r *Repository, c commit) object {
-	at := f.apiURL(r) + "/commits/" + c.sha
-	page := f.pageURL(r) + "/commit/" + c.sha
+	shown := f.showCommit(r, c)
 	return object{
-		"url": at, "sha": c.sha, "node_id": "C_forgetest_" + c.sha, "html_url": page, "comments_url": at + "/comments",
-		"author": f.accountOf(c.author), "committer": f.accountOf(c.committer),
-		"parents": showAll(c.parents, func(sha string) object {
-			return object{"sha": sha, "url": f.apiURL(r) + "/commits/" + sha, "html_url": f.pageURL(r) + "/commit/" + sha}
-		}),
-		"commit": object{
-			"url": f.commitURL(r, c.sha), "author": c.author, "committer": c.committer, "message": c.message, "comment_count": 0,
-			"tree": object{"sha": c.tree, "url": f.apiURL(r) + "/git/trees/" + c.tree}, "verification": f.showVerification(c),
-		},
+		"sha": c.sha, "html_url": shown["html_url"], "author": f.accountOf(c.author), "committer": f.accountOf(c.committer), "parents": shown["parents"],
+		"commit": object{"author": c.author, "committer": c.committer, "message": c.message, "tree": shown["tree"], "verification": shown["verification"]},
 	}
 }
 
@@ -151,7 +113,7 @@ func (f *Forge) showPush(p push) object {
 		kind = "branch_creation"
 	}
 	return object{
-		"id": p.id, "node_id": fmt.Sprintf("PSH_forgetest_%d", p.id), "before": p.before, "after": p.after, "ref": p.ref,
+		"id": p.id, "before": p.before, "after": p.after, "ref": p.ref,
 		"timestamp": p.at, "activity_type": kind, "actor": f.showUser(p.by),
 	}
 }

@@ -306,20 +306,11 @@ func searchCode(f *Forge, c *call) answer {
 	return reply
 }
 
-// showFoundCode returns a file found by a search in GitHub's form, with the reduced repository of
-// that call.
+// showFoundCode returns a file found by a search in GitHub's form.
 func (f *Forge) showFoundCode(r *Repository, path string) object {
 	sha, _ := r.runGit("rev-parse", r.DefaultBranch+":"+path)
-	sha = strings.TrimSpace(sha)
-	repository := object{}
-	for name, value := range f.showRepository(r) {
-		if !slices.Contains([]string{"clone_url", "git_url", "svn_url", "ssh_url", "mirror_url", "forks", "open_issues", "watchers", "allow_forking", "visibility", "default_branch", "archived", "disabled", "license", "homepage", "language", "size", "topics", "is_template", "has_issues", "has_projects", "has_wiki", "has_pages", "has_downloads", "has_discussions", "web_commit_signoff_required", "created_at", "updated_at", "pushed_at", "forks_count", "stargazers_count", "watchers_count", "open_issues_count"}, name) {
-			repository[name] = value
-		}
-	}
-	at := f.apiURL(r) + "/contents/" + path
 	return object{
-		"name": path[strings.LastIndexByte(path, '/')+1:], "path": path, "sha": sha, "url": at, "git_url": f.apiURL(r) + "/git/blobs/" + sha,
-		"html_url": f.pageURL(r) + "/blob/" + r.DefaultBranch + "/" + path, "repository": repository, "score": 1.0,
+		"path": path, "sha": strings.TrimSpace(sha), "html_url": f.pageURL(r) + "/blob/" + r.DefaultBranch + "/" + path,
+		"repository": object{"name": r.Name, "full_name": r.fullName(), "private": r.Private}, "score": 1.0,
 	}
 }
