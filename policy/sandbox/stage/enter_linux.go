@@ -126,8 +126,7 @@ func confine(spec Spec, received []int, report *Report) (watcher setidWatcher, l
 	if err := wrapStep("drop capabilities", dropCapabilities()); err != nil {
 		return watcher, lent, err
 	}
-	// The filters below set it on the other threads, too (seccomp(2), SECCOMP_FILTER_FLAG_TSYNC).
-	if err := wrapStep("set no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
+	if err := wrapStep("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
 		return watcher, lent, err
 	}
 	if spec.Landlock != nil {

@@ -46,8 +46,8 @@ func onAllThreads(number, arg1, arg2 uintptr) error {
 	return nil
 }
 
-// dropCapabilities drops all capabilities, the ambient ones too, also for executed programs. It drops the bounding
-// set and sets securebits on this thread only: both only matter at execve, and this thread starts the commands.
+// dropCapabilities drops all capabilities, also for executed programs. It drops the bounding set on this
+// thread only, because that set only matters at execve, and this thread starts the commands.
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -58,7 +58,10 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebits, 0, 0, 0)
+	_ = onAllThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, securebits)
+	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
+		return err
+	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
