@@ -28,7 +28,7 @@ import (
 type Layer = worktree.Layer
 
 // InLayer returns the checkout with a layer as its work tree, on the current base and with the
-// current hidden paths. Changes, DirtySince and WithLayer of the result read only the layer.
+// current hidden paths. Changes and WithLayer of the result read only the layer.
 // ApplyChange, Overwrite and Revert write to the layer. Do not close the result, and do not use it
 // after c or the layer is closed.
 func (c *Checkout) InLayer(l Layer) *Checkout {
@@ -38,12 +38,19 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 }
 
 // WithLayer returns a snapshot with a layer's untracked files added, as if they had been in the
-// checkout before. c is the checkout in the layer.
+// checkout before. Its Dirty files are those that the layer changed. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
-	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup}
-	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) { more.addUntracked(f) })
-	if err := s.Run(ctx); err != nil {
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup, dirty: map[string]bool{}}
+	s, err := c.scanned(ctx, snap.index, scan.WithIgnored, func(f scan.Found) {
+		if !more.addUntracked(f) {
+			more.dirty[f.Path] = true
+		}
+	})
+	if err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
+	}
+	for _, path := range s.Differing() {
+		more.dirty[path] = true
 	}
 	return more, nil
 }

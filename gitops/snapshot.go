@@ -27,7 +27,7 @@ type Snapshot struct {
 }
 
 // Dirty lists the tracked files that differ from the commit the work tree is based on, modified or
-// staged. It includes submodules on another commit.
+// staged. It includes submodules on another commit. After WithLayer, it lists what the layer changed.
 func (s *Snapshot) Dirty() []string { return slices.Sorted(maps.Keys(s.dirty)) }
 
 // DropHidden removes the paths that c hides now from a snapshot made before.
@@ -240,16 +240,4 @@ func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified
 // deep folders.
 func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
-}
-
-// DirtySince lists the tracked files that differ from the snapshot.
-func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
-	var dirty []string
-	s, err := c.scanned(ctx, snap.index, scan.OnlyTracked, func(f scan.Found) { dirty = append(dirty, f.Path) })
-	if err != nil {
-		return nil, fmt.Errorf("look for modified files: %w", err)
-	}
-	dirty = append(dirty, s.Differing()...)
-	slices.Sort(dirty)
-	return slices.Compact(dirty), nil
 }

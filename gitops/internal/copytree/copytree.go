@@ -147,7 +147,7 @@ func (c *Copier) Content(ctx context.Context, from *os.Root) error {
 func (c *Copier) between(ctx context.Context, from *os.Root, name string, do func(from, to folder) error) error {
 	c.ctx = ctx
 	if c.own == nil {
-		c.own, c.idle = &worker{}, make(chan *worker, runtime.GOMAXPROCS(0)-1)
+		c.own, c.idle = &worker{}, make(chan *worker, runtime.GOMAXPROCS(0)) // one more than the processors are busy with, because workers wait for each other
 		for range cap(c.idle) {
 			c.idle <- &worker{}
 		}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -82,8 +83,7 @@ const (
 type Extent uint8
 
 const (
-	OnlyTracked   Extent = iota // only changes of tracked files
-	WithUntracked               // also untracked files that are not ignored
+	WithUntracked Extent = iota // changes of tracked files, and untracked files that are not ignored
 	WithIgnored                 // also ignored files
 )
 
@@ -152,11 +152,11 @@ func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) err
 	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
 		s.locked(func() { s.AttributeFolders[at.path] = true })
 	}
-	if s.extent != OnlyTracked && !at.ignored {
+	if !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
 	}
 	seen, err := s.compareTracked(ctx, dir, names, changed, at)
-	if err != nil || s.extent == OnlyTracked {
+	if err != nil {
 		return err
 	}
 	return s.reportUntrackedNames(ctx, dir, names, seen, at)
@@ -277,24 +277,29 @@ func findsOnDisk(dir *os.Root, name string) bool {
 // index. It returns after all folders below were scanned.
 func (s *Scan) compareTracked(ctx context.Context, dir *os.Root, names []listedName, changed []string, at folderRange) (seen []bool, err error) {
 	seen = make([]bool, len(names))
-	var aside sync.WaitGroup
-	defer aside.Wait()
+	var below []subfolder
 	for _, part := range s.changedRanges(at, changed) {
 		at.lo, at.hi = part.lo, part.hi
-		if err := s.compareRange(ctx, &aside, dir, names, seen, at); err != nil {
+		if below, err = s.compareRange(ctx, dir, names, seen, at, below); err != nil {
 			return nil, err
 		}
 	}
-	return seen, nil
+	return seen, s.scanBelow(ctx, dir, below)
 }
 
-// compareRange compares a range of a folder's index entries with its names, and scans the folders
-// below. It marks in seen the names that are in the index.
-func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []listedName, seen []bool, at folderRange) (err error) {
+// subfolder is a folder with tracked files that is to be scanned.
+type subfolder struct {
+	onDisk string // its name
+	folderRange
+}
+
+// compareRange compares a range of a folder's index entries with its names, and adds the folders
+// to below. It marks in seen the names that are in the index.
+func (s *Scan) compareRange(ctx context.Context, dir *os.Root, names []listedName, seen []bool, at folderRange, below []subfolder) ([]subfolder, error) {
 	next := 0 // both lists are sorted, so the next entry probably has this name
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		rest := s.index.Path(i)[len(at.path):]
 		if next < len(names) && names[next].inGit == string(rest) && s.provenUnchanged(names[next], i) {
@@ -314,48 +319,58 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
 			}
 			if err := s.compareFile(dir, names, n, there, i); err != nil {
-				return err
+				return nil, err
 			}
 			i++
 			continue
 		}
-		below := at
-		below.path = at.path + part + "/"
-		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
+		sub := at
+		sub.path = at.path + part + "/"
+		sub.lo, sub.hi = s.index.Folder(sub.path, i, at.hi)
 		if there && names[n].mode.IsDir() {
 			seen[n] = true
-			err = s.enterInParallel(ctx, aside, dir, names[n], below)
+			below = append(below, subfolder{names[n].onDisk, sub})
 		} else {
-			s.reportDeletedRange(below.lo, below.hi)
+			s.reportDeletedRange(sub.lo, sub.hi)
 		}
-		if err != nil {
-			return err
-		}
-		i = below.hi
+		i = sub.hi
 	}
-	return nil
+	return below, nil
 }
 
-// enterInParallel scans a folder in another goroutine if one is free, or else in this one.
-func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n listedName, below folderRange) error {
-	select {
-	case s.goroutineSlots <- struct{}{}:
-		aside.Go(func() {
-			defer func() { <-s.goroutineSlots }()
-			err := s.enterTracked(ctx, dir, n, below)
-			s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
-		})
+// scanBelow scans folders. This goroutine, and others that are free, take one after the other.
+func (s *Scan) scanBelow(ctx context.Context, dir *os.Root, list []subfolder) error {
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	var taken atomic.Int64
+	var scanRest func() error
+	scanRest = func() error {
+		for i := taken.Add(1); i <= int64(len(list)); i = taken.Add(1) {
+			if i < int64(len(list)) {
+				select {
+				case s.goroutineSlots <- struct{}{}:
+					helpers.Go(func() {
+						err := scanRest()
+						s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
+						<-s.goroutineSlots
+					})
+				default:
+				}
+			}
+			if err := s.enterTracked(ctx, dir, list[i-1]); err != nil {
+				return err
+			}
+		}
 		return nil
-	default:
-		return s.enterTracked(ctx, dir, n, below)
 	}
+	return scanRest()
 }
 
 // enterTracked scans a folder with tracked files. If the folder may not be read, it reports that instead.
-func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
+func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, below subfolder) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
-	err := s.openAndScan(ctx, dir, n, below)
+	err := s.openAndScan(ctx, dir, below)
 	if errors.Is(err, fs.ErrPermission) {
 		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
@@ -365,8 +380,8 @@ func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, bel
 
 // openAndScan opens a folder and scans it. If the folder was removed meanwhile, it reports the files as
 // deleted.
-func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
-	sub, err := regularfile.OpenFolder(dir, n.onDisk)
+func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, below subfolder) error {
+	sub, err := regularfile.OpenFolder(dir, below.onDisk)
 	if regularfile.Absent(err) { // removed meanwhile
 		s.reportDeletedRange(below.lo, below.hi)
 		return nil
@@ -375,9 +390,9 @@ func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, belo
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
 	defer sub.Close()
-	below.upper = enterUpper(below.upper, n.onDisk)
+	below.upper = enterUpper(below.upper, below.onDisk)
 	defer closeUpper(below.upper)
-	return s.scanFolder(ctx, sub, below)
+	return s.scanFolder(ctx, sub, below.folderRange)
 }
 
 // reportDeletedRange reports the index entries lo to hi as deleted.

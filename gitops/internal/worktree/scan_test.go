@@ -31,8 +31,6 @@ func TestScanFindsDifferences(t *testing.T) {
 	must.Do(t, syscall.Mkfifo(r.Path("pipe"), 0o666))
 	r.Git("init", "-q", "inner")
 	r.Write("git~1", "taken for .git by some\n")
-	tracked := []string{"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone"}
-	must.Same(t, tracked, c.scan(scan.OnlyTracked), "tracked")
 	must.Same(t, []string{
 		"changed README", "changed folder", "changed kept.log", "changed link", "changed new/a", "changed src/main.go",
 		"deleted folder/file", "deleted gone", "invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
@@ -50,11 +48,11 @@ func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
 	c := open(t, r)
 	r.Write("README", "one\ntwo\n")
 	r.Write("gone", "to be DELETED\n")
-	must.Same(t, []string{"alike README", "changed gone"}, without(c.scan(scan.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"), "found")
+	must.Same(t, []string{"alike README", "changed gone"}, without(c.scan(scan.WithIgnored), "alike src/main.go", "alike src/deep/er/x"), "found")
 	r.Git("update-index", "--assume-unchanged", "gone")
 	r.Git("update-index", "--skip-worktree", "src/main.go")
 	r.Remove("src/main.go")
-	must.Same(t, []string{"alike README"}, without(open(t, r).scan(scan.OnlyTracked), "alike src/deep/er/x"), "but for what git is not to look at")
+	must.Same(t, []string{"alike README"}, without(open(t, r).scan(scan.WithIgnored), "alike src/deep/er/x"), "but for what git is not to look at")
 }
 
 // without leaves lines out that depend on the clock of the file system.
@@ -77,7 +75,7 @@ func TestScanFollowsFileSystemSettings(t *testing.T) {
 	r.Remove("link")
 	r.Write("link", "target")
 	r.Chmod("README", 0o755)
-	must.Same(t, []string{"alike README", "alike link"}, without(open(t, r).scan(scan.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
+	must.Same(t, []string{"alike README", "alike link"}, without(open(t, r).scan(scan.WithIgnored), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
 }
 
 func TestScanReportsMovedSubmodules(t *testing.T) {
@@ -92,9 +90,9 @@ func TestScanReportsMovedSubmodules(t *testing.T) {
 	gittest.Repo{T: t, Dir: r.Path("moved")}.Commit("later")
 	r.Write("still/new", "n\n")
 	r.Remove("absent/.git")
-	must.Same(t, []string{"submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"), "found")
+	must.Same(t, []string{"submodule moved"}, without(c.scan(scan.WithIgnored), "alike .gitmodules"), "found")
 	r.Remove("absent")
-	must.Same(t, []string{"deleted absent", "submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"), "a folder that is gone")
+	must.Same(t, []string{"deleted absent", "submodule moved"}, without(c.scan(scan.WithIgnored), "alike .gitmodules"), "a folder that is gone")
 }
 
 func TestScanReportsUnreadableFolders(t *testing.T) {

@@ -260,15 +260,14 @@ func (w *Workspace) adoptSetupFiles(ctx context.Context) (changed []string, err 
 	if !w.tree.HasChanges(OfSetup) {
 		return nil, nil
 	}
-	err = w.withTree(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		if changed, err = c.DirtySince(ctx, w.snapshots.work); err != nil {
+	err = w.withTree(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) error {
+		with, err := c.WithLayer(ctx, w.snapshots.work)
+		if err != nil {
 			return err
 		}
-		w.snapshots.work, err = c.WithLayer(ctx, w.snapshots.work)
-		if err == nil {
-			w.snapshots.checkout = w.snapshots.checkout.WithUntrackedOf(w.snapshots.work)
-		}
-		return err
+		changed = with.Dirty()
+		w.snapshots.work, w.snapshots.checkout = with, w.snapshots.checkout.WithUntrackedOf(with)
+		return nil
 	})
 	return changed, err
 }
