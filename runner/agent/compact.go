@@ -57,8 +57,8 @@ const (
 	reasonInterrupted = "interrupted"
 )
 
-// madeShorter reports whether a compaction for this reason made the conversation shorter.
-func madeShorter(reason string) bool {
+// shortensConversation reports whether a compaction for this reason makes the conversation shorter.
+func shortensConversation(reason string) bool {
 	return reason != reasonInterrupted && reason != transcript.RefusedItems
 }
 

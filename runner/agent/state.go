@@ -66,7 +66,7 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 	reportedTools := s.lastCount.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.NoteCalls(items...)
-	if madeShorter(reason) {
+	if shortensConversation(reason) {
 		s.found.forgetUnused(items, reportedTools)
 	}
 	s.resendAll(len(items))

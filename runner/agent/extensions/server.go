@@ -161,7 +161,7 @@ func (s *server) settleStart(failed error) error {
 		return s.recordRestart()
 	}
 	stop := stopOf(s.name, failed)
-	reason := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
+	reason := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.logSentence())
 	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Reason: reason}); err != nil {
 		return err
 	}
@@ -267,13 +267,13 @@ func (s *server) checkEnded() (ended error) {
 	if isNew {
 		reason := s.Record.Redact(outcome.WithoutFullStop(ended))
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: reason}) // the log reports its error at the end
-		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(reason, "."), s.seeLog())
+		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(reason, "."), s.logSentence())
 	}
 	return ended
 }
 
-// seeLog returns a sentence that names the server's log file and quotes its last lines, or "".
-func (s *server) seeLog() string {
+// logSentence returns a sentence that names the server's log file and quotes its last lines, or "".
+func (s *server) logSentence() string {
 	switch log, lines := s.lastLines(); {
 	case log == "":
 		return ""
@@ -394,7 +394,7 @@ func (s *server) stopIfLost() error {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", s.name, strings.TrimSuffix(reason, "."), s.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", s.name, strings.TrimSuffix(reason, "."), s.logSentence())
 }
 
 // close ends the session and the server.

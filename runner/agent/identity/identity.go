@@ -50,7 +50,7 @@ func New(o Options) (*Identity, error) {
 		{i.account, "model.identity.service_account_id", accountVariable},
 	} {
 		if setting.value == "" {
-			return nil, missingStop("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", setting.key, setting.variable)
+			return nil, missingSettingStop("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", setting.key, setting.variable)
 		}
 	}
 	tokenSource, err := findSource(o.Job, o.Env)
@@ -62,8 +62,8 @@ func New(o Options) (*Identity, error) {
 	return i, nil
 }
 
-// missingStop returns the error that ends a run without the settings to get a key.
-func missingStop(format string, args ...any) error {
+// missingSettingStop returns the error that ends a run without the settings to get a key.
+func missingSettingStop(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
 }
 

@@ -52,10 +52,10 @@ type tokenFile struct{ path string }
 // tokenFileAt returns the source for a file, which must exist.
 func tokenFileAt(path string) (tokenSource, error) {
 	if !filepath.IsAbs(path) {
-		return nil, missingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
+		return nil, missingSettingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, missingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
+		return nil, missingSettingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
 	}
 	return tokenFile{path}, nil
 }
@@ -83,13 +83,13 @@ type workflowService struct{ address, bearer string }
 func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
-		return nil, missingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
+		return nil, missingSettingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
 			"elsewhere name a file with the job's token by model.identity.token_file or %s", requestURL, settings.IdentityFileVariable)
 	}
 	u, err := url.Parse(address)
 	isSafe := err == nil && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
 	if !isSafe {
-		return nil, missingStop("%s is no https address", requestURL)
+		return nil, missingSettingStop("%s is no https address", requestURL)
 	}
 	query := u.Query()
 	query.Set("audience", auth.DefaultAudience)

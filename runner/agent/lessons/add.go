@@ -127,13 +127,15 @@ func RestoreLineEnds(before, now []byte) []byte {
 			return now
 		}
 	}
-	if !bytes.Equal(withoutReturns(expected), withoutReturns(now)) {
+	if !bytes.Equal(withUnixLineEnds(expected), withUnixLineEnds(now)) {
 		return now
 	}
 	return expected
 }
 
-func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
+func withUnixLineEnds(data []byte) []byte {
+	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+}
 
 // isSameLesson reports whether l is the proposed lesson, possibly with the IDs of commits or blobs added to its
 // evidence.

@@ -105,7 +105,7 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	case c.copyRemoved:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
 	case t.openCount() >= t.job().Agents.MaxOpen:
-		return agents.Status{}, t.tooManyError()
+		return agents.Status{}, t.tooManyAgentsError()
 	}
 	c.closed = false
 	if c.status.State == agents.Shutdown {
@@ -240,8 +240,8 @@ func (t *team) openCount() (n int) {
 	return n
 }
 
-// tooManyError returns the error that tells the model that no further agent may start.
-func (t *team) tooManyError() error {
+// tooManyAgentsError returns the error that tells the model that no further agent may start.
+func (t *team) tooManyAgentsError() error {
 	if t.lacksCloseTool() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}

@@ -61,7 +61,7 @@ func (m *member) addChild(order agents.Order) (*child, error) {
 	case m.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
 	case t.openCount() >= t.job().Agents.MaxOpen:
-		return nil, t.tooManyError()
+		return nil, t.tooManyAgentsError()
 	}
 	c := &child{starter: m, childTask: childTask{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
 	var err error

@@ -35,12 +35,12 @@ var quirks = []quirk{
 	{name: "no_stream_options", fieldName: field(`stream_options|include_usage`), adapt: func(b *chatBody) { b.StreamOptions = nil }},
 	{
 		name: noStream,
-		refusalWords: words(`\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
+		refusalWords: refusalPattern(`\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
 			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`),
 		adapt: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
 	},
 	{
-		name: "no_reasoning_effort", fieldName: field(`reasoning_effort|reasoning\.effort|think value`), refusalWords: words(`does not support (?:thinking|reasoning)`),
+		name: "no_reasoning_effort", fieldName: field(`reasoning_effort|reasoning\.effort|think value`), refusalWords: refusalPattern(`does not support (?:thinking|reasoning)`),
 		adapt: func(b *chatBody) { b.Effort = "" },
 	},
 	{name: "no_tool_choice", fieldName: field(`tool_choice`), adapt: func(b *chatBody) { b.ToolChoice = "" }},
@@ -52,24 +52,24 @@ var quirks = []quirk{
 	{name: "no_additional_properties", fieldName: field(`additionalProperties|\$schema`), adapt: openSchemas},
 	{name: "no_thoughts", fieldName: field(`reasoning|reasoning_content`), adapt: removeThoughts},
 	{
-		name: "object_arguments", refusalWords: words(`cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`),
+		name: "object_arguments", refusalWords: refusalPattern(`cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`),
 		adapt: useObjectArguments,
 	},
 	{
-		name: "no_null", refusalWords: words(`\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`),
+		name: "no_null", refusalWords: refusalPattern(`\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`),
 		adapt: useEmptyContent,
 	},
 	{
-		name: "single_calls", refusalWords: words(`single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`),
+		name: "single_calls", refusalWords: refusalPattern(`single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`),
 		adapt: func(b *chatBody) { b.Messages = splitParallelCalls(b.Messages) },
 	},
 	{
-		name: "no_system", refusalWords: words(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
+		name: "no_system", refusalWords: refusalPattern(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
 			`not support '?(?:system|developer)\b|unexpected role '?(?:system|developer)`),
 		adapt: func(b *chatBody) { b.Messages = moveSystemToUser(b.Messages) },
 	},
 	{
-		name: "alternate", refusalWords: words(`roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`),
+		name: "alternate", refusalWords: refusalPattern(`roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`),
 		adapt: func(b *chatBody) { b.Messages = alternateRoles(b.Messages) },
 	},
 	{name: TextCalls, adapt: func(*chatBody) {}},
@@ -89,8 +89,8 @@ func field(names string) func() *regexp.Regexp {
 	return lazyregexp.New(`(?:\b|\B\$)(?:` + names + `)\b`)
 }
 
-// words returns an expression for a refusal's words. It ignores case and matches across lines.
-func words(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + pattern) }
+// refusalPattern returns an expression for the words of a refusal. It ignores case and matches across lines.
+func refusalPattern(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + pattern) }
 
 // unknownField matches words that call a field unknown or unsupported.
 var unknownField = lazyregexp.New(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
