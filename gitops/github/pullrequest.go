@@ -33,9 +33,9 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return bestPullRequest(pulls, r.owner, head, base), nil
 }
 
-// bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an open one
-// into another base, then the newest closed one into base. An empty base fits any. GitHub ignores filters that
-// it does not understand, so it checks head again.
+// bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an
+// open one into another base, then the newest closed one into base. An empty base fits any. GitHub ignores
+// filters that it does not understand, so it checks head again.
 func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, otherBase *gh.PullRequest
 	for _, pull := range pulls {

@@ -72,8 +72,8 @@ func searchText(s forge.Search, words []string, text string) string {
 	return strings.Join(words, " ")
 }
 
-// searchAny returns all results of a search in GitHub's order. kind is GitHub's name for the type of result. More
-// than limit results are an error.
+// searchAny returns all results of a search in GitHub's order. kind is GitHub's name for the type of result.
+// More than limit results are an error.
 func (c *Client) searchAny(ctx context.Context, kind, words string, limit int) (hits []forge.Hit, err error) {
 	call := apiCall{action: "search GitHub for " + words, permission: "metadata: read"}
 	variables := map[string]any{"words": words, "type": kind, "after": nil}
@@ -115,8 +115,8 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, limit int) (
 	}
 }
 
-// requireAtMost returns an error if there are more than limit results. A part of them could be different at each
-// call.
+// requireAtMost returns an error if there are more than limit results. A part of them could be different at
+// each call.
 func requireAtMost(call apiCall, found, limit int) error {
 	if found <= limit {
 		return nil

@@ -245,7 +245,8 @@ func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 	return nil
 }
 
-// continueAfter returns nil if the transfer may continue after an object's error. Otherwise it returns the error.
+// continueAfter returns nil if the transfer may continue after an object's error. Otherwise it returns the
+// error.
 func (c *lfsClient) continueAfter(err error) error {
 	if c.onRefused != nil && errors.As(err, new(*LFSError)) {
 		return c.onRefused(err)

@@ -67,7 +67,8 @@ func (m Publisher) recordStep(step transcript.Publish) error {
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
-// signature returns the person in GIT_<role>_NAME and GIT_<role>_EMAIL, or else agent-ci. role is AUTHOR or COMMITTER.
+// signature returns the person in GIT_<role>_NAME and GIT_<role>_EMAIL, or else agent-ci. role is AUTHOR or
+// COMMITTER.
 func (m Publisher) signature(role string, when time.Time) gitops.Signature {
 	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
@@ -90,8 +91,8 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	return p.commitMessage(p.title(view), head, m.Name(), m.coAuthorOf(p)), nil
 }
 
-// commitMessage returns the commit message: title, summary, closing line and trailers. Later runs identify the commit by the
-// trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
+// commitMessage returns the commit message: title, summary, closing line and trailers. Later runs identify
+// the commit by the trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
 func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
@@ -118,8 +119,8 @@ func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) 
 	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
 }
 
-// Closing returns the line that makes GitHub close the task's issue on merge. It returns "" for an issue in another
-// repository.
+// Closing returns the line that makes GitHub close the task's issue on merge. It returns "" for an issue in
+// another repository.
 func Closing(issue *form.Issue, repository string) string {
 	if issue == nil || !strings.EqualFold(issue.Repository, repository) {
 		return ""
@@ -127,7 +128,8 @@ func Closing(issue *form.Issue, repository string) string {
 	return fmt.Sprintf("Fixes #%d", issue.Number)
 }
 
-// coAuthorOf returns the requester, or else the issue's author, with the account's no-reply address. It returns "" for bots.
+// coAuthorOf returns the requester, or else the issue's author, with the account's no-reply address. It
+// returns "" for bots.
 func (m Publisher) coAuthorOf(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""
@@ -166,8 +168,8 @@ func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (
 	return key, nil
 }
 
-// readKey parses the private key in the variable called name. The variable may also have the absolute path of a key file.
-// Errors never contain the variable's value.
+// readKey parses the private key in the variable called name. The variable may also have the absolute path of
+// a key file. Errors never contain the variable's value.
 func readKey(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
 	value := env.Get(name)
 	if name == "" || value == "" {

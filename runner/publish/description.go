@@ -18,7 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// draftMark begins the body of a draft that a run made. A later run may make such a draft ready, but not a person's.
+// draftMark begins the body of a draft that a run made. A later run may make such a draft ready, but not a
+// person's.
 const draftMark = "<!-- agent-ci: draft -->\n"
 
 // pullText is a pull request's title, body and comments.
@@ -83,8 +84,8 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	return options
 }
 
-// draftReasons lists why the pull request is a draft. It omits failed checks and the outcome of an ended run, because the
-// body shows these itself.
+// draftReasons lists why the pull request is a draft. It omits failed checks and the outcome of an ended run,
+// because the body shows these itself.
 func (p *Proposal) draftReasons() []string {
 	var reasons []string
 	if reason := p.unverifiedReason(); reason != "" {
@@ -201,7 +202,8 @@ var templateNames = []string{"pull_request_template.md", "pull_request_template.
 // maxTemplate is how much of a template is read, in bytes. The body shows less.
 const maxTemplate = 64 << 10
 
-// pullTemplate returns the base commit's pull request template, or "". If it cannot be read, that is only a warning.
+// pullTemplate returns the base commit's pull request template, or "". If it cannot be read, that is only a
+// warning.
 func (m Publisher) pullTemplate() string {
 	checkout := m.Workspace.Checkout()
 	for _, folder := range templateFolders {
@@ -223,8 +225,8 @@ func (m Publisher) pullTemplate() string {
 	return ""
 }
 
-// readEarlierRequests reads the earlier requests from the body of the open pull request, for the new body and commit. Anybody may
-// edit them, so nothing else depends on them.
+// readEarlierRequests reads the earlier requests from the body of the open pull request, for the new body and
+// commit. Anybody may edit them, so nothing else depends on them.
 func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	if p.Task.RequestText == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
 		return nil
@@ -237,8 +239,8 @@ func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// maxEarlierText is how much of an earlier request a commit message shows, in UTF-16 code units. earlierInCommit is how many
-// requests it shows.
+// maxEarlierText is how much of an earlier request a commit message shows, in UTF-16 code units.
+// earlierInCommit is how many requests it shows.
 const (
 	maxEarlierText  = 1_000
 	earlierInCommit = 10

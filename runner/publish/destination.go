@@ -18,7 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Destination is where a change is published: a branch on this machine, or a branch and pull request on a forge.
+// Destination is where a change is published: a branch on this machine, or a branch and pull request on a
+// forge.
 type Destination interface {
 	// RequirePublishable returns an error if a change of base surely cannot be published on branch.
 	RequirePublishable(ctx context.Context, branch string, base gitops.Base) error
@@ -29,8 +30,8 @@ type Destination interface {
 	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
 	// publishPull writes the pull request's body and opens or updates the pull request, if any.
 	publishPull(ctx context.Context, p *Proposal, out *Publication) error
-	// openPullOfTask returns the open pull request of a task that ended without a change. It returns nil if there is none,
-	// or on an error.
+	// openPullOfTask returns the open pull request of a task that ended without a change. It returns nil if
+	// there is none, or on an error.
 	openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	publisher() Publisher
@@ -106,8 +107,8 @@ func foreignCommitError(branch string, t *tip) error {
 		branch, gitops.Short(t.SHA), t.ContentAuthor())
 }
 
-// push moves a branch in another repository to a commit. It fails if the branch is no longer at before. If pushing is not
-// safe, it sets out.NotPushed and returns nil.
+// push moves a branch in another repository to a commit. It fails if the branch is no longer at before. If
+// pushing is not safe, it sets out.NotPushed and returns nil.
 func (m Publisher) push(ctx context.Context, p *Proposal, to remote.Remote, commit string, before *tip, out *Publication) error {
 	if out.NotPushed = m.whyNotPushed(p, to); out.NotPushed != "" {
 		return nil
@@ -176,8 +177,9 @@ func (m Publisher) recordPushed(branch, commit string, to remote.Remote, out *Pu
 	return m.recordStep(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
 }
 
-// requireBranchFits returns an error if the branch's name conflicts with another branch. git stores branches as paths, so "a"
-// and "a/b" exclude each other. If branches cannot be listed, the push will report the problem.
+// requireBranchFits returns an error if the branch's name conflicts with another branch. git stores branches
+// as paths, so "a" and "a/b" exclude each other. If branches cannot be listed, the push will report the
+// problem.
 func requireBranchFits(ctx context.Context, to remote.Remote, branch string) error {
 	branches, err := remote.Branches(ctx, to)
 	if err != nil {

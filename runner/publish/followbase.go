@@ -21,8 +21,8 @@ import (
 // maxRebases is how often a change follows a moving base. Further moves are left to the merge.
 const maxRebases = 3
 
-// followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies the result. A
-// change on a person's branch does not move.
+// followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies
+// the result. A change on a person's branch does not move.
 func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	if p.Task.Mode == intake.Join {
 		return nil
@@ -58,8 +58,8 @@ type BaseBranch struct {
 	Relation forge.Relation // relation of Tip to the change's base
 }
 
-// hasMoved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved: opening the pull
-// request will fail.
+// hasMoved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved:
+// opening the pull request will fail.
 func (b BaseBranch) hasMoved() bool {
 	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
 }
@@ -80,13 +80,13 @@ func LookUpBase(ctx context.Context, repository forge.Repository, base gitops.Ba
 		intake.ForgeFailure("The base branch "+base.Branch+" cannot be compared with what the change is made on", err)
 }
 
-// rebase merges the change onto the newest base commit, and saves it.
+// rebase merges the change onto the newest base commit, saves it, and makes that commit the proposal's base.
 func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) error {
 	base, moved, err := f.mergeOnto(ctx, p, current)
 	if err != nil {
 		return err
 	}
-	if p.InCheckout == p.Change {
+	if p.InCheckout == p.Change { // the change before the merge
 		if err := f.Workspace.SaveOriginalPack(); err != nil {
 			return err
 		}

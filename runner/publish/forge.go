@@ -14,7 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Forge publishes on a forge. It pushes the task's branch, or lets the forge make the commit. Then it opens a pull request.
+// Forge publishes on a forge. It pushes the task's branch, or lets the forge make the commit. Then it opens a
+// pull request.
 type Forge struct{ Publisher }
 
 // Remote returns the pull request's git repository.
@@ -22,8 +23,8 @@ func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Name()+".git", f.Env.Token())
 }
 
-// RequirePublishable returns an error unless git pushes to the same repository, the base is there, the branch's name fits, and
-// a pull request is possible.
+// RequirePublishable returns an error unless git pushes to the same repository, the base is there, the
+// branch's name fits, and a pull request is possible.
 func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitops.Base) error {
 	if err := f.requireGitPushTarget(ctx, branch); err != nil {
 		return err
@@ -57,8 +58,8 @@ func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.
 		"Pull request #%d for %s was closed without being merged; reopen it if you want agent-ci to work on it again.", pull.Number, branch)
 }
 
-// refuseOtherBase returns the error for an open pull request with another base. A change made on this base would add all of
-// this base's commits to it, and runs do not change bases of pull requests.
+// refuseOtherBase returns the error for an open pull request with another base. A change made on this base
+// would add all of this base's commits to it, and runs do not change bases of pull requests.
 func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
 		"Pull request #%d for %s has the base %s, and this run has the base %s; run with --set repository.base=%s, change its base back, or close it.",
@@ -74,8 +75,8 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 // workflowsFolder is the folder whose files need more than push permission.
 const workflowsFolder = ".github/workflows/"
 
-// requirePushable returns an error if the change touches workflows and the token surely may not. GITHUB_TOKEN never may, and a
-// classic token needs the scope workflow. For other tokens the push decides.
+// requirePushable returns an error if the change touches workflows and the token surely may not. GITHUB_TOKEN
+// never may, and a classic token needs the scope workflow. For other tokens the push decides.
 func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	file := ""
 	for _, changed := range p.Change.Files {
@@ -97,7 +98,8 @@ func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// commitAndPush commits and pushes. The push decides between concurrent runs, so the checkout follows only after it.
+// commitAndPush commits and pushes. The push decides between concurrent runs, so the checkout follows only
+// after it.
 func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
@@ -122,8 +124,8 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	return nil
 }
 
-// resolveFailedPush returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
-// pushed the same change, its commit is adopted and there is no error.
+// resolveFailedPush returns the outcome of a failed push. If the branch moved, another run of the task was
+// first. If that run pushed the same change, its commit is adopted and there is no error.
 func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error, out *Publication) error {
 	if !errors.As(pushErr, new(*remote.LeaseError)) {
 		return pushErr
@@ -142,8 +144,8 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(pushErr)
 }
 
-// switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not
-// switched.
+// switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the
+// checkout is not switched.
 func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) {
 	if p.InCheckout != p.Change {
 		return

@@ -29,8 +29,8 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, onForge boo
 	return sha, false, err
 }
 
-// commitOnForge lets the forge make and sign the commit. It returns "" if the forge's API cannot make it. The commit is then
-// made on this machine, unsigned.
+// commitOnForge lets the forge make and sign the commit. It returns "" if the forge's API cannot make it. The
+// commit is then made on this machine, unsigned.
 func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (sha string, err error) {
 	if path := fileUnfitForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
 		f.warnInPull(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
@@ -54,8 +54,8 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 	return commit.SHA, f.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
 
-// fileUnfitForAPI returns a changed file that the forge's API cannot store, or "". Its path is not UTF-8, or it is too large
-// for one call.
+// fileUnfitForAPI returns a changed file that the forge's API cannot store, or "". Its path is not UTF-8, or
+// it is too large for one call.
 func fileUnfitForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
 	for _, file := range files {
 		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
@@ -148,7 +148,8 @@ func foldersOf(path string) []string {
 	return list
 }
 
-// moveBranch creates or moves the branch to a commit on the forge. Like a push, it fails if the branch is no longer at before.
+// moveBranch creates or moves the branch to a commit on the forge. Like a push, it fails if the branch is no
+// longer at before.
 func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
 	if err := workspace.RetryUnreachable(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {

@@ -26,10 +26,10 @@ func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commi
 	return f.commentsWith(ctx, pull, joinMark(commit), intake.IsByTokenAccount(ctx, f.Forge))
 }
 
-// ReportLostCommit comments on the last commit of a person's branch if a run pushed it and its comment is missing,
-// as after a kill. Anybody can copy a commit's trailers, so the pusher must be the token's account. A person with
-// the same account may have rewritten the commit, so its dates must be equal. The run may still be about to write
-// its comment, which then replaces this one.
+// ReportLostCommit comments on the last commit of a person's branch if a run pushed it and its comment is
+// missing, as after a kill. Anybody can copy a commit's trailers, so the pusher must be the token's account.
+// A person with the same account may have rewritten the commit, so its dates must be equal. The run may still
+// be about to write its comment, which then replaces this one.
 func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	tip, err := intake.LookUpBranch(ctx, f.Repo, pull.Head)
 	if err != nil || tip == nil {

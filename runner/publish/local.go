@@ -8,7 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// Local publishes on this machine. It commits to the task's branch, and pushes if the origin is on this machine.
+// Local publishes on this machine. It commits to the task's branch, and pushes if the origin is on this
+// machine.
 type Local struct{ Publisher }
 
 // RequirePublishable returns an error unless git pushes to one place and the branch's name fits there.
@@ -41,7 +42,8 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(remoteTip, true), nil
 }
 
-// commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this machine.
+// commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this
+// machine.
 func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {
@@ -54,7 +56,8 @@ func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }
 
-// commit makes the commit and writes the body. A resumed run continues with the commit that it made before it was killed.
+// commit makes the commit and writes the body. A resumed run continues with the commit that it made before it
+// was killed.
 func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Publication) (string, error) {
 	if before.madeBy(p) {
 		out.Commit, out.Branch = before.SHA, p.Task.Branch
@@ -74,7 +77,8 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 	return commit, l.publishPull(ctx, p, out) // write the body before the push, so that it exists if the push is refused
 }
 
-// pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise it sets out.NotPushed to the reason.
+// pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise it sets
+// out.NotPushed to the reason.
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	to, err := l.pushTarget(ctx, p.Task.Branch)
 	if err != nil {

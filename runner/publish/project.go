@@ -29,8 +29,8 @@ type Project struct {
 	ServerURL string // root of the forge's pages and repositories
 }
 
-// FindProject returns the repository that n names, with a GitHub client. An empty mode means ToForge if a token and a
-// repository are known, or else ToLocal. It sends no requests.
+// FindProject returns the repository that sources name, with a GitHub client. An empty mode means ToForge if a
+// token and a repository are known, or else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, sources intake.RepositorySources, mode string) (Project, error) {
 	client, server, err := env.GitHub(version, env.Token())
 	if err != nil {
@@ -90,8 +90,8 @@ func (m Publisher) Destination() Destination {
 	return nil
 }
 
-// NoTokenForIssue returns the error for a task from an issue without a token. The user most likely expects a pull request, but
-// the run could only commit on this machine.
+// NoTokenForIssue returns the error for a task from an issue without a token. The user most likely expects a
+// pull request, but the run could only commit on this machine.
 func NoTokenForIssue() *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_token",
 		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")

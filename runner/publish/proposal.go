@@ -30,8 +30,8 @@ type Proposal struct {
 	Cost         *float64      // cost of the work in US dollars; nil if unknown
 	Stopped      *outcome.Stop // set if a limit stopped the agent
 
-	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does not touch the
-	// work tree.
+	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does
+	// not touch the work tree.
 	InCheckout *gitops.ChangeSet
 	// Inspection has the signs found in the change that do not refuse it. Callbacks.Judge updates it.
 	Inspection *transcript.Inspection
@@ -60,7 +60,8 @@ type descriptionFacts struct {
 	earlierRequests []sections.Request // earlier requests on the pull request; nil before they are read
 }
 
-// Callbacks has the functions that publishing calls for a change that may differ from the transcript's, as after a moved base.
+// Callbacks has the functions that publishing calls for a change that may differ from the transcript's, as
+// after a moved base.
 type Callbacks struct {
 	// Allow returns an error if the run may not follow the base branch; may be nil.
 	Allow func(base gitops.Base, now BaseBranch) error
@@ -70,7 +71,8 @@ type Callbacks struct {
 	MoveOnto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
 	// Judge returns an error for a change that may not be published.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
-	// Verify repeats the checks on a new base; nil if impossible. It returns the latest results even with an error.
+	// Verify repeats the checks on a new base; nil if impossible. It returns the latest results even with an
+	// error.
 	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
 	// Lessons returns the lessons in a change, for reviewers; nil uses the transcript's.
 	Lessons func(change *gitops.ChangeSet) (*transcript.Lessons, error)
@@ -156,8 +158,8 @@ func (p *Publication) describePlace(where string) (place, next string) {
 // alreadyPublished reports whether an earlier run published the same change.
 func (p *Publication) alreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
-// DescribeOpenPull returns a sentence about the open pull request of an earlier run, to append to the message of
-// a run that changed nothing. It returns "" if there is none.
+// DescribeOpenPull returns a sentence about the open pull request of an earlier run, to append to the message
+// of a run that changed nothing. It returns "" if there is none.
 func (p *Publication) DescribeOpenPull() string {
 	if p.OpenPullOfTask == nil {
 		return ""
@@ -165,8 +167,8 @@ func (p *Publication) DescribeOpenPull() string {
 	return fmt.Sprintf(" Pull request #%d of an earlier run stays open: %s. Comment on it to ask for more, or close it.", p.OpenPullOfTask.Number, p.OpenPullOfTask.URL)
 }
 
-// Outcome returns the outcome of a run with a change, published or not. stopped is the limit that stopped the work, or nil.
-// branch is the task's branch. where names the checkout.
+// Outcome returns the outcome of a run with a change, published or not. stopped is the limit that stopped the
+// work, or nil. branch is the task's branch. where names the checkout.
 func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
 	committed := ""
 	if p.Commit != "" {

@@ -16,8 +16,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost nothing yet.
-// destinationChosen means that the user chose the destination. It returns the key that signs the commit, or nil.
+// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost
+// nothing yet. destinationChosen means that the user chose the destination. It returns the key that signs the
+// commit, or nil.
 func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, destinationChosen bool) (*sshsig.Key, error) {
 	branch := t.Branch
 	if local, isLocal := to.(Local); isLocal && !destinationChosen {
@@ -63,7 +64,8 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 	return nil
 }
 
-// Publish commits, pushes and describes the change. It fills out step by step, so that out is right even with an error.
+// Publish commits, pushes and describes the change. It fills out step by step, so that out is right even with
+// an error.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
 	defer func() { p.recordIn(out) }() // following the base changes p
@@ -101,8 +103,8 @@ func (p *Proposal) recordIn(out *Publication) {
 	out.InBase = p.movedFrom.SHA != "" && p.Change.Empty()
 }
 
-// publishOverTip pushes the change over the branch's current tip, and publishes the pull request. It returns an error if a person
-// committed to the branch, or if another run repaired it meanwhile.
+// publishOverTip pushes the change over the branch's current tip, and publishes the pull request. It returns
+// an error if a person committed to the branch, or if another run repaired it meanwhile.
 func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	out.Draft = p.isDraft()
 	if err := askPublishHooks(ctx, to, p, out); err != nil {
@@ -163,8 +165,8 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 	return p.Hooks.BeforePublish(ctx, d)
 }
 
-// Lessons opens or updates a separate pull request for lessons. name is part of its branch. Author, change and base come from p.
-// If a person closed the pull request, it stays closed.
+// Lessons opens or updates a separate pull request for lessons. name is part of its branch. Author, change
+// and base come from p. If a person closed the pull request, it stays closed.
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
 	p.Verification = transcript.Verify{Passed: true}

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the mark. So the author must
-// be the pull request's author, a bot, or the token's account.
+// ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the
+// mark. So the author must be the pull request's author, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
 	own := intake.IsByAppOrTokenAccount(ctx, f.Forge)
 	return f.commentsWith(ctx, pull, body.CommentMark, func(c forge.Comment) bool {
@@ -56,8 +56,8 @@ func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge
 	return f.ownComments(ctx, out.Pull)
 }
 
-// replaceComments edits, adds and deletes comments until the wanted texts are there, in order. existing are the earlier comments.
-// It stops at the first error.
+// replaceComments edits, adds and deletes comments until the wanted texts are there, in order. existing are
+// the earlier comments. It stops at the first error.
 func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, existing []forge.Comment, wanted []string) (err error) {
 	for i, text := range wanted {
 		switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// addMetadata adds labels, assignees and reviewers that the job wants and the pull request lacks. Failures are warnings. Reviews
-// are only requested when the pull request is opened.
+// addMetadata adds labels, assignees and reviewers that the job wants and the pull request lacks. Failures
+// are warnings. Reviews are only requested when the pull request is opened.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
 	if labels := missingNames(wanted.Labels, pull.Labels); len(labels) > 0 {
 		f.warnIfUnset("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
@@ -31,7 +31,8 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 	}
 }
 
-// requestReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is requested separately.
+// requestReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is
+// requested separately.
 func (f Forge) requestReviews(ctx context.Context, number int, users, teams []string) {
 	if len(users)+len(teams) == 0 {
 		return

@@ -69,8 +69,8 @@ func (f Forge) noteCheckApproval(ctx context.Context, p *Proposal) {
 	}
 }
 
-// bodyOptions returns BodyOptions with the finished commit, and up to comments comments that continue the body. A comment on a
-// person's pull request has neither.
+// bodyOptions returns BodyOptions with the finished commit, and up to comments comments that continue the
+// body. A comment on a person's pull request has neither.
 func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
 	if p.Task.Mode != intake.Join {
@@ -92,8 +92,8 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	return pull, nil
 }
 
-// openPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does not close it, since
-// the earlier change may be right.
+// openPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does
+// not close it, since the earlier change may be right.
 func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
@@ -105,8 +105,8 @@ func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullReque
 	return pull
 }
 
-// isUpToDate reports whether the open pull request needs no update for the same change. Its draft state depends on checks, which
-// may differ now.
+// isUpToDate reports whether the open pull request needs no update for the same change. Its draft state
+// depends on checks, which may differ now.
 func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
@@ -125,8 +125,8 @@ func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }
 
-// createPull opens the pull request. Its body is marked unfinished until comments and metadata exist. If the run is interrupted,
-// the next run completes it.
+// createPull opens the pull request. Its body is marked unfinished until comments and metadata exist. If the
+// run is interrupted, the next run completes it.
 func (f Forge) createPull(ctx context.Context, p *Proposal, text pullText, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: text.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: text.Body, Draft: p.isDraft()}
 	metadata := p.Job.PullRequest
@@ -188,8 +188,8 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, text pullText, open 
 	return f.editPull(ctx, text, open.Title, open.Body, out)
 }
 
-// makeDraft makes an open pull request a draft. It marks the body first: without the mark, later runs would treat the draft as a
-// person's and never make it ready.
+// makeDraft makes an open pull request a draft. It marks the body first: without the mark, later runs would
+// treat the draft as a person's and never make it ready.
 func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
 	if !open.Draft && !isRunDraft(open) {
 		marked := pullText{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
@@ -202,8 +202,8 @@ func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publ
 	return nil
 }
 
-// makeReady makes a run's draft ready for review, and returns the body. If that fails, the body keeps the draft mark, so the next
-// run tries again.
+// makeReady makes a run's draft ready for review, and returns the body. If that fails, the body keeps the
+// draft mark, so the next run tries again.
 func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
 	err := f.Repo.SetDraft(ctx, pull, false)
 	f.warnIfUnset("draft", err)
@@ -250,8 +250,8 @@ func (f Forge) explainUnopenedPull(err error, p *Proposal, text pullText) error 
 	return &full
 }
 
-// describeManualPull explains how to open the pull request by hand. In GitHub Actions it gives an address, because the step's
-// files are deleted when a person reads this.
+// describeManualPull explains how to open the pull request by hand. In GitHub Actions it gives an address,
+// because the step's files are deleted when a person reads this.
 func (f Forge) describeManualPull(p *Proposal, title string) string {
 	if f.Env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",

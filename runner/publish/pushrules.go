@@ -71,8 +71,8 @@ var pushRefusals = map[string]pushRefusal{
 	},
 }
 
-// requirePermitted returns an error if the token may not push, or a rule would refuse the push. If rules cannot be read, the push
-// decides.
+// requirePermitted returns an error if the token may not push, or a rule would refuse the push. If rules
+// cannot be read, the push decides.
 func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, current *tip) error {
 	if err := f.requireTokenPush(ctx, branch, base); err != nil {
 		return err

@@ -17,8 +17,8 @@ func wrongPushTarget(url, setting, expected, remedy string) error {
 	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(url, `""`), setting, expected, remedy)
 }
 
-// requireGitPushTarget returns an error if git is configured to push elsewhere, since a person may have done that deliberately. If
-// git pushes to further places, it only warns, because a pull request is in one place.
+// requireGitPushTarget returns an error if git is configured to push elsewhere, since a person may have done
+// that deliberately. If git pushes to further places, it only warns, because a pull request is in one place.
 func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	urls, setting, err := f.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -38,8 +38,8 @@ func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	return nil
 }
 
-// requireKnownOrigin returns an error if git pushes to a server that is not a known forge. The user may expect a push, but this run could
-// only commit on this machine.
+// requireKnownOrigin returns an error if git pushes to a server that is not a known forge. The user may
+// expect a push, but this run could only commit on this machine.
 func (l Local) requireKnownOrigin(ctx context.Context, branch string) error {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil {
@@ -56,8 +56,8 @@ func (l Local) requireKnownOrigin(ctx context.Context, branch string) error {
 	return nil
 }
 
-// pushTarget returns where git pushes a branch. The URL is "" for nowhere. Several places are an error if one is local, since a run
-// publishes one branch in one repository.
+// pushTarget returns where git pushes a branch. The URL is "" for nowhere. Several places are an error if one
+// is local, since a run publishes one branch in one repository.
 func (l Local) pushTarget(ctx context.Context, branch string) (remote.Remote, error) {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -76,7 +76,8 @@ func (l Local) pushTarget(ctx context.Context, branch string) (remote.Remote, er
 	return l.remote(first, ""), nil
 }
 
-// localPath resolves an address to an absolute path, as git does in the checkout. local reports whether it is on this machine.
+// localPath resolves an address to an absolute path, as git does in the checkout. local reports whether it is
+// on this machine.
 func (l Local) localPath(url string) (path string, local bool) {
 	path, local = remote.Remote{URL: url}.Local()
 	if local && !filepath.IsAbs(path) {

@@ -85,7 +85,7 @@ func (r *reader) emptyAnswers() *Answers {
 		answers.otherAgents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
 	}
 	if len(r.run.StartHooks.Hooks) > 0 {
-		hookAnswers := r.run.HookAnswers()
+		hookAnswers := r.run.HookAnswers() // those of a resumed run; a replay starts anew
 		hookAnswers.ReplaceQuestions, hookAnswers.StopRounds, hookAnswers.PendingRequest, hookAnswers.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(r.run.StartHooks), Record: r.replayRecord, Answers: hookAnswers}
 	}
@@ -130,7 +130,7 @@ func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) 
 	return err
 }
 
-// RecordedCalls returns the recorded calls.
+// RecordedCalls returns the recorded outputs by call, and the calls that scripts made.
 func (r *Recording) RecordedCalls() *extensions.Recorded {
 	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.Outputs))
 	for _, output := range r.Outputs {

@@ -172,9 +172,9 @@ func claimsOf(sentence string) []claim {
 		s.code = append(s.code, m[1])
 	}
 	passed := saysPassed().FindStringSubmatch(s.text)
-	claimsPass := passed != nil && passed[1] == ""
+	claimsPass := passed != nil && passed[1] == "" // not "to pass"
 	for _, c := range splitClauses(s.text) {
-		s.addClause(c, !claimsPass)
+		s.addClause(c, !claimsPass) // if claimsPass, addCounts reads the numbers below
 	}
 	s.addPassiveChanges()
 	s.addPassiveRuns()

@@ -140,7 +140,7 @@ func (e Evidence) dropProven(unproven []claim) ([]claim, error) {
 			searches[c.text] = search
 		}
 	}
-	if e.Texts == nil {
+	if e.Texts == nil { // nothing to search in: believe the claims
 		return slices.DeleteFunc(unproven, func(c claim) bool { return searches[c.text] != nil }), nil
 	}
 	if len(searches) == 0 {
@@ -172,7 +172,7 @@ func (e Evidence) dropProven(unproven []claim) ([]claim, error) {
 
 // evidenceSearch reports whether a text proves a claim. It may remember earlier texts. inputParts has the
 // parts of the words in the text's input.
-type evidenceSearch func(t Text, asked map[string]bool) bool
+type evidenceSearch func(t Text, inputParts map[string]bool) bool
 
 // newSearch returns the search for a claim's evidence. It returns nil if no call or check can prove the claim.
 func (c claim) newSearch() evidenceSearch {
@@ -193,9 +193,9 @@ func (c claim) newSearch() evidenceSearch {
 // searchCommand returns the search for a command line. The commands in it may have run in different calls.
 func searchCommand(line string) evidenceSearch {
 	missing := stepsOf(line)
-	return func(t Text, asked map[string]bool) bool {
+	return func(t Text, inputParts map[string]bool) bool {
 		missing = slices.DeleteFunc(missing, func(step []string) bool {
-			return containsAll(asked, pathParts(step)) || echoes(t.Output, step)
+			return containsAll(inputParts, pathParts(step)) || echoes(t.Output, step)
 		})
 		return len(missing) == 0
 	}
@@ -321,7 +321,7 @@ func passedCounts(printed string) (all []int) {
 	}
 	sum := 0
 	for _, m := range passedTotal().FindAllStringSubmatch(printed, -1) {
-		n, _ := strconv.Atoi(m[1] + m[2] + m[3])
+		n, _ := strconv.Atoi(m[1] + m[2] + m[3]) // one of the groups has the number, the others are empty
 		sum += n
 	}
 	if sum > 0 {

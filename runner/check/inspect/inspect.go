@@ -134,7 +134,8 @@ func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
 	return lines.Read(boundedfile.WithContext(ctx, patch))
 }
 
-// checkOutput returns the end of a check's output. It returns "" without a log, and warns about an unreadable one.
+// checkOutput returns the end of a check's output. It returns "" without a log, and warns about an unreadable
+// one.
 func (c Case) checkOutput(log string) string {
 	if log == "" {
 		return ""

@@ -71,10 +71,10 @@ func (c Case) countMarkersIn(ctx context.Context, id string) (count int, err err
 }
 
 // countMarkers counts the conflict markers in lines that begin with prefix. The prefix is not part of the
-// marker.
+// marker. A line that is longer than the buffer comes in parts, and only its first part can be a marker.
 func countMarkers(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
 	in := bufio.NewReader(boundedfile.WithContext(ctx, text))
-	atLineStart := true // the next part is the beginning of a line
+	atLineStart := true
 	for {
 		part, err := in.ReadSlice('\n')
 		line, hasPrefix := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)

@@ -56,8 +56,8 @@ func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, e
 	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
 }
 
-// leakedInLFS returns the new secrets in the content of a Git LFS file. The change has only a pointer to it, but
-// the content is published.
+// leakedInLFS returns the new secrets in the content of a Git LFS file. The change has only a pointer to it,
+// but the content is published.
 func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
 	if c.LFSContent == nil {
 		return nil, nil
@@ -112,12 +112,13 @@ func openTwice(ctx context.Context, id string, open contentOpener) (io.ReadClose
 	return twice{io.MultiReader(plain, strings.NewReader("\n"), withoutNULs{again}), plain, again}, nil
 }
 
-// twice reads both contents and closes both.
+// twice reads a content that is opened two times.
 type twice struct {
 	io.Reader
 	plain, again io.Closer
 }
 
+// Close closes both readers of the content.
 func (t twice) Close() error { return errors.Join(t.plain.Close(), t.again.Close()) }
 
 // withoutNULs reads without NUL bytes.

@@ -113,7 +113,7 @@ func (r *reader) readLine(line string) {
 		r.diff.Files = append(r.diff.Files, File{})
 		r.file, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
 	case !r.inHunk && r.file != nil && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
-		if path := pathOf(line[4:]); path != "" {
+		if path := pathInHeader(line[4:]); path != "" {
 			r.file.Path = path
 		}
 	}
@@ -150,9 +150,9 @@ func (l Line) WithContinued() string {
 	return l.Text
 }
 
-// pathOf returns the path in a line such as "+++ b/path", which git may quote. It returns "" for
+// pathInHeader returns the path in a line such as "+++ b/path", which git may quote. It returns "" for
 // /dev/null.
-func pathOf(name string) string {
+func pathInHeader(name string) string {
 	name = strings.TrimSuffix(name, "\t")
 	if name == "/dev/null" {
 		return ""

@@ -37,7 +37,7 @@ func (c Checks) leftoverRecorder(s suite, i int, found *[]string) func(context.C
 	}
 }
 
-// keepCaches keeps the caches that a check filled on the base, and its leftovers. Errors are warnings.
+// keepCaches keeps the caches that check i filled on the base, and its leftovers. Errors are warnings.
 func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
 	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
 		c.warnNotKept(i, err)

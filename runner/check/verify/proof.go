@@ -42,11 +42,13 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.changedScripts(i, *row, change)}
-		if check.ProvesTests() && touchesTests && row.After != "" {
+		provesTests := check.ProvesTests() && touchesTests && row.After != ""
+		if !provesTests && len(p.scripts) == 0 {
+			continue
+		}
+		if provesTests {
 			p.tests, p.locator = t, testsource.NewLocator(c.Workspace.Checkout(), t.changedTests)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.restorePaths, path) })
-		} else if len(p.scripts) == 0 {
-			continue
 		}
 		if err := p.run(ctx); err != nil {
 			return fmt.Errorf("prove the tests by %s: %w", check.Name, err)
@@ -117,7 +119,7 @@ func whyUnjudged(whole context.Context, err error) (why string, other error) {
 // checkSpec returns the check as the job defines it.
 func (p *proof) checkSpec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
-// setClass sets the class of a file.
+// setClass sets the class of a file. shared is true if the class is that of several files together.
 func (p *proof) setClass(file testsource.File, class, note string, shared bool, from classOrigin) {
 	p.classes = append(p.classes, transcript.Proof{File: file.Path, Class: class, Note: note, Shared: shared, Tests: from.names, Log: from.log})
 }

@@ -127,7 +127,8 @@ func (c Checks) storeResult(ctx context.Context, row *transcript.VerifyRow, i in
 	return reported, nil
 }
 
-// joinTests returns the tests of all runs with a state.
+// joinTests joins the tests of the runs that ended in a state. It lists the failing runs of each test that did
+// not fail in all of them.
 func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []transcript.CheckRun, state string) (*reportedTests, error) {
 	joined := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
 	joinedRuns := 0
@@ -153,7 +154,7 @@ func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []tra
 	return joined, nil
 }
 
-// listFailing lists the failing tests in a row, unless it is green.
+// listFailing lists the failing tests in a row, unless it is green, and redacts the row.
 func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, difference testresults.Change) {
 	if transcript.DecidingRun(row.Runs).State != "green" {
 		all := failingTests(tests, difference)

@@ -189,7 +189,8 @@ func foldersAfterCD(dirs []string, to string) []string {
 	return dirs
 }
 
-// withoutUnknownStart returns a path without an unknown first element, such as a variable with the workspace's path.
+// withoutUnknownStart returns a path without an unknown first element, such as a variable with the
+// workspace's path.
 func withoutUnknownStart(word string) string {
 	if rest, found := strings.CutPrefix(word, unknown); found && strings.HasPrefix(rest, "/") {
 		return rest[1:]

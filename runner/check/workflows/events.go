@@ -139,6 +139,7 @@ func (t trigger) excludes(condition *actionlint.String) bool {
 	if strings.Contains(text, "${{") || strings.Contains(text, "}}") {
 		return false
 	}
+	// The lexer expects the end of an expression.
 	expression, err := actionlint.NewExprParser().Parse(actionlint.NewExprLexer(text + "}}"))
 	return err == nil && t.isFalse(expression)
 }
@@ -154,6 +155,7 @@ func (t trigger) isFalse(expression actionlint.ExprNode) bool {
 		}
 		return t.isFalse(e.Left) && t.isFalse(e.Right)
 	case *actionlint.FuncCallNode:
+		// The ref is always a branch here.
 		if strings.EqualFold(e.Callee, "startsWith") && len(e.Args) == 2 && githubKey(e.Args[0]) == "ref" {
 			prefix, isText := e.Args[1].(*actionlint.StringNode)
 			return isText && strings.HasPrefix(strings.ToLower(prefix.Value), "refs/tags/")

@@ -18,7 +18,7 @@ type makeArguments struct {
 func parseMakeArguments(args []string) (m makeArguments) {
 	for i := 0; i < len(args); i++ {
 		flag, value, isJoined := strings.Cut(args[i], "=")
-		if !isJoined && i+1 < len(args) {
+		if !isJoined && i+1 < len(args) { // if the flag takes a value
 			value = args[i+1]
 		}
 		switch {
@@ -26,7 +26,7 @@ func parseMakeArguments(args []string) (m makeArguments) {
 			m.files = append(m.files, value)
 		case !isJoined && slices.Contains([]string{"-C", "-I", "--include-dir"}, flag), flag == "--directory":
 			m.folders = append(m.folders, value)
-		case strings.HasPrefix(flag, "-f"):
+		case strings.HasPrefix(flag, "-f"): // such as -fMakefile
 			m.files = append(m.files, args[i][2:])
 			continue
 		case strings.HasPrefix(flag, "-C"):

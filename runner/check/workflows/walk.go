@@ -152,7 +152,7 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 		start := transcript.WorkflowStart{Workflow: name, Job: id, Events: events}
 		rights := rightsOf(w, job)
 		var err error
-		if start.Files, err = c.startedFiles(w, job, changed, name, &rights); err != nil {
+		if start.Files, err = c.startedFiles(w, job, name, changed, &rights); err != nil {
 			return nil, err
 		}
 		start.Secrets, start.Writes, start.DefaultRights = rights.secretNames(), rights.writes, rights.defaultPermissions
@@ -173,9 +173,9 @@ func sortedJobs(w *actionlint.Workflow) (ids []string) {
 }
 
 // startedFiles returns the files that a job runs because of the change: changed files, and files that only the
-// pushed version runs. If changed is set, the workflow called name is one of them. It adds the rights of
-// called workflows to r.
-func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
+// pushed version runs. workflowChanged is true if the job's workflow is itself a changed file. It adds the
+// rights of called workflows to r.
+func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workflowName string, workflowChanged bool, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Pushed, c.Paths), newWalk(c.Base, nil)
 	if err := now.followJob(w, job, r, 0); err != nil {
 		return nil, err
@@ -185,13 +185,14 @@ func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, change
 	}
 	var touched, newlyRun []transcript.StartedFile // changed files, and unchanged ones that only the change runs
 	listed := map[string]bool{}
-	if changed {
-		touched = append(touched, transcript.StartedFile{Path: name, Via: "the workflow itself"})
-		listed[name] = true
+	if workflowChanged {
+		touched = append(touched, transcript.StartedFile{Path: workflowName, Via: "the workflow itself"})
+		listed[workflowName] = true
 	}
 	for _, reached := range now.order {
 		file, _, _ := strings.Cut(reached, partSeparator)
-		if listed[file] || !now.touched[reached] && before.isReached(reached) {
+		isOldRun := !now.touched[reached] && before.isReached(reached)
+		if listed[file] || isOldRun {
 			continue
 		}
 		listed[file] = true

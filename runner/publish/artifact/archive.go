@@ -108,8 +108,8 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// findRoot finds the folder with the transcript. Its depth varies, because an upload of several paths omits their common
-// folders.
+// findRoot finds the folder with the transcript. Its depth varies, because an upload of several paths omits
+// their common folders.
 func (a *archive) findRoot() error {
 	var roots []string
 	for name, f := range a.files {

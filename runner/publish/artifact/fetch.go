@@ -47,8 +47,8 @@ type Options struct {
 	Version string
 }
 
-// Fetch downloads an artifact and extracts its run into a directory. In the user's cache folder it replaces an earlier fetch
-// of the same artifact. A failure leaves nothing.
+// Fetch downloads an artifact and extracts its run into a directory. In the user's cache folder it replaces
+// an earlier fetch of the same artifact. A failure leaves nothing.
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
@@ -88,6 +88,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 		tempFolder = finalFolder + ".new-" + record.NewID(time.Now())
 	}
 	_, statErr := os.Lstat(tempFolder)
+	isNewFolder := statErr != nil
 	dir, err := record.NewDirectory(tempFolder)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	defer dir.Close()
 	defer func() {
 		if err != nil {
-			removeExtracted(dir, statErr != nil)
+			removeExtracted(dir, isNewFolder)
 		}
 	}()
 	fetched, err := fetchInto(ctx, from, wanted, chosen, dir)
@@ -136,8 +137,8 @@ func (f *Fetched) moveTo(folder string) error {
 // artifactPrefix is the prefix of the action's artifact names. The run's id follows it.
 const artifactPrefix = "agent-ci"
 
-// chooseArtifact returns the named artifact, or else the only likely one. Of several with one name it takes the newest. If several
-// are likely it returns an error that lists them, because only a person can choose.
+// chooseArtifact returns the named artifact, or else the only likely one. Of several with one name it takes
+// the newest. If several are likely it returns an error that lists them, because only a person can choose.
 func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
@@ -165,7 +166,8 @@ func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact,
 	return requireUnexpired(likely[0])
 }
 
-// likelyArtifacts returns the artifacts named after a run's id. Without any, it returns those of the action, or else all.
+// likelyArtifacts returns the artifacts named after a run's id. Without any, it returns those of the action,
+// or else all.
 func likelyArtifacts(all []github.Artifact) []github.Artifact {
 	for _, isLikely := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },
@@ -267,7 +269,8 @@ func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, bounded) })
 }
 
-// extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the transcript.
+// extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the
+// transcript.
 func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
 		if name == record.ResultFile && a.entry(name) == nil {
@@ -308,7 +311,8 @@ func (a *archive) extractWithDigest(ctx context.Context, recorded transcript.Fil
 	return err
 }
 
-// hasRecordedDigest reports whether name is a file for which runs record a digest. Other names in a transcript are ignored.
+// hasRecordedDigest reports whether name is a file for which runs record a digest. Other names in a
+// transcript are ignored.
 func hasRecordedDigest(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
@@ -343,8 +347,8 @@ func (f *Fetched) verify(dir *record.Directory) (err error) {
 	return nil
 }
 
-// noteContradictions notes where the transcript contradicts the requested run. Agreement proves nothing, because a transcript
-// may claim anything.
+// noteContradictions notes where the transcript contradicts the requested run. Agreement proves nothing,
+// because a transcript may claim anything.
 func (f *Fetched) noteContradictions(wanted artifactRef) {
 	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, wanted.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, wanted.Repository))

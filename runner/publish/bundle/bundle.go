@@ -26,8 +26,8 @@ type Bundle struct {
 	View *transcript.View // folded from its transcript
 }
 
-// Open verifies and parses the transcript in rec's run directory. It sets rec's id to the run's. Head is set as soon as the
-// chain is verified, even if Open returns an error.
+// Open verifies and parses the transcript in rec's run directory. It sets rec's id to the run's. Head is set
+// as soon as the chain is verified, even if Open returns an error.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
 	if err := requirePlainFiles(rec.Directory); err != nil {
 		return b, invalidBundleError("%s", outcome.WithoutFullStop(err))
@@ -68,8 +68,8 @@ var maxBytes = map[string]int64{
 // Limit returns the size limit of a file in an untrusted run directory, in bytes.
 func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.PatchFile]) }
 
-// requirePlainFiles returns an error unless the bundle's files are regular files within limits. Links could lead elsewhere, and
-// reads of pipes never end.
+// requirePlainFiles returns an error unless the bundle's files are regular files within limits. Links could
+// lead elsewhere, and reads of pipes never end.
 func requirePlainFiles(d *record.Directory) error {
 	for name, maxSize := range maxBytes {
 		info, err := d.Root().Lstat(name)
@@ -89,8 +89,8 @@ func requirePlainFiles(d *record.Directory) error {
 	return nil
 }
 
-// requirePublishable returns an error if the run ended without anything to publish. A run without a change may still concern its
-// task's open pull request, if there is a token.
+// requirePublishable returns an error if the run ended without anything to publish. A run without a change
+// may still concern its task's open pull request, if there is a token.
 func (b Bundle) requirePublishable(hasToken bool) error {
 	end, bundleJob := b.View.Finished, b.job()
 	if bundleJob.Publish.IsFeedback() { // feedback is posted by the run itself, never by a second half

@@ -18,7 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// knownTask is what the second half knows about the task without the bundle: its configuration and the workflow's event.
+// knownTask is what the second half knows about the task without the bundle: its configuration and the
+// workflow's event.
 type knownTask struct {
 	job           *job.Job
 	event         intake.Event
@@ -39,9 +40,9 @@ func (h SecondHalf) readKnownTask(ctx context.Context) (knownTask, error) {
 	return knownTask{j, h.Event, subjectNumberOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
-// refuseForksRun returns an error if a fork's workflow run started this one. The fork's pull request may contain
-// its own workflow with the first half's name, so its author may have written the whole bundle. trust.forks
-// concerns events, not bundles.
+// refuseForksRun returns an error if a fork's workflow run started this one. The fork's pull request may
+// contain its own workflow with the first half's name, so its author may have written the whole bundle.
+// trust.forks concerns events, not bundles.
 func refuseForksRun(e intake.Event) error {
 	if !e.InActions || e.Event == nil || e.WorkflowRun == nil {
 		return nil
@@ -53,8 +54,8 @@ func refuseForksRun(e intake.Event) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
-// knownJob returns the configuration of the commit that is checked out. On a pull request's event, the pull request's
-// author may have written that commit. Then only this half's own inputs count.
+// knownJob returns the configuration of the commit that is checked out. On a pull request's event, the pull
+// request's author may have written that commit. Then only this half's own inputs count.
 func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.loadTemplate(ctx)
@@ -90,8 +91,9 @@ func subjectNumberOf(e intake.Event, j *job.Job) int {
 // requester returns the account that made the request in the event, or zero. Dispatch events name none.
 func (k knownTask) requester() actions.Account {
 	e := k.event
+	isDispatch := k.subjectNumber == 0 || e.PullRequest == nil && e.Issue == nil
 	switch {
-	case k.subjectNumber == 0 || e.PullRequest == nil && e.Issue == nil:
+	case isDispatch:
 		return actions.Account{}
 	case e.Review != nil:
 		return e.Review.User
@@ -101,8 +103,8 @@ func (k knownTask) requester() actions.Account {
 	return e.Sender
 }
 
-// verifyDestination checks the proposal's destination with this half's own knowledge, and sets the base branch. branchNamed is
-// the base branch that the bundle names, or "" for a detached HEAD.
+// verifyDestination checks the proposal's destination with this half's own knowledge, and sets the base
+// branch. branchNamed is the base branch that the bundle names, or "" for a detached HEAD.
 func (k knownTask) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
 	in := to.Repo
 	pull, err := k.readPull(ctx, in)
@@ -188,7 +190,8 @@ func (k knownTask) refuseOtherTask(repository string, pull *forge.PullRequest, t
 	return nil
 }
 
-// refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task in the event.
+// refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task
+// in the event.
 func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyOfJob(t.Key)
 	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
@@ -206,14 +209,16 @@ func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
 	return nil
 }
 
-// isKeyOfJob reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
+// isKeyOfJob reports whether a task key is the job's name, alone or with an issue number. Without a job name
+// any key fits.
 func (k knownTask) isKeyOfJob(key string) bool {
 	name, number := intake.IssueOfKey(key)
 	isNamedIssue := number != 0 && name == k.job.Name
 	return k.job.Name == "" || key == k.job.Name || isNamedIssue
 }
 
-// isKeyOfIssue reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
+// isKeyOfIssue reports whether a task key belongs to issue number. Without a job name here, any name in the
+// key fits.
 func (k knownTask) isKeyOfIssue(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
 	return of == number && (k.job.Name == "" || name == k.job.Name)
@@ -224,8 +229,8 @@ func isTaskOf(t intake.Task, issue form.Issue) bool {
 	return t.Issue != nil && t.Issue.Number == issue.Number && strings.EqualFold(t.Issue.Repository, issue.Repository)
 }
 
-// refuseOtherPull returns an error unless the task's branch is the head of the event's pull request, and both fix the same
-// issue.
+// refuseOtherPull returns an error unless the task's branch is the head of the event's pull request, and both
+// fix the same issue.
 func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) error {
 	fixes := ""
 	if number := intake.IssueOfBranch(pull.Head); number != 0 {
@@ -240,7 +245,8 @@ func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) 
 	return nil
 }
 
-// otherTaskError returns the error for a bundle of another task than the event's. subject names the event's task.
+// otherTaskError returns the error for a bundle of another task than the event's. subject names the event's
+// task.
 func otherTaskError(subject string, t intake.Task) error {
 	return refusedBundleError("it is of another task (%s) than the event, which is about %s; to publish that task, give agent-ci publish the job of the run (--job, or --set task.prompt=… or task.issue=…)",
 		t.Branch, subject)
@@ -249,8 +255,8 @@ func otherTaskError(subject string, t intake.Task) error {
 // fixesIssue matches the line with the issue in pull requests and commits of runs.
 var fixesIssue = lazyregexp.New(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
-// refuseBranchOfOtherTask returns an error if the branch was made for another issue, or has an open pull request
-// for one. It is for runs without a task in the event.
+// refuseBranchOfOtherTask returns an error if the branch was made for another issue, or has an open pull
+// request for one. It is for runs without a task in the event.
 func (k knownTask) refuseBranchOfOtherTask(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
 	if k.subjectNumber != 0 || branch == k.job.PullRequest.Branch {

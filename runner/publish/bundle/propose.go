@@ -40,8 +40,8 @@ type SecondHalf struct {
 	Forge func(*job.Job) (publish.Forge, error)
 }
 
-// Propose makes a proposal from a bundle and verifies everything in it. The proposal has no change if the bundle has none.
-// With an error it returns the proposal so far. Admit completes it.
+// Propose makes a proposal from a bundle and verifies everything in it. The proposal has no change if the
+// bundle has none. With an error it returns the proposal so far. Admit completes it.
 func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
 	known, err := h.readKnownTask(ctx)
 	p.Job = known.job
@@ -70,8 +70,9 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 	return to, p, err
 }
 
-// openBase sets the workspace's base to the bundle's base commit, without changing the work tree. It fetches the commit if a
-// shallow checkout lacks it. Publishing checks later that the commit is part of the base branch.
+// openBase sets the workspace's base to the bundle's base commit, without changing the work tree. It fetches
+// the commit if a shallow checkout lacks it. Publishing checks later that the commit is part of the base
+// branch.
 func (h SecondHalf) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
 	err := h.Workspace.SetBase(ctx, spec)
@@ -95,7 +96,8 @@ func (h SecondHalf) loadTemplate(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
 
-// maxProtected is the most patterns accepted from a bundle. Each pattern is compared with each file of the change.
+// maxProtected is the most patterns accepted from a bundle. Each pattern is compared with each file of the
+// change.
 const maxProtected = 10_000
 
 // withBundleRestrictions returns j with the stricter settings of the bundle's job added.
@@ -118,8 +120,8 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// fillProposal fills p from the bundle. It returns an error if the repository, run id or branch do not fit this half. The job is
-// the base commit's with the bundle's restrictions.
+// fillProposal fills p from the bundle. It returns an error if the repository, run id or branch do not fit
+// this half. The job is the base commit's with the bundle's restrictions.
 func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.loadTemplate(ctx); err != nil {
 		return err
@@ -201,8 +203,8 @@ func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// requireBaseInBranch returns an error if the bundle's base commit is not part of its base branch. The bundle's author could then have
-// chosen the commit, and with it this half's configuration.
+// requireBaseInBranch returns an error if the bundle's base commit is not part of its base branch. The
+// bundle's author could then have chosen the commit, and with it this half's configuration.
 func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
@@ -231,8 +233,8 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, patch))
 }
 
-// Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of the base commit,
-// of the job file and of the operator here. It ignores hook definitions in the bundle.
+// Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of
+// the base commit, of the job file and of the operator here. It ignores hook definitions in the bundle.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Verification.Rows)
@@ -261,8 +263,8 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	return lessons, p.Hooks.RecordList()
 }
 
-// requireOperatorHooks returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are
-// compared, since another machine may have another version of the hook.
+// requireOperatorHooks returns an error if the run had a pre_publish hook of an operator that is missing
+// here. Only names are compared, since another machine may have another version of the hook.
 func (b Bundle) requireOperatorHooks(current []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		sameName := func(h hooks.Hook) bool { return h.Name == use.Name }
@@ -277,8 +279,8 @@ func (b Bundle) requireOperatorHooks(current []hooks.Hook) error {
 // changeFolder is the folder in the run directory with the tree of the change, for hooks.
 const changeFolder = record.StateFolder + "/change"
 
-// openSandboxes opens sandboxes with a fresh tree of the change for hooks. They have no services, MCP servers, secrets and
-// network.
+// openSandboxes opens sandboxes with a fresh tree of the change for hooks. They have no services, MCP
+// servers, secrets and network.
 func (h SecondHalf) openSandboxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
 	for _, name := range []string{changeFolder, confine.ScratchFolder} { // the bundle's author may have put files there
 		h.Record.Remove(name)

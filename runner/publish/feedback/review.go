@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// postReview publishes a review that only comments: an agent neither approves nor blocks. Findings on no line of
-// the diff are in the review's text.
+// postReview publishes a review that only comments: an agent neither approves nor blocks. Findings on no line
+// of the diff are in the review's text.
 func (s Poster) postReview(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decodeObject[reviewObject](raw)
 	if err != nil {
@@ -73,8 +73,8 @@ func describePositions(all []diffFinding) string {
 	return strings.Join(places, ", ")
 }
 
-// splitByDiff separates findings on the diff from others. A resumed run reads the diff again. If the pull request has moved since,
-// no finding is on the diff.
+// splitByDiff separates findings on the diff from others. A resumed run reads the diff again. If the pull
+// request has moved since, no finding is on the diff.
 func (s Poster) splitByDiff(ctx context.Context, findings []finding) (onDiff []diffFinding, offDiff []finding, err error) {
 	files := s.Subject.Files
 	if s.Subject.Pull == nil {

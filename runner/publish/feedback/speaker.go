@@ -39,7 +39,8 @@ type Posted struct {
 // repository returns the repository of the issue or pull request.
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.Subject.Repository) }
 
-// RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or input.
+// RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or
+// input.
 func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
@@ -93,8 +94,8 @@ type earlierPost struct {
 	input, run string
 }
 
-// earlierPosts returns what runs posted for this task: reviews for publish.as review, or else comments. Anybody can write the
-// mark of a task, so the author must be a bot or the token's account.
+// earlierPosts returns what runs posted for this task: reviews for publish.as review, or else comments.
+// Anybody can write the mark of a task, so the author must be a bot or the token's account.
 func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err error) {
 	all, err := s.existingPosts(ctx)
 	if err != nil {

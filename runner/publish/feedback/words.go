@@ -45,8 +45,8 @@ func findingHeadline(f finding) string {
 	return fmt.Sprintf("**%s** (%s)", markdown.Text(markdown.Cut(f.Title, maxTitle)), markdown.Text(f.Severity))
 }
 
-// reviewText returns the body of a review: the summary, findings without a comment on the diff, and the commit. refused are
-// findings whose comments the forge refused. offDiff are findings on no line of the diff.
+// reviewText returns the body of a review: the summary, findings without a comment on the diff, and the
+// commit. refused are findings whose comments the forge refused. offDiff are findings on no line of the diff.
 func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []finding) string {
 	var b strings.Builder
 	b.WriteString(s.mark(s.Subject.HeadSHA) + "\n" + harmlessMarkdown(o.Summary, maxFinding))

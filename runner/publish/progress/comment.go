@@ -65,8 +65,8 @@ var stages = map[transcript.Type]string{
 	transcript.TypePublish:      "publishing the change",
 }
 
-// applyEvent applies an event, and edits the comment if the last edit is long enough ago. Each failure in a row doubles that
-// time, because a server that does not answer delays the run.
+// applyEvent applies an event, and edits the comment if the last edit is long enough ago. Each failure in a
+// row doubles that time, because a server that does not answer delays the run.
 func (c *comment) applyEvent(e transcript.Event) {
 	_ = c.run.Apply(e) // ignored: an unreadable event changes nothing shown
 	if stage, known := stages[e.Type]; known {
@@ -129,7 +129,8 @@ type Thread struct {
 	Pages      Pages
 }
 
-// Pages has the addresses of the workflow run and of the files that it uploads. They are "" outside of a workflow.
+// Pages has the addresses of the workflow run and of the files that it uploads. They are "" outside of a
+// workflow.
 type Pages struct{ Run, Artifacts string }
 
 // write creates the comment, or edits it once it exists.
@@ -177,7 +178,8 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
 	sentence += body.Failures(view, progressFailures)
 	verdict := ""
-	if end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0 { // there is a change that may be merged
+	hasChange := end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0
+	if hasChange {
 		verdict = body.Verdict(view, end.Draft)
 	}
 	if verdict != "" {

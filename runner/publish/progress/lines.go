@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Watch shows the events of a run: as lines of JSON, as text for a person, as groups of a step's log, and in a comment. A nil
-// field disables that output.
+// Watch shows the events of a run: as lines of JSON, as text for a person, as groups of a step's log, and in
+// a comment. A nil field disables that output.
 type Watch struct {
 	Events         io.Writer // receives each event as a line of JSON
 	Lines          io.Writer // receives lines for a person
@@ -60,8 +60,8 @@ func (w *Watch) writeJSON(e transcript.Event) {
 	}
 }
 
-// showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the verdict at the
-// run's end.
+// showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the
+// verdict at the run's end.
 func (w *Watch) showEvent(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,8 @@ func (w *Watch) showEvent(e transcript.Event) {
 	w.draw()
 }
 
-// harmlessJSON escapes the bracket of "##[", with which an old workflow command begins. In JSON the escape means the same.
+// harmlessJSON escapes the bracket of "##[", with which an old workflow command begins. In JSON the escape
+// means the same.
 func (w *Watch) harmlessJSON(line []byte) []byte {
 	if w.Step == nil {
 		return line
@@ -98,7 +99,8 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// eventLine returns the line for an event, or "". It begins with the agent's name if another agent started that agent.
+// eventLine returns the line for an event, or "". It begins with the agent's name if another agent started
+// that agent.
 func (w *Watch) eventLine(e transcript.Event) string {
 	line := lineFor(e) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
@@ -140,8 +142,8 @@ func lineFor(e transcript.Event) string {
 	return Printable(line)
 }
 
-// Printable returns untrusted text as one line that cannot control a terminal or log. Line ends and tabs become spaces. Other
-// control characters become symbols, and format characters their numbers.
+// Printable returns untrusted text as one line that cannot control a terminal or log. Line ends and tabs
+// become spaces. Other control characters become symbols, and format characters their numbers.
 func Printable(text string) string {
 	line := strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' || c == '\t' {
@@ -167,8 +169,8 @@ func (w *Watch) isRepeated(o timeline.Output) bool {
 	return known && before == masked
 }
 
-// showOutput shows the output of a failed command below the line of its event. In GitHub Actions it is a folded group. Output
-// that repeats is only mentioned.
+// showOutput shows the output of a failed command below the line of its event. In GitHub Actions it is a
+// folded group. Output that repeats is only mentioned.
 func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
 	title := Printable(o.Title())

@@ -31,7 +31,8 @@ type activity struct {
 	awaitsModel bool // it waits for the model
 }
 
-// activityKey identifies the activity that an event ends. The zero value is for activities without such an event.
+// activityKey identifies the activity that an event ends. The zero value is for activities without such an
+// event.
 type activityKey struct {
 	kind        activityKind
 	agent, call string
@@ -124,8 +125,8 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 }
 
-// callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity shows that command and its
-// start.
+// callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity
+// shows that command and its start.
 func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
 	a := &activity{key: callKey(e, d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
 	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
@@ -170,8 +171,8 @@ func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.kind != 0 })
 }
 
-// currentActivity returns the activity to show, and how many others there are. It prefers the newest, and shows waiting for the model only
-// if nothing else is in progress. shown is nil without any activity.
+// currentActivity returns the activity to show, and how many others there are. It prefers the newest, and
+// shows waiting for the model only if nothing else is in progress. shown is nil without any activity.
 func (s *status) currentActivity() (shown *activity, others int) {
 	for _, a := range s.activities {
 		if shown == nil || shown.awaitsModel || !a.awaitsModel {
@@ -213,7 +214,8 @@ const (
 	separator = " · "
 )
 
-// terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
+// terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is
+// everything else.
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.startedAt)))
 	if s.stopping {
@@ -236,8 +238,8 @@ func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 	return head, fitWidth(" "+doing+took+step+tail, cells-len(head))
 }
 
-// shareRoom shortens activity and step to room cells together. The activity gets three fifths, or more if the step needs less. A
-// step with too few cells is left out.
+// shareRoom shortens activity and step to room cells together. The activity gets three fifths, or more if the
+// step needs less. A step with too few cells is left out.
 func shareRoom(activity, step string, room int) (shortActivity, shortStep string) {
 	activityCells := min(cellCount(activity), max(room-cellCount(step), room*3/5))
 	shortStep = fitWidth(step, room-activityCells)

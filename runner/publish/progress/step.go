@@ -21,8 +21,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Mask masks values in the log of this step and of later steps. It writes them to the log to do so, so it only works if no one
-// redirects the log.
+// Mask masks values in the log of this step and of later steps. It writes them to the log to do so, so it
+// only works if no one redirects the log.
 func (w *Watch) Mask(values []secrets.Value) {
 	if w.Step == nil || !w.Step.MayMask {
 		return
@@ -32,8 +32,8 @@ func (w *Watch) Mask(values []secrets.Value) {
 	}
 }
 
-// beginGroup ends the current group of the log. It begins another one, unless title is "". The group's start is written with
-// its first line.
+// beginGroup ends the current group of the log. It begins another one, unless title is "". The group's start
+// is written with its first line.
 func (w *Watch) beginGroup(title string) {
 	if w.Step == nil || title == w.group {
 		return
@@ -98,8 +98,8 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
-// setOutputs sets all outputs of the step. It stops at the first output that cannot be written. JSON that is too long
-// for an output is left empty.
+// setOutputs sets all outputs of the step. It stops at the first output that cannot be written. JSON that is
+// too long for an output is left empty.
 func (t StepResult) setOutputs(step *actions.Step) error {
 	result := t.Result
 	plan, err := json.Marshal(result.Plan)
@@ -140,8 +140,8 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// artifactName returns the name for the upload of the run's files, or "" without files. A workflow accepts a name only once, so it
-// contains the run's id.
+// artifactName returns the name for the upload of the run's files, or "" without files. A workflow accepts a
+// name only once, so it contains the run's id.
 func (t StepResult) artifactName() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""
@@ -152,8 +152,8 @@ func (t StepResult) artifactName() string {
 // summaryLimit is the longest summary of a run, in UTF-16 code units.
 const summaryLimit = 100_000
 
-// summary returns the job summary as Markdown: headline, links and outline of the run. Without a readable transcript it ends
-// after the message.
+// summary returns the job summary as Markdown: headline, links and outline of the run. Without a readable
+// transcript it ends after the message.
 func (t StepResult) summary() string {
 	result := t.Result
 	sign, words := body.Ending(string(result.Outcome), result.Reason)
@@ -215,7 +215,8 @@ func (t StepResult) annotations() []actions.Annotation {
 	return all
 }
 
-// locationPattern matches places in the output of compilers, linters and tests: file:line: message, or file:line:column: message.
+// locationPattern matches places in the output of compilers, linters and tests: file:line: message, or
+// file:line:column: message.
 var locationPattern = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
 // maxLocations is how many annotations one check gets.

@@ -21,14 +21,14 @@ const (
 	redrawInterval = time.Second
 	// maxLogSilence is how long a log without a terminal may be silent.
 	maxLogSilence = 30 * time.Second
-	// eraseTimeout is how long a forced stop waits for the erasing of the status line. If nothing reads the terminal, the
-	// write never returns, and must not delay the result.
+	// eraseTimeout is how long a forced stop waits for the erasing of the status line. If nothing reads the
+	// terminal, the write never returns, and must not delay the result.
 	eraseTimeout = 250 * time.Millisecond
 )
 
-// ShowStatus shows the status between events, until stopShowing is called: in the last line of a terminal, or as a line of a log
-// that was silent for a while. When forced ends, it erases the status line for good, because the next signal kills the process.
-// If forced is nil, it does so when ctx ends.
+// ShowStatus shows the status between events, until stopShowing is called: in the last line of a terminal, or
+// as a line of a log that was silent for a while. When forced ends, it erases the status line for good,
+// because the next signal kills the process. If forced is nil, it does so when ctx ends.
 func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	if w.Lines == nil {
 		return func() {}
@@ -62,8 +62,8 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	}
 }
 
-// redrawRegularly draws the status at every redrawInterval until stop or forcedDone is closed. When ctx ends, it
-// shows that the run is stopping. forcedDone is nil if a second signal kills the process; then it returns.
+// redrawRegularly draws the status at every redrawInterval until stop or forcedDone is closed. When ctx ends,
+// it shows that the run is stopping. forcedDone is nil if a second signal kills the process; then it returns.
 func (w *Watch) redrawRegularly(ctx context.Context, forcedDone, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawInterval)
 	defer ticks.Stop()
@@ -138,8 +138,8 @@ func (w *Watch) BeginActivity(phase record.Phase, description string) (endActivi
 	}
 }
 
-// InitStatus sets the limits that the status shows: cost in US dollars, and tokens. 0 means none. known is a resumed run's view, or
-// nil for a new run.
+// InitStatus sets the limits that the status shows: cost in US dollars, and tokens. 0 means none. known is a
+// resumed run's view, or nil for a new run.
 func (w *Watch) InitStatus(known *transcript.View, costLimit float64, tokenLimit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +158,8 @@ func (w *Watch) status() *status {
 	return w.current
 }
 
-// Control sequences of terminals (ECMA-48). Mode 7 of the VT100 wraps lines. It is off for the status line, because the
-// terminal may count its cells differently.
+// Control sequences of terminals (ECMA-48). Mode 7 of the VT100 wraps lines. It is off for the status line,
+// because the terminal may count its cells differently.
 const (
 	eraseBelow = "\r\x1b[J"
 	noWrap     = "\x1b[?7l"
@@ -168,8 +168,8 @@ const (
 	plainColor = "\x1b[39m"
 )
 
-// draw replaces the status line. The cursor stays at the line's beginning. From there the whole line can be erased, even after a
-// terminal became narrower and broke it into two.
+// draw replaces the status line. The cursor stays at the line's beginning. From there the whole line can be
+// erased, even after a terminal became narrower and broke it into two.
 func (w *Watch) draw() {
 	if !w.mayDraw || w.Terminal == nil || w.Lines == nil {
 		return

@@ -39,7 +39,7 @@ func fitWidth(text string, cells int) string {
 		room--
 	}
 	var cut strings.Builder
-	marks := 0
+	marks := 0 // combining marks after the last character
 	for _, r := range text {
 		n := cellsOf(r)
 		marks++

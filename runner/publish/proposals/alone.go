@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Publish opens a separate pull request for the proposed lessons. It does so only if the job wants one, and the run's change is
-// published or empty. A failure is a warning.
+// Publish opens a separate pull request for the proposed lessons. It does so only if the job wants one, and
+// the run's change is published or empty. A failure is a warning.
 func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication) {
 	isChangeUnpublished := !p.Change.Empty() && done.Commit == ""
 	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || isChangeUnpublished {
@@ -34,8 +34,8 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 	}
 }
 
-// openPull opens a pull request with only the new lessons, on the base of the published change. It does nothing if no lesson is
-// new.
+// openPull opens a pull request with only the new lessons, on the base of the published change. It does
+// nothing if no lesson is new.
 func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {
@@ -65,8 +65,8 @@ func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Prop
 	return publish.Lessons(ctx, to, p, *l.lastRecorded, "lessons-"+claimsDigest(all))
 }
 
-// claimsDigest returns a digest of the lessons' claims, for the branch name. Equal proposals share a pull request, which stays
-// closed once a person has closed it.
+// claimsDigest returns a digest of the lessons' claims, for the branch name. Equal proposals share a pull
+// request, which stays closed once a person has closed it.
 func claimsDigest(all []memory.Lesson) string {
 	sum := sha256.New()
 	for _, lesson := range all {

@@ -45,8 +45,8 @@ func (l *Lessons) fileStateIn(change *gitops.ChangeSet) (found fileState, err er
 	return found, err
 }
 
-// fileBeforeAndAfter returns the lessons file of the change's base, and of the change. valid is false if one of them is no lessons
-// file.
+// fileBeforeAndAfter returns the lessons file of the change's base, and of the change. valid is false if one
+// of them is no lessons file.
 func (l *Lessons) fileBeforeAndAfter(change *gitops.ChangeSet) (before, after []byte, valid bool, err error) {
 	if after, valid, err = l.readFile(change.Tree); err != nil || !valid {
 		return nil, nil, false, err
@@ -66,7 +66,8 @@ func (l *Lessons) readFile(tree gitops.Tree) (raw []byte, valid bool, err error)
 	return raw, true, err
 }
 
-// pathsByRunner returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it holds.
+// pathsByRunner returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it
+// holds.
 func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	found, err := l.fileStateIn(change)
 	if err != nil || !found.byRunner {
@@ -82,7 +83,8 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// appendProposed adds the proposed lessons to a change. An empty change stays empty, since lessons alone are no work.
+// appendProposed adds the proposed lessons to a change. An empty change stays empty, since lessons alone are
+// no work.
 func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
 	all, err := l.provenLessons(change)
 	if err != nil || change.Empty() {
@@ -91,8 +93,8 @@ func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) 
 	return l.addNewLessons(ctx, change, all)
 }
 
-// addNewLessons adds lessons that the base lacks to a change that does not touch the lessons file. It returns the
-// change and the added lessons. If the file cannot take them, it warns and adds none.
+// addNewLessons adds lessons that the base lacks to a change that does not touch the lessons file. It returns
+// the change and the added lessons. If the file cannot take them, it warns and adds none.
 func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
@@ -120,7 +122,8 @@ func (l *Lessons) warnNotWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
-// recordProposal records the lessons that the change or pull request proposes, if they differ from the last record.
+// recordProposal records the lessons that the change or pull request proposes, if they differ from the last
+// record.
 func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: toTranscript(all)}
 	nothingToRecord := l.lastRecorded == nil && len(all) == 0
@@ -131,7 +134,8 @@ func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// ForReviewers returns the lessons in a change for reviewers, read from the change itself. A bundle's claims do not count.
+// ForReviewers returns the lessons in a change for reviewers, read from the change itself. A bundle's claims
+// do not count.
 func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error) {
 	found, err := l.fileStateIn(change)
 	if err != nil || len(found.added) == 0 {
@@ -140,8 +144,8 @@ func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, e
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: toTranscript(found.added)}, nil
 }
 
-// addToWorkTree writes the proposed lessons to the work tree, so that they are part of the change and checks see them. If the agent itself
-// changed the file, it leaves it, and judging refuses it later.
+// addToWorkTree writes the proposed lessons to the work tree, so that they are part of the change and checks
+// see them. If the agent itself changed the file, it leaves it, and judging refuses it later.
 func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil
@@ -178,8 +182,8 @@ func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (
 	return change, cmp.Or(err, l.recordProposal(transcript.LessonsInChange, all))
 }
 
-// writeToTree writes the lessons file of the change withLessons to the work tree. It returns the work tree's new change. If an
-// obstacle is in the way, it returns change and no error.
+// writeToTree writes the lessons file of the change withLessons to the work tree. It returns the work tree's
+// new change. If an obstacle is in the way, it returns change and no error.
 func (l *Lessons) writeToTree(ctx context.Context, change, withLessons *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	alone, err := checkout.ChangeBetween(ctx, change.Base, change.Base.Tree)
@@ -204,8 +208,8 @@ func (l *Lessons) writeToTree(ctx context.Context, change, withLessons *gitops.C
 	return l.withExactBytes(ctx, change)
 }
 
-// withExactBytes restores the exact bytes of the lessons file in a change. The agent may have changed attributes so that git converted
-// its line ends.
+// withExactBytes restores the exact bytes of the lessons file in a change. The agent may have changed
+// attributes so that git converted its line ends.
 func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
@@ -226,7 +230,8 @@ func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) 
 	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
 }
 
-// ReproposeEarlier removes an earlier run's lessons from its change and proposes them again, so they are added with the new ones.
+// ReproposeEarlier removes an earlier run's lessons from its change and proposes them again, so they are
+// added with the new ones.
 func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if !hasFile(change) {
 		return change, nil
@@ -256,7 +261,8 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
 }
 
-// withoutPins removes pins from evidence that held with an earlier change, because the base and the files may differ now.
+// withoutPins removes pins from evidence that held with an earlier change, because the base and the files may
+// differ now.
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
@@ -297,8 +303,8 @@ func (l *Lessons) rebase(ctx context.Context, change *gitops.ChangeSet, base git
 	return with, l.recordProposal(transcript.LessonsInChange, all)
 }
 
-// TakeChange reads the agent's change from the work tree and adds the proposed lessons. It reverts protected paths if the job
-// says so, and returns them in dropped.
+// TakeChange reads the agent's change from the work tree and adds the proposed lessons. It reverts protected
+// paths if the job says so, and returns them in dropped.
 func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dropped []string, err error) {
 	change, err = l.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 		change, err := l.withExactBytes(ctx, change)
@@ -326,8 +332,8 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 	return change, dropped, err
 }
 
-// JudgeCase returns what judges a change. Lessons that agent-ci wrote do not count as protected. repairs is the
-// change of the pull request that this change repairs, or nil.
+// JudgeCase returns a change and its context, for package judge. Lessons that agent-ci wrote do not count as
+// protected. repairs is the change of the pull request that this change repairs, or nil.
 func (l *Lessons) JudgeCase(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
 	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}

@@ -26,8 +26,8 @@ func readBase(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	return raw, all, nil
 }
 
-// fileIn returns a tree's lessons file, or nil if it is missing. If a directory, link or too large file is there, the error is
-// config.Problems.
+// fileIn returns a tree's lessons file, or nil if it is missing. If a directory, link or too large file is
+// there, the error is config.Problems.
 func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
 	switch {

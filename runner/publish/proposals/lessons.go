@@ -1,5 +1,6 @@
-// Package proposals owns the lessons of one run: those from the base commit, and those that its agent proposes. It adds them to
-// the change or to a separate pull request. Package lessons owns the file in the repository.
+// Package proposals owns the lessons of one run: those from the base commit, and those that its agent
+// proposes. It adds them to the change or to a separate pull request. Package lessons owns the file in the
+// repository.
 package proposals
 
 import (
@@ -43,8 +44,8 @@ const (
 	maxCarried  = 20
 )
 
-// Read reads the lessons of the configuring commit. words is the task's text, which chooses the lessons to show. Invalid lessons
-// are left out with a warning.
+// Read reads the lessons of the base commit. words is the task's text, which chooses the lessons to
+// show. Invalid lessons are left out with a warning.
 func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
 	l := &Lessons{rec: rec, date: dateOf(rec.ID, began)}
 	if !worker.OffersMemory(j) {
@@ -99,7 +100,8 @@ func (l *Lessons) ForReplay() *Lessons {
 	return l
 }
 
-// Attach sets the agent's workspace and job. postsFeedback means that the run posts feedback and makes no change.
+// Attach sets the agent's workspace and job. postsFeedback means that the run posts feedback and makes no
+// change.
 func (l *Lessons) Attach(ws *workspace.Workspace, j *job.Job, postsFeedback bool) *Lessons {
 	l.workspace, l.job, l.postsFeedback = ws, j, postsFeedback
 	return l
@@ -135,7 +137,8 @@ func toTranscript(all []memory.Lesson) []transcript.Lesson {
 	return recorded
 }
 
-// dateOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date of began.
+// dateOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date
+// of began.
 func dateOf(id string, began time.Time) string {
 	stamp, _, _ := strings.Cut(id, "-")
 	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {

@@ -48,7 +48,8 @@ func (l *Lessons) propose(lesson memory.Lesson) error {
 	return nil
 }
 
-// proposalProblem returns a message for the model about a wrong proposal, or "". It does not check the evidence itself.
+// proposalProblem returns a message for the model about a wrong proposal, or "". It does not check the
+// evidence itself.
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	sameLesson := func(other memory.Lesson) bool { return other.ID == id }
 	own := 0
@@ -109,15 +110,16 @@ func (l *Lessons) checkEvidence(text string, seen worker.SeenFile) (e lessons.Ev
 	return e, "", nil
 }
 
-// pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if that has the path.
+// pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if that has the
+// path.
 func pinMatches(pin, inBase, inChange, base string) bool {
 	isPrefixOf := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
 	isBaseCommit := inBase != "" && isPrefixOf(base)
 	return isPrefixOf(inBase) || isPrefixOf(inChange) || isBaseCommit
 }
 
-// provenLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops evidence that does not
-// hold, and lessons without evidence.
+// provenLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops
+// evidence that does not hold, and lessons without evidence.
 func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
 	for _, lesson := range l.proposed {

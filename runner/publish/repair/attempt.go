@@ -24,8 +24,8 @@ type Attempt struct {
 	limits job.Repair // the job's limits
 }
 
-// NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it returns known, which
-// is the result of an earlier call or nil. It changes nothing on the forge.
+// NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it
+// returns known, which is the result of an earlier call or nil. It changes nothing on the forge.
 func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
 	if source.Request == nil || !source.Request.Repair {
 		return known, nil
@@ -41,8 +41,8 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 	return known, nil
 }
 
-// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports that
-// on the pull request and returns an error. link is the page of this CI run, or "".
+// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports
+// that on the pull request and returns an error. link is the page of this CI run, or "".
 func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, limits job.Repair) (*Attempt, error) {
 	next := &Attempt{Case: a.Case, record: source.Record, limits: limits, thread: &thread{
 		Server: source.Forge, Repository: source.Forge.Repository(source.Event.Repository), Number: a.Pull.Number,
@@ -69,7 +69,8 @@ func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float6
 	}
 }
 
-// agentInput returns the agent's input for a case. Names and outputs come from strangers, so each part is marked and labelled.
+// agentInput returns the agent's input for a case. Names and outputs come from strangers, so each part is
+// marked and labelled.
 func (c *Case) agentInput() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)

@@ -38,8 +38,8 @@ var redConclusions = map[string]string{
 // maxRed is how many red checks are examined. Further ones are only counted.
 const maxRed = 10
 
-// readCase reads the red checks on the pull request's head. Checks that are red on the base too are listed separately, because the
-// change did not cause them.
+// readCase reads the red checks on the pull request's head. Checks that are red on the base too are listed
+// separately, because the change did not cause them.
 func readCase(ctx context.Context, repository forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := readChecks(ctx, repository, head.SHA)
@@ -92,8 +92,8 @@ type baseCommit struct {
 	isRead bool
 }
 
-// baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so the one that the change was
-// made on follows.
+// baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so
+// the one that the change was made on follows.
 func baseCommits(ctx context.Context, repository forge.Repository, base, madeOn string) ([]baseCommit, error) {
 	tip, err := intake.LookUpBranch(ctx, repository, base)
 	if err != nil || tip == nil || tip.SHA == madeOn {
@@ -131,7 +131,8 @@ func (c *Case) isRedOnBase(ctx context.Context, repository forge.Repository, red
 	return false, nil
 }
 
-// sameWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of one name.
+// sameWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of
+// one name.
 func (c *Case) sameWorkflow(ctx context.Context, repository forge.Repository, checks ...forge.Check) (bool, error) {
 	var path string
 	for _, check := range checks {
@@ -149,7 +150,8 @@ func (c *Case) sameWorkflow(ctx context.Context, repository forge.Repository, ch
 	return true, nil
 }
 
-// isConclusive reports whether a result on the base says anything about the code. Cancelled and skipped checks do not.
+// isConclusive reports whether a result on the base says anything about the code. Cancelled and skipped
+// checks do not.
 func isConclusive(c forge.Check) bool {
 	return c.Conclusion == "success" || isRed(c) && redConclusions[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

@@ -126,8 +126,8 @@ func (t *thread) listRemaining(c *Case) {
 	t.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// announceAttempt announces the attempt before the agent starts, so that a killed attempt counts too. If two runs announce at once, the one
-// whose comment remains continues. allowed is the number of attempts.
+// announceAttempt announces the attempt before the agent starts, so that a killed attempt counts too. If two
+// runs announce at once, the one whose comment remains continues. allowed is the number of attempts.
 func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) error {
 	decidedOn := t.storedState
 	if err := t.readComment(ctx); err != nil {

@@ -30,8 +30,8 @@ type Plan struct {
 	RemainingUSD float64 // US dollars that the attempt may cost; 0 for no limit
 }
 
-// decide returns the plan of the next attempt. If there is nothing to fix, or a rerun or a person has to act, it reports that in the
-// comment and returns an error.
+// decide returns the plan of the next attempt. If there is nothing to fix, or a rerun or a person has to act,
+// it reports that in the comment and returns an error.
 func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits job.Repair) (*Plan, error) {
 	if err := t.readComment(ctx); err != nil {
 		return nil, err

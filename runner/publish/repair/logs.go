@@ -69,8 +69,8 @@ func (c *Case) workflowRun(ctx context.Context, repository forge.Repository, id 
 	return run, nil
 }
 
-// readJobs adds a workflow run's jobs to jobs. It ignores a run of another commit, because any workflow can create a check that looks
-// like a job of that run.
+// readJobs adds a workflow run's jobs to jobs. It ignores a run of another commit, because any workflow can
+// create a check that looks like a job of that run.
 func (c *Case) readJobs(ctx context.Context, repository forge.Repository, id int64, jobs map[int64]forge.Job) error {
 	run, err := c.workflowRun(ctx, repository, id)
 	if err != nil || run == nil || run.HeadSHA != c.Head {
@@ -96,8 +96,8 @@ func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, max
 	return failinglog.Excerpt(log, job, maxBytes)
 }
 
-// infrastructurePatterns matches log lines about failed machines, networks and services. A change can print such lines, but that only
-// gains one rerun of the checks.
+// infrastructurePatterns matches log lines about failed machines, networks and services. A change can print
+// such lines, but that only gains one rerun of the checks.
 var infrastructurePatterns = []struct{ pattern, reason string }{
 	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
 	{`(?i)no space left on device`, "the disk of its runner was full"},

@@ -145,7 +145,8 @@ func (l *List) WithCacheWrites(factor float64) *List {
 	return filled
 }
 
-// withCacheWrites returns the rates with a price for cache writes: factor times the input price if there is none.
+// withCacheWrites returns the rates with a price for cache writes: factor times the input price if there is
+// none.
 func (r Rates) withCacheWrites(factor float64) Rates {
 	r.CacheWrite = cmp.Or(r.CacheWrite, factor*r.Input)
 	return r

@@ -327,8 +327,7 @@ const WrittenResultsPrefix = "What came of your last answer, from the runner."
 // LimitWords is the output of a call beyond limits.tool_calls.
 const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here."
 
-// Uncounted reports whether a script made the call and it was refused before it counted for
-// limits.tool_calls.
+// Uncounted reports whether a script's call was refused before it counted for limits.tool_calls.
 func (t ToolFinished) Uncounted() bool {
 	wasRefused := t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript)
 	return t.Caller > 0 && t.NotRun && wasRefused
@@ -547,8 +546,7 @@ func (r VerifyRow) DescribeTests() string {
 	return strings.Join(parts, ", ")
 }
 
-// DescribeTestsAfter is like DescribeTests, but returns "" for a check that did not run on the change. The
-// row of such a check has the tests of the base.
+// DescribeTestsAfter is like DescribeTests, but returns "" for a check that ran only on the base.
 func (r VerifyRow) DescribeTestsAfter() string {
 	if r.After == "" {
 		return ""

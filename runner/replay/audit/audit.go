@@ -342,7 +342,8 @@ func (r Record) ComparePatch(ctx context.Context) (found Differences, err error)
 	return found, err
 }
 
-// CompareFiles compares the files of a rebuilt change with the recorded ones. tree is the rebuilt change's tree.
+// CompareFiles compares the files of a rebuilt change with the recorded ones. tree is the rebuilt change's
+// tree.
 func (r Record) CompareFiles(files []changeset.File, tree string) Differences {
 	if changeset.Same(files, r.Work.Change.Files) {
 		return nil

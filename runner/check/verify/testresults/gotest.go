@@ -215,7 +215,8 @@ func (g *goText) endPackage(text string) bool {
 	if !isEnd {
 		return false
 	}
-	name, rest := clean(fields[1], maxName), clean(strings.Join(fields[2:min(len(fields), 10)], " "), maxName)
+	const maxFields = 10
+	name, rest := clean(fields[1], maxName), clean(strings.Join(fields[2:min(len(fields), maxFields)], " "), maxName)
 	if fields[0] == "ok" {
 		addPassedPackage(name, &g.current, &g.results, !strings.Contains(rest, "[no tests to run]"))
 		return true

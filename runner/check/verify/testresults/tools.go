@@ -164,7 +164,7 @@ func (p *toolParser) jestFile(groups lineParts) {
 	}
 }
 
-// jestTest handles the line of a test.
+// jestTest handles the line of a test. It also notes that the file's tests have lines.
 func (p *toolParser) jestTest(groups lineParts) {
 	if _, found := p.files[p.suite]; found {
 		p.files[p.suite] = true

@@ -221,8 +221,8 @@ func (n *Locator) Ran(results *testresults.Results, f File) bool {
 	return slices.ContainsFunc(results.Units(testresults.File), func(file string) bool { return isPathEnd(file, f.Path) })
 }
 
-// PassedTests returns a function that reports whether a test of the file passed. It is false if the output also
-// names a failure of that name.
+// PassedTests returns a function that reports whether a test of the file passed. The function returns false if
+// the output also names a failure of that name.
 func (n *Locator) PassedTests(results *testresults.Results, f File) func(name string) bool {
 	switch path.Ext(f.Path) {
 	case ".go":
@@ -237,7 +237,7 @@ func (n *Locator) PassedTests(results *testresults.Results, f File) func(name st
 			othersPassed, hasOthers := passed[t.Name]
 			passed[t.Name] = results.NamesPassed(name) && (othersPassed || !hasOthers)
 		}
-		return false // visit all names
+		return false // visit the next name
 	})
 	return func(name string) bool { return passed[name] }
 }

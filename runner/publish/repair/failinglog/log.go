@@ -105,8 +105,8 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// splitTimestamp separates the runner's timestamp, such as 2026-01-02T03:04:05.1234567Z, from a line. at has whole seconds. It is
-// nil without a timestamp.
+// splitTimestamp separates the runner's timestamp, such as 2026-01-02T03:04:05.1234567Z, from a line. at has
+// whole seconds. It is nil without a timestamp.
 func splitTimestamp(text []byte) (at, rest []byte) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(text) < stampBytes {
@@ -135,8 +135,8 @@ type timeSpans [][2]string
 // failingConclusions lists conclusions of steps that fail a job, the most significant first.
 var failingConclusions = []string{"failure", "timed_out", "cancelled"}
 
-// failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of other steps in the same second are
-// included.
+// failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of other steps
+// in the same second are included.
 func failingSpans(job forge.Job) timeSpans {
 	for _, conclusion := range failingConclusions {
 		var all timeSpans
@@ -286,7 +286,8 @@ func (e *excerpt) keepBefore(reason lineKind) {
 	}
 }
 
-// keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept already.
+// keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept
+// already.
 func (e *excerpt) keep(reason lineKind, number int, text []byte) {
 	n := len(e.keptLines)
 	if e.budget[reason] <= 0 || n > 0 && e.keptLines[n-1].number >= number {

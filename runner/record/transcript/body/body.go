@@ -136,7 +136,7 @@ func (e ending) lastLines(v *transcript.View, o Options) string {
 	}
 	digest := ""
 	if v.EventCount > 0 {
-		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, code(transcript.ShortSHA(v.Head)))
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, codeField(transcript.ShortSHA(v.Head)))
 	}
 	if page := o.Site.Page(v.Started.Artifacts); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})

@@ -101,7 +101,7 @@ func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	if e.Agent != transcript.MainAgent {
-		b.WriteString("> " + text(e.Name) + ":\n>\n")
+		b.WriteString("> " + textField(e.Name) + ":\n>\n")
 	}
 	said := strings.Join(markdown.Prose(excerptText(e.Message)), "")
 	for line := range strings.Lines(said) {

@@ -19,11 +19,11 @@ const (
 // fieldWidth limits a field of the transcript, in UTF-16 units before escaping.
 const fieldWidth = 300
 
-// text returns a short field as escaped Markdown text.
-func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+// textField returns a short field as escaped Markdown text.
+func textField(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
 
-// code returns a short field as a code span.
-func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
+// codeField returns a short field as a code span.
+func codeField(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
 // Draw returns sections below a head, in up to limit UTF-16 code units.
 func Draw(head string, all []document.Section, limit int) string {
@@ -191,7 +191,7 @@ func Failures(v *transcript.View, limit int) string {
 // as far as the view has their text.
 func Document(v *transcript.View) string {
 	p := &page{remainingUnits: math.MaxInt, unlimited: true}
-	p.addIfFits("# agent-ci run " + code(v.Started.RunID) + "\n")
+	p.addIfFits("# agent-ci run " + codeField(v.Started.RunID) + "\n")
 	if verdict := Verdict(v, false); verdict != "" {
 		p.addIfFits("\n" + verdict)
 	}

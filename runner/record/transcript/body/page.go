@@ -96,7 +96,7 @@ func comments(v *transcript.View, pages []string, end ending) []string {
 
 // commentHead returns the first lines of a comment that continues a transcript.
 func commentHead(v *transcript.View, part, parts int) string {
-	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
+	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, codeField(v.Started.RunID), part, parts)
 }
 
 // commentFrameUnits returns the length of a comment's text besides its page, in UTF-16 units.

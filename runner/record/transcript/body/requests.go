@@ -51,10 +51,10 @@ const (
 // with shortenRequests until they fit.
 func requestComment(v *transcript.View, earlier []sections.Request) string {
 	all := append([]sections.Request{requestOf(v)}, earlier...)
-	packed := pack(all)
+	packed := compressRequests(all)
 	for len(all) > 0 && (len(all) > maxRequests || len(packed) > maxStoredUnits) {
 		all = shortenRequests(all)
-		packed = pack(all)
+		packed = compressRequests(all)
 	}
 	if len(all) == 0 {
 		return ""
@@ -85,8 +85,8 @@ func shortenRequests(all []sections.Request) []sections.Request {
 	return all[:last]
 }
 
-// pack returns the requests as compressed text.
-func pack(all []sections.Request) string {
+// compressRequests returns the requests as compressed text.
+func compressRequests(all []sections.Request) string {
 	raw, err := json.Marshal(all)
 	if err != nil { // cannot happen: they contain only texts and numbers
 		return ""

@@ -87,7 +87,7 @@ func TestIgnoresUnreadableRequests(t *testing.T) {
 	must.Do(t, w.Close())
 	for name, packed := range map[string]string{
 		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
-		"too many": pack(make([]sections.Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
+		"too many": compressRequests(make([]sections.Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
 	} {
 		if got := Requests("x\n" + requestsStart + packed + requestsEnd); got != nil {
 			t.Errorf("%s: %d", name, len(got))

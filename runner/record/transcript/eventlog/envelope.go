@@ -20,6 +20,7 @@ func (l Line) Envelope() (e Event, ok bool) {
 	seq := fields.until(`,"time":"`)
 	when := fields.until(`","agent":"`)
 	e = Event{V: Version, Agent: fields.until(`","type":"`), Type: Type(fields.until(`","data":`))}
+	// The rest is the data and ,"prev":"DIGEST"}. All digests are as long as Genesis.
 	dataLen := len(fields.rest) - len(`,"prev":""}`) - len(Genesis)
 	if fields.failed || dataLen < 0 {
 		return Event{}, false

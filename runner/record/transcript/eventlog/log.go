@@ -206,8 +206,8 @@ func (l *Log) Abandon() (head string, err error) {
 	return l.Head(), err
 }
 
-// Close syncs and closes the log. It returns an error of the sync. After a failed write it still
-// syncs the events before.
+// Close syncs and closes the log. After a failed write it returns that error, and still syncs the events
+// before the failed one.
 func (l *Log) Close() error {
 	err := l.Sync()
 	l.mu.Lock()

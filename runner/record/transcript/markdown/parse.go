@@ -47,7 +47,7 @@ const maxDepth = 3
 // plain text.
 func Parse(s string) []Block { return parse(s, false) }
 
-// parse is Parse. In a template, it also finds the boxes of list items.
+// parse parses Markdown into blocks. In a template, it also finds the boxes of list items.
 func parse(s string, isTemplate bool) (all []Block) {
 	rest := strings.Split(strings.Trim(s, "\n"), "\n")
 	gap := false
@@ -91,17 +91,18 @@ func closesFence(line, mark string) bool {
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
-// parseItem parses a list item. It is at most one level deeper than the item before.
-func parseItem(m []string, before []Block, isTemplate bool) Block {
+// parseItem parses a list item from the groups of itemLine. It is at most one level deeper than the item
+// before.
+func parseItem(groups []string, before []Block, isTemplate bool) Block {
+	indent, marker, text := groups[1], groups[2], groups[3]
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
-		indentation := len(m[1]) + 3*strings.Count(m[1], "\t")
-		b.Level = min(indentation/2, before[n-1].Level+1, maxDepth)
+		columns := len(indent) + 3*strings.Count(indent, "\t") // a tab has four columns
+		b.Level = min(columns/2, before[n-1].Level+1, maxDepth)
 	}
-	if isDigit(m[2][0]) {
-		b.Mark = strings.TrimRight(m[2], ".)") + "."
+	if isDigit(marker[0]) {
+		b.Mark = strings.TrimRight(marker, ".)") + "."
 	}
-	text := m[3]
 	if box := boxLine().FindStringSubmatch(text); box != nil && isTemplate {
 		b.box, text = true, box[1]
 	}

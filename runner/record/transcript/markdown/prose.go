@@ -30,7 +30,8 @@ func Prose(s string) []string {
 	return rows(all, false)
 }
 
-// Whole is like Prose, but cuts nothing. A long line continues on another line, a long code block in another block.
+// Whole is like Prose, but cuts nothing. A long line continues on another line, a long code block in another
+// block.
 func Whole(s string) []string {
 	return rows(Parse(strings.Join(wrapLines(strings.Split(visibleText(s), "\n")), "\n")), false)
 }

@@ -20,9 +20,9 @@ func Screen(line string) string {
 	return visibleText(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
 }
 
-// escapeSequence returns the length of the escape sequence at the beginning of s, or 0. It may be a
-// control sequence, a control string or another one (ECMA-48, sections 5.4 and 5.6; ECMA-35,
-// section 13.2).
+// escapeSequence returns the length of the escape sequence at the beginning of s, or 0. Besides control
+// sequences and control strings (ECMA-48, sections 5.4 and 5.6), there are sequences of intermediate bytes
+// (0x20 to 0x2f) and one final byte (ECMA-35, section 13.2).
 func escapeSequence(s string) int {
 	if len(s) < 2 {
 		return 0
@@ -34,7 +34,7 @@ func escapeSequence(s string) int {
 		return controlString(s)
 	}
 	for i := 1; i < len(s) && s[i] >= 0x20 && s[i] < 0x7f; i++ {
-		if s[i] >= 0x30 {
+		if isFinal := s[i] >= 0x30; isFinal {
 			return i + 1
 		}
 	}

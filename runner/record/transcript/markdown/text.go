@@ -56,8 +56,9 @@ func isMarkup(s string, i int) bool {
 	switch s[i] {
 	case '\\', '`', '*', '[', ']', '~':
 		return true
-	case '_': // a "_" inside a word means nothing, and snake_case stays readable
-		return i == 0 || i == len(s)-1 || !isWord(s[i-1]) || !isWord(s[i+1])
+	case '_': // inside a word it means nothing, and snake_case stays readable
+		insideWord := 0 < i && i < len(s)-1 && isWord(s[i-1]) && isWord(s[i+1])
+		return !insideWord
 	case '.', ')':
 		return isListNumber(s[:i]) && (i == len(s)-1 || s[i+1] == ' ')
 	}
@@ -89,7 +90,8 @@ func inertForm(s string, i int) (text string, n int) {
 	case '$': // the way that GitHub recommends against mathematics
 		return "<span>$</span>", 1
 	case '[':
-		if m := skipsCI().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
+		const longest = 20 // no word for skipping CI is longer, with its brackets
+		if m := skipsCI().FindStringIndex(s[i:min(len(s), i+longest)]); m != nil && m[0] == 0 {
 			return "&#91;", 1
 		}
 	case '@':

@@ -54,9 +54,9 @@ func (d *diff) node() g.Node {
 
 // node draws the diff of a file below its path.
 func (f fileDiff) node() g.Node {
-	name := g.Group{g.Text(f.Op + " "), code(f.Path)}
+	name := g.Group{g.Text(f.Op + " "), codeNode(f.Path)}
 	if f.MoveTo != "" {
-		name = append(name, g.Text(", now "), code(f.MoveTo))
+		name = append(name, g.Text(", now "), codeNode(f.MoveTo))
 	}
 	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
 }

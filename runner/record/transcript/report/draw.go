@@ -152,7 +152,7 @@ func drawSpan(s document.Span) g.Node {
 func styled(s document.Span, text string) g.Node {
 	switch {
 	case s.Style == document.Monospace:
-		return code(text)
+		return codeNode(text)
 	case s.Style == document.Strong:
 		return h.B(g.Text(text))
 	case s.Style == document.Result:
@@ -163,8 +163,8 @@ func styled(s document.Span, text string) g.Node {
 	return g.Text(text)
 }
 
-// code draws a text as code.
-func code(text string) g.Node { return h.Code(g.Text(text)) }
+// codeNode draws a text as code.
+func codeNode(text string) g.Node { return h.Code(g.Text(text)) }
 
 // cutNote draws a note about left-out text. It returns nil for "".
 func cutNote(text string) g.Node {

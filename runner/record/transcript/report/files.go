@@ -37,7 +37,7 @@ func (o *overview) fileDiffs() g.Node {
 		o.Diffs[f.Path] = id
 		all = append(all, h.Details(
 			h.Class("file"), h.ID(id), g.If(builder.lines <= openLines, g.Attr("open")),
-			h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f))),
+			h.Summary(codeNode(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f))),
 			h.Div(h.Class("diff"), hunkList(hunks)),
 		))
 	}

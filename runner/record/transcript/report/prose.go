@@ -23,7 +23,7 @@ func prose(e excerpt) g.Node {
 func messageNodes(all []markdown.Block) (nodes g.Group) {
 	for len(all) > 0 {
 		lines := 1
-		for lines < len(all) && continues(all[0], all[lines]) {
+		for lines < len(all) && continuesBlock(all[0], all[lines]) {
 			lines++
 		}
 		nodes = append(nodes, paragraphNode(all[:lines]))
@@ -55,8 +55,8 @@ func paragraphNode(lines []markdown.Block) g.Node {
 	return h.P(text)
 }
 
-// continues reports whether next belongs to the paragraph or item that b begins.
-func continues(b, next markdown.Block) bool {
+// continuesBlock reports whether next belongs to the paragraph or item that b begins.
+func continuesBlock(b, next markdown.Block) bool {
 	bothLines := b.Kind == markdown.ParagraphLine && next.Kind == markdown.ParagraphLine
 	return next.Kind == markdown.ItemLine || bothLines && !next.Gap
 }

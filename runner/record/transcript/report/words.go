@@ -12,7 +12,7 @@ import (
 func compareLines(removed, added []string) change {
 	c := change{Old: unmarkedLines(removed), New: unmarkedLines(added)}
 	for i := range min(len(removed), len(added)) {
-		if a, b, alike := markDifferences(words(removed[i]), words(added[i])); alike {
+		if a, b, alike := markDifferences(splitWords(removed[i]), splitWords(added[i])); alike {
 			c.Old[i], c.New[i] = a, b
 		}
 	}
@@ -47,8 +47,8 @@ func markDifferences(a, b []string) (old, replacement line, alike bool) {
 // wordPattern matches a run of letters and digits, a run of blanks, or one other character.
 var wordPattern = lazyregexp.New(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
 
-// words splits a line into words, runs of blanks and other characters.
-func words(s string) []string { return wordPattern().FindAllString(s, -1) }
+// splitWords splits a line into words, runs of blanks and other characters.
+func splitWords(s string) []string { return wordPattern().FindAllString(s, -1) }
 
 // letters returns the length of words in bytes, ignoring blanks.
 func letters(all []string) (n int) {
