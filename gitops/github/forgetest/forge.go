@@ -55,6 +55,7 @@ type Forge struct {
 	git    string // path of the git program
 	root   string // folder of the bare repositories
 
+	backend   string // path of git-http-backend
 	creations Creations
 	mux       *http.ServeMux
 
@@ -91,7 +92,7 @@ func New(t testing.TB, o Options) *Forge {
 		t.Fatalf("the forge needs the git program: %v", err)
 	}
 	f := &Forge{
-		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, creations: o.Creations, git: git, root: t.TempDir(), mux: http.NewServeMux(),
+		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, creations: o.Creations, git: git, backend: backendPath(), root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()

@@ -9,10 +9,12 @@ import (
 	"net/http/cgi"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // gitPath matches the path of a request of git, with or without .git after the name, as on
@@ -101,10 +103,16 @@ func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name
 	_ = json.NewEncoder(w).Encode(map[string]any{"transfer": "basic", "objects": batch.Objects})
 }
 
-// runBackend lets git http-backend serve a request. git does not get the token.
+// backendPath returns the path of git-http-backend. Starting it there saves the process of git itself.
+var backendPath = sync.OnceValue(func() string {
+	folder, _ := exec.Command("git", "--exec-path").Output()
+	return filepath.Join(strings.TrimSpace(string(folder)), "git-http-backend")
+})
+
+// runBackend lets git-http-backend serve a request. git does not get the token.
 func (f *Forge) runBackend(w http.ResponseWriter, r *http.Request, path string) {
 	backend := &cgi.Handler{
-		Path: f.git, Args: []string{"http-backend"}, Dir: f.root,
+		Path: f.backend, Dir: f.root,
 		Logger: log.New(io.Discard, "", 0), Stderr: io.Discard, // drop messages, such as about clients that disconnect
 		Env: append([]string{"GIT_PROJECT_ROOT=" + f.root, "GIT_HTTP_EXPORT_ALL=1"}, gitEnviron...),
 	}
