@@ -53,7 +53,7 @@ func (r *runner) reportToStep(result *record.Result) {
 		step.Folder = a.Job().Repository.Path
 	}
 	if err := r.Watch.ReportToStep(step); err != nil {
-		result.Errors = append(result.Errors, r.Record.Redact(err.Error()))
+		result.Errors = append(result.Errors, strings.Split(r.Record.Redact(err.Error()), "\n")...)
 	}
 }
 

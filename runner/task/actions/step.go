@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
@@ -40,7 +42,7 @@ func (s *Step) SetOutput(name, value string) error {
 		delimiter = rand.Text()
 	}
 	if err := appendToFile(s.OutputFile, name+"<<"+delimiter+"\n"+value+"\n"+delimiter+"\n"); err != nil {
-		return fmt.Errorf("set the output %s: %w", name, err)
+		return fmt.Errorf("the step's outputs (GITHUB_OUTPUT): %w", err)
 	}
 	return nil
 }
@@ -51,16 +53,21 @@ func (s *Step) AddSummary(markdown string) error {
 		return nil
 	}
 	if err := appendToFile(s.SummaryFile, clip.Start(markdown, maxSummaryBytes)+"\n"); err != nil {
-		return fmt.Errorf("write the job summary: %w", err)
+		return fmt.Errorf("the step's summary (GITHUB_STEP_SUMMARY): %w", err)
 	}
 	return nil
 }
 
+// pipeTime is how long a pipe may take no text.
+const pipeTime = 10 * time.Second
+
+// appendToFile appends a text to a file. It does not wait for a reader of a named pipe.
 func appendToFile(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
+	_ = f.SetWriteDeadline(time.Now().Add(pipeTime)) // regular files have no deadline and need none
 	_, err = io.WriteString(f, text)
 	return errors.Join(err, f.Close())
 }

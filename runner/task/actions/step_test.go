@@ -2,10 +2,12 @@ package actions_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 
@@ -142,4 +144,9 @@ func TestBoundsOutputsAndSummary(t *testing.T) {
 	}
 	must.Do(t, (&actions.Step{}).SetOutput("a", "b"))
 	must.Fail(t, "", (&actions.Step{OutputFile: dir}).SetOutput("a", "b"), "a folder takes outputs")
+	pipe := filepath.Join(dir, "pipe")
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
+	if err := (&actions.Step{SummaryFile: pipe}).AddSummary("a"); !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("a pipe that nobody reads: %v", err)
+	}
 }
