@@ -51,7 +51,7 @@ const (
 // the program ended by itself.
 func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 	t.Helper()
-	cmd.Path = must.Get(programs.stepper())(t)
+	cmd.Path = must.Get(helper("stepper"))(t)
 	cmd.Args = append([]string{"stepper"}, cmd.Args...)
 	runtime.LockOSThread() // the only one that may trace
 	defer runtime.UnlockOSThread()

@@ -7,35 +7,53 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// programs are the programs of this module that tests start, built once each.
-var programs = struct {
-	keeper, client, toolserver, intruder, stepper func() (string, error)
-}{
-	keeper:     once("keeper", "./testdata/keeper"),
-	client:     once("client", "./testdata/client"),
-	toolserver: once("toolserver", "./testdata/toolserver"),
-	intruder:   once("intruder", "../../policy/sandbox/sandboxtest/intruder"),
-	stepper:    once("stepper", "./testdata/stepper"),
+// helpers builds the other programs of this module that tests start, all at once, and returns their folder.
+var helpers = sync.OnceValues(func() (folder string, err error) {
+	sources := []string{"./testdata/keeper", "./testdata/client", "./testdata/toolserver"}
+	if runtime.GOOS == "linux" {
+		sources = append(sources, "./testdata/stepper", "../../policy/sandbox/sandboxtest/intruder")
+	}
+	return build("helpers", sources...)
+})
+
+func helper(name string) (path string, err error) {
+	folder, err := helpers()
+	return filepath.Join(folder, name), err
 }
 
-func once(name, source string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) { return build(name, source) })
+// placeHelper copies a program into the home folder of a script, where commands see it.
+func placeHelper(name string) func(*testscript.TestScript, []string) {
+	return func(ts *testscript.TestScript, _ []string) {
+		path, err := helper(name)
+		ts.Check(err)
+		raw, err := os.ReadFile(path)
+		ts.Check(err)
+		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), name), raw, 0o755))
+	}
 }
 
-// build builds a program without cgo and returns the path of a copy beside the other
-// programs of this run. The program itself stays in a folder of the build cache, where
-// go build finds it unchanged the next time and neither compiles nor links.
-func build(name, source string, flags ...string) (string, error) {
-	folder, err := buildFolder()
+// build runs go build without cgo and returns a folder with copies of the programs. The programs
+// themselves stay in a folder of the build cache, where go build finds them unchanged the next
+// time and neither compiles nor links.
+func build(name string, arguments ...string) (folder string, err error) {
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMOD").Output()
 	if err != nil {
 		return "", err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	cache, module, _ := strings.Cut(string(bytes.TrimSpace(out)), "\n")
+	kept := filepath.Join(cache, "agent-ci-test", fmt.Sprintf("%x", sha256.Sum256([]byte(module)))[:12], "for-"+name)
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Open(kept)
 	if err != nil {
 		return "", err
 	}
@@ -43,27 +61,11 @@ func build(name, source string, flags ...string) (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", err
 	}
-	kept := filepath.Join(folder, name)
-	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false"}, flags...), "-o", kept, source)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", kept}, arguments...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
-	raw, err := os.ReadFile(kept)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(os.TempDir(), name)
-	return path, os.WriteFile(path, raw, 0o755)
-}
-
-// buildFolder is a folder of the build cache for the programs of this checkout.
-func buildFolder() (string, error) {
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	cache, module, _ := strings.Cut(string(bytes.TrimSpace(out)), "\n")
-	folder := filepath.Join(cache, "agent-ci-test", fmt.Sprintf("%x", sha256.Sum256([]byte(module)))[:12])
-	return folder, os.MkdirAll(folder, 0o755)
+	folder = filepath.Join(os.TempDir(), name)
+	return folder, os.CopyFS(folder, os.DirFS(kept))
 }

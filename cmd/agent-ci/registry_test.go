@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,18 +17,9 @@ import (
 )
 
 var registryCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"client":   usage("", placeClient),
+	"client":   usage("", placeHelper("client")),
 	"registry": usage("TOKEN FILE HOST...", startRegistry),
 	"served":   usage("", showServed),
-}
-
-// placeClient puts the program of testdata/client into the home folder: client.
-func placeClient(ts *testscript.TestScript, _ []string) {
-	built, err := programs.client()
-	ts.Check(err)
-	raw, err := os.ReadFile(built)
-	ts.Check(err)
-	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), "client"), raw, 0o755))
 }
 
 // registry is all hosts that the machine reaches, by TLS with an authority of its own and

@@ -45,11 +45,12 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer remove()
-	binary, err = build("agent-ci", ".", "-ldflags", "-s -w -X main.version=v0.0.0-test -X "+module+"policy/outside.auditVariable="+startsVariable)
+	folder, err := build("program", "-ldflags", "-s -w -X main.version=v0.0.0-test -X "+module+"policy/outside.auditVariable="+startsVariable, ".")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	binary = filepath.Join(folder, "agent-ci")
 	heedSignals()
 	if err := waitTogether(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

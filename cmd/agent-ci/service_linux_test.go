@@ -46,7 +46,7 @@ func TestServicesEndWithKilledRun(t *testing.T) {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	keeper := must.Get(programs.keeper())(t)
+	keeper := must.Get(helper("keeper"))(t)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to services
 	pipe, program := filepath.Join(seen, "pipe"), filepath.Join(seen, "keeper")
 	must.Do(t, errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)))

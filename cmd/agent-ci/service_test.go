@@ -3,8 +3,6 @@ package main_test
 import (
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -12,18 +10,8 @@ import (
 )
 
 var serviceCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"keeper":    usage("", placeKeeper),
+	"keeper":    usage("", placeHelper("keeper")),
 	"listening": usage("VARIABLE ANSWER", startListening),
-}
-
-// placeKeeper puts the service of testdata/keeper into the home folder, where commands
-// see it: keeper.
-func placeKeeper(ts *testscript.TestScript, _ []string) {
-	built, err := programs.keeper()
-	ts.Check(err)
-	raw, err := os.ReadFile(built)
-	ts.Check(err)
-	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), "keeper"), raw, 0o755))
 }
 
 // startListening answers each line at a port of the machine, which the variable names:

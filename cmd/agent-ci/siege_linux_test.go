@@ -81,7 +81,7 @@ func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != uncon
 // besiegers are the programs of a siege where every user finds them.
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
-	built := must.Get(programs.intruder())(t)
+	built := must.Get(helper("intruder"))(t)
 	folder = sandboxtest.Place(t, sandbox.RemoveScratch)
 	for name, path := range map[string]string{"agent-ci": binary, "intruder": built} {
 		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(read(t, path)), 0o755))

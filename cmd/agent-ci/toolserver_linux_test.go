@@ -29,7 +29,7 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")
 	}
-	server := must.Get(programs.toolserver())(t)
+	server := must.Get(helper("toolserver"))(t)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
 	r := toolServerRun{workshop: newWorkshop(t), path: filepath.Join(seen, "pipe")}
 	program := filepath.Join(seen, "toolserver")

@@ -25,7 +25,7 @@ func placeToolServer(ts *testscript.TestScript, _ []string) {
 
 // copyToolServer puts the server into the folder bin of a user's folder, where sandboxes see it.
 func copyToolServer(home string) (folder string, err error) {
-	built, err := programs.toolserver()
+	built, err := helper("toolserver")
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +53,7 @@ func homeWithToolServer(t *testing.T) string {
 // startToolServer starts the server at an address, which the variable names: serving VARIABLE
 // FLAG...
 func startToolServer(ts *testscript.TestScript, args []string) {
-	built, err := programs.toolserver()
+	built, err := helper("toolserver")
 	ts.Check(err)
 	server := exec.Command(built, append([]string{"-http", "127.0.0.1:0"}, args[1:]...)...)
 	out, err := server.StdoutPipe()

@@ -29,7 +29,7 @@ func TestBuildVersionIsCommit(t *testing.T) {
 	if git("status", "--porcelain") != "" {
 		want += "-dirty"
 	}
-	program := must.Get(build("agent-ci-commit", ".", "-buildvcs=true", "-ldflags", "-s -w"))(t)
+	program := filepath.Join(must.Get(build("of-commit", "-buildvcs=true", "-ldflags", "-s -w", "."))(t), "agent-ci")
 	out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput()
 	if got := string(out); err != nil || !strings.HasPrefix(got, "agent-ci "+want+" (") {
 		t.Errorf("it is %q, %v, not the commit %s", got, err, want)
