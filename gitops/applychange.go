@@ -27,14 +27,11 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	if !c.work.InLayer() {
 		release, held := c.LockIndex(ctx)
 		if held != nil {
-			return fmt.Errorf("put the change into the checkout: %w", held)
+			return held
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
-	if err := c.applyChange(ctx, cs); err != nil {
-		return fmt.Errorf("put the change into the checkout: %w", err)
-	}
-	return nil
+	return c.applyChange(ctx, cs)
 }
 
 // applyChange writes the files of a change set, unstaged. If the base is not the commit that is

@@ -148,7 +148,7 @@ func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
-	partial, ownPaths, err := w.findLanded(ctx, l)
+	partial, ownPaths, err := w.findLanded(ctx, l, false)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (w *Workspace) revertFailed(ctx context.Context, l landing) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
 	}
-	partial, ownPaths, err := w.findLanded(ctx, l)
+	partial, ownPaths, err := w.findLanded(ctx, l, true)
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
@@ -221,9 +221,9 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitop
 
 // findLanded finds what a landing wrote. partial contains all changed paths of the checkout.
 // ownPaths lists those that the landing wrote, deleted or began to write. Any other path was
-// written by somebody else. Files are written in the order of their paths, so only the last one can
-// be incomplete.
-func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.ChangeSet, ownPaths []string, err error) {
+// written by somebody else. Files are written in the order of their paths, so after a kill only the last
+// one can be incomplete. With anyIncomplete each one can: git goes on after a file that it could not write.
+func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete bool) (partial *gitops.ChangeSet, ownPaths []string, err error) {
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {
 		landed[string(file.Path)] = file
@@ -249,7 +249,7 @@ func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.
 		if isComplete || isBegun || isDeleted {
 			ownPaths = append(ownPaths, file.Path)
 		}
-		if isComplete && !isDeleted {
+		if isComplete && !isDeleted && !anyIncomplete {
 			mayBeIncomplete = false
 		}
 	}
