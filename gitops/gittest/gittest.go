@@ -17,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Run runs the tests of a package with a git configuration of its own, and returns the exit status.
@@ -92,7 +90,9 @@ type Repo struct {
 func New(t testing.TB) Repo {
 	t.Helper()
 	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
-	must.Do(t, os.Mkdir(r.Dir, 0o777))
+	if err := os.Mkdir(r.Dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	r.Git("init", "-q", "-b", "main")
 	return r
 }

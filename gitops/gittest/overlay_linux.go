@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,10 +32,16 @@ const overlayVariable = "GITTEST_OVERLAY"
 func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
-	stdin := must.Get(cmd.StdinPipe())(t)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	stdout := must.Get(cmd.StdoutPipe())(t)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no namespaces here: %v", err)
 	}
@@ -79,12 +84,17 @@ func (o Overlay) Run(t testing.TB, argv ...string) string {
 func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
 	t.Helper()
 	for _, dir := range []string{o.Upper, o.work(), o.At} {
-		must.Do(t, os.MkdirAll(dir, 0o777))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
-	spec := must.Get(json.Marshal(struct {
+	spec, err := json.Marshal(struct {
 		Overlay
 		Argv []string
-	}{o, argv}))(t)
+	}{o, argv})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), overlayVariable+"="+string(spec))

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
-	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -26,15 +25,25 @@ func Recorded(t testing.TB, run []Happening) string {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log := must.Get(eventlog.Create(path, eventlog.Options{Clock: func() time.Time {
+	log, err := eventlog.Create(path, eventlog.Options{Clock: func() time.Time {
 		now = now.Add(time.Second)
 		return now
-	}}))(t)
-	for _, h := range run {
-		must.Get(log.Append(h.Kind, h.Data))(t)
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	must.Do(t, log.Close())
-	raw := must.Get(os.ReadFile(path))(t)
+	for _, h := range run {
+		if _, err := log.Append(h.Kind, h.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(raw)
 }
 
