@@ -208,9 +208,7 @@ func TestConvertsPanicToOutcome(t *testing.T) {
 func TestGivesGraceOnlyAfterTimeLimit(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
-	if err := runWithGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
-		t.Errorf("no time is left: %v", err)
-	}
+	must.Do(t, runWithGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }), "no time is left")
 	over, end := context.WithCancel(t.Context())
 	end()
 	must.Fail(t, "", runWithGrace(late, over, func(ctx context.Context) error { return ctx.Err() }), "a signal leaves time")

@@ -45,9 +45,7 @@ func request(t testing.TB, head string) *http.Request {
 	t.Helper()
 	first, rest, _ := strings.Cut(head, "\n")
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(first + " HTTP/1.1\r\nHost: h\r\n" + strings.ReplaceAll(rest, "\n", "\r\n") + "\r\n\r\n")))
-	if err != nil {
-		t.Fatalf("%q: %v", head, err)
-	}
+	must.Do(t, err, head)
 	return r
 }
 
@@ -224,9 +222,7 @@ func TestRefusesMisuse(t *testing.T) {
 	if refusal := g.RefusePlaceholders(request(t, written("GET /\nAuthorization: Bearer {H}", s, false))); refusal == nil {
 		t.Error("a placeholder elsewhere is let through")
 	}
-	if refusal := g.RefusePlaceholders(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
-		t.Error(refusal)
-	}
+	must.Same(t, nil, g.RefusePlaceholders(request(t, "GET /\nAuthorization: Bearer mine")))
 }
 
 // There are as many reasons as ways to misuse a credential, and not as many as requests:

@@ -172,9 +172,7 @@ func TestGoneClientsFreeSlots(t *testing.T) {
 	for range 2 * maxConnections {
 		must.Do(t, one().Close())
 	}
-	if _, err := stays.Write([]byte("y")); err != nil {
-		t.Errorf("a client that is there was ended: %v", err)
-	}
+	must.Do(t, must.Err(stays.Write([]byte("y"))), "a client that is there")
 	if got := len(f.slots); got > maxConnections {
 		t.Errorf("%d places are taken", got)
 	}

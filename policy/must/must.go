@@ -28,12 +28,25 @@ func Get[T any](value T, err error) func(Test) T {
 	}
 }
 
-// Do ends the test if there is an error.
-func Do(t Test, err error) {
+// Do ends the test if there is an error, which it reports after words that name the case.
+func Do(t Test, err error, words ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(named(words) + err.Error())
 	}
+}
+
+// named returns a line of words, or nothing for none.
+func named(words []any) string {
+	if len(words) == 0 {
+		return ""
+	}
+	for i, word := range words {
+		if raw, is := word.([]byte); is {
+			words[i] = string(raw)
+		}
+	}
+	return fmt.Sprintln(words...)
 }
 
 // Err returns the error of a call that has a value too.
@@ -44,7 +57,7 @@ func Err[T any](_ T, err error) error { return err }
 func Fail(t Test, part string, err error, words ...any) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
-		t.Errorf("%sthe error is %v, want one with %q", fmt.Sprintln(words...), err, part)
+		t.Errorf("%sthe error is %v, want one with %q", named(words), err, part)
 	}
 }
 
@@ -52,7 +65,7 @@ func Fail(t Test, part string, err error, words ...any) {
 func Is(t Test, want, err error, words ...any) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%sthe error is %v, want %v", fmt.Sprintln(words...), err, want)
+		t.Errorf("%sthe error is %v, want %v", named(words), err, want)
 	}
 }
 
@@ -61,7 +74,7 @@ func Is(t Test, want, err error, words ...any) {
 func None[S ~[]E, E any](t Test, list S, words ...any) {
 	t.Helper()
 	if len(list) > 0 {
-		t.Errorf("%sthere are %d: %+v", fmt.Sprintln(words...), len(list), list)
+		t.Errorf("%sthere are %d: %+v", named(words), len(list), list)
 	}
 }
 
@@ -78,7 +91,7 @@ func Same[T any](t Test, want, got T, words ...any) {
 		return is
 	})
 	if diff := cmp.Diff(want, got, how); diff != "" {
-		t.Error(fmt.Sprintln(words...) + "(-want +got):\n" + diff)
+		t.Error(named(words) + "(-want +got):\n" + diff)
 	}
 }
 

@@ -113,9 +113,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 	response := must.Get(client.Do(r))(t)
 	defer response.Body.Close()
 	text := make([]byte, len("an early answer"))
-	if _, err := io.ReadFull(response.Body, text); err != nil {
-		t.Fatalf("after %q: %v", text, err)
-	}
+	must.Do(t, must.Err(io.ReadFull(response.Body, text)), "after", text)
 	go func() { // the answer's end may come before all of it is read
 		_, _ = io.WriteString(send, "x="+placeholder)
 		_ = send.Close()

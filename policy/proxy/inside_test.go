@@ -132,8 +132,7 @@ func (h *held) client(h2 bool) *http.Client {
 // connect opens a tunnel, without TLS.
 func (h *held) connect(target string) net.Conn {
 	h.Helper()
-	conn := must.Get(h.tryConnect(target))(h)
-	return conn
+	return must.Get(h.tryConnect(target))(h)
 }
 
 // tryConnect is connect where the proxy may be too slow for its own limits.
@@ -156,8 +155,7 @@ func (h *held) tryConnect(target string) (net.Conn, error) {
 // over opens a tunnel, with TLS.
 func (h *held) over(target string, protocols ...string) *tls.Conn {
 	h.Helper()
-	conn := must.Get(h.tryOver(target, protocols...))(h)
-	return conn
+	return must.Get(h.tryOver(target, protocols...))(h)
 }
 
 // tryOver is over where the proxy may be too slow for its own limits.
@@ -212,9 +210,7 @@ func get(t testing.TB, client *http.Client, method, address string, body io.Read
 	response := must.Get(client.Do(r))(t)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatalf("after %q: %v", text, err)
-	}
+	must.Do(t, err, "after", text)
 	return response, string(text)
 }
 

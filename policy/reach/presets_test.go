@@ -17,9 +17,7 @@ func TestPresets(t *testing.T) {
 		}
 		must.Same(t, i, slices.Index(PresetNames(), p.name), p.name, "is there twice")
 		list, err := ParseList(PresetHosts(p.name))
-		if err != nil {
-			t.Fatalf("%s: %v", p.name, err)
-		}
+		must.Do(t, err, p.name)
 		for _, e := range list {
 			if e.wildcard || e.addr.IsValid() || e.port != 0 || e.private || e.text != strings.ToLower(e.text) {
 				t.Errorf("%s has %q, which is not a plain name", p.name, e)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,8 +10,7 @@ import (
 
 func load(t *testing.T, source string) *Set {
 	t.Helper()
-	set := must.Get(Load(File{"t.rules", []byte(source)}))(t)
-	return set
+	return must.Get(Load(File{"t.rules", []byte(source)}))(t)
 }
 
 // matched are the matches of a command as "line decision prefix".
@@ -164,9 +164,7 @@ func TestReportsMistakes(t *testing.T) {
 func TestReportsMistakesOfAllFiles(t *testing.T) {
 	_, err := Load(File{"a.rules", []byte("x")}, File{"b.rules", nil}, File{"c.rules", []byte("\ny")})
 	want := "a.rules:1:1: undefined: x\nc.rules:2:1: undefined: y"
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	must.Same(t, want, fmt.Sprint(err))
 }
 
 func TestUnderstandsLoopsAndNames(t *testing.T) {

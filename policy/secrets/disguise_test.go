@@ -74,9 +74,7 @@ func TestFindsEncodingsOfTools(t *testing.T) {
 				command := exec.Command("sh", "-c", tool)
 				command.Stdin = strings.NewReader(file)
 				printed, err := command.Output()
-				if err != nil {
-					t.Fatalf("%s: %v", tool, err)
-				}
+				must.Do(t, err, tool)
 				looksRemoved(t, fmt.Sprintf("%s of %d bytes and %s", tool, before, v.Name), r, v, string(printed))
 			}
 		}

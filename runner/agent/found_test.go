@@ -118,9 +118,7 @@ func TestCompactionKeepsUsedTools(t *testing.T) {
 			if !compacts {
 				f.Window = 4_000
 			}
-			if _, err := f.Run(t.Context()); err != nil {
-				t.Fatalf("%s, compacts %t: %v", by, compacts, err)
-			}
+			must.Do(t, must.Err(f.Run(t.Context())), by, compacts)
 			if found := f.compactions(t); len(found) == 0 {
 				t.Fatal("the conversation was not made shorter")
 			}

@@ -101,9 +101,7 @@ func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 	resumed, again := talk(t, session("{say: Done.}"), modeltest.Options{})
 	led(t, resumed)
 	resumed.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
-	if _, err := resumed.Run(t.Context()); err != nil {
-		t.Fatal(err, again.Faults())
-	}
+	must.Do(t, must.Err(resumed.Run(t.Context())), again.Faults())
 	if body := string(again.Requests()[0].Body); !strings.Contains(body, alone) {
 		t.Errorf("the run that goes on asks %s", body)
 	}

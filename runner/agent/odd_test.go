@@ -278,9 +278,7 @@ func TestResumeKeepsCallIDs(t *testing.T) {
 			}
 			again, server := oddly(t, wire, []http.HandlerFunc{one(), one(), one(), saying(wire, "Done.")}[answered:]...)
 			again.mustResume(t, p, 0)
-			if _, err := again.Run(t.Context()); err != nil {
-				t.Fatalf("%s after event %d: %v", wire, upTo, err)
-			}
+			must.Do(t, must.Err(again.Run(t.Context())), wire, upTo)
 			must.Same(t, 2, strings.Count(server.bodies[len(server.bodies)-1], `"terminal:0"`), wire, upTo, "the last request")
 		}
 	}

@@ -328,19 +328,25 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	must.Same(t, 20, f.Spent().Usage.Total())
 }
 
+// TestEndsSilentAnswer has a server fall silent in the second answer, before or after a finished call.
 func TestEndsSilentAnswer(t *testing.T) {
 	t.Parallel()
-	f, server := talk(t, threeTurns, modeltest.Options{})
-	api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond}))(t)
-	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
-	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, ": still here\n\n")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	f.mustSay(t, "Done.")
-	f.wholeAndOnce(t, server)
+	for session, text := range map[string]string{
+		threeTurns: ": still here",
+		"version: 1\nturns:\n  - output: [{call: read_file, id: one, arguments: {path: a}}]\n  - output: [{say: Done.}]\n": `data: {"type":"response.output_item.done","item":{"type":"function_call","id":"fc","call_id":"two","name":"read_file","arguments":"{}","status":"completed"}}`,
+	} {
+		f, server := talk(t, session, modeltest.Options{})
+		api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond}))(t)
+		f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
+		server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, text+"\n\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		})
+		f.mustSay(t, "Done.")
+		f.wholeAndOnce(t, server)
+	}
 }
 
 // TestRecordsWaitInWords has the time to wait in the words of an error alone. Azure:
@@ -430,19 +436,4 @@ func TestLastTurnRunsItsCalls(t *testing.T) {
 	if reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
 		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 	}
-}
-
-func TestSilenceKeepsFinishedCall(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, "version: 1\nturns:\n  - output: [{call: read_file, id: one, arguments: {path: a}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
-	api := must.Get(responses.New(model.Endpoint{BaseURL: server.BaseURL(), IdleLimit: 50 * time.Millisecond}))(t)
-	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
-	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, `data: {"type":"response.output_item.done","item":{"type":"function_call","id":"fc","call_id":"two","name":"read_file","arguments":"{}","status":"completed"}}`+"\n\n")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	f.mustSay(t, "Done.")
-	f.wholeAndOnce(t, server)
 }

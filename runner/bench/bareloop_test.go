@@ -37,9 +37,7 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTi
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	answer, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("the bare loop: %v\n%s", err, said.Bytes())
-	}
+	must.Do(b, err, "the bare loop", said.Bytes())
 	var took bareTimes
 	must.Do(b, json.Unmarshal(answer, &took))
 	if faults := server.Faults(); len(faults) > 0 {

@@ -42,9 +42,7 @@ func BenchmarkPlanOfACampaign(b *testing.B) {
 		before := len(server.Requests())
 		cmd := exec.CommandContext(b.Context(), program, "campaign", "plan", "campaign.yml", "--ledger", "ledger", "--format", "json")
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GITHUB_API_URL=" + server.APIURL, "GITHUB_SERVER_URL=" + server.URL, "GITHUB_TOKEN=" + server.Token}
-		if _, err := cmd.Output(); err != nil {
-			b.Fatalf("agent-ci campaign plan: %v", err)
-		}
+		must.Do(b, must.Err(cmd.Output()), "agent-ci campaign plan")
 		if asked := len(server.Requests()) - before; asked > mostRequests {
 			b.Errorf("%d requests %s", asked, from.name)
 		}

@@ -124,9 +124,7 @@ func (u *underway) noted(held <-chan struct{}, next http.Handler) http.Handler {
 // end waits for the end of a run. The sighting of a Codex without working commands is zero.
 func (u *underway) end(b *testing.B) sighting {
 	b.Helper()
-	if err := u.watch.Wait(); err != nil {
-		b.Fatalf("watch: %v\n%s", err, u.said.Bytes())
-	}
+	must.Do(b, u.watch.Wait(), "watch", u.said.Bytes())
 	u.server.Close()
 	var seen sighting
 	must.Do(b, json.Unmarshal(u.answer.Bytes(), &seen))
@@ -148,8 +146,7 @@ func (u *underway) end(b *testing.B) sighting {
 
 func startServer(b *testing.B, session string) *modeltest.Server {
 	b.Helper()
-	server := must.Get(modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true}))(b)
-	return server
+	return must.Get(modeltest.StartScript("session", strings.NewReader(session), modeltest.Options{Trusting: true, Compacts: true}))(b)
 }
 
 // timed adds up how long next takes.

@@ -43,9 +43,7 @@ func git(b *testing.B, dir string, args ...string) string {
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("git %v: %v\n%s", args, err, said.String())
-	}
+	must.Do(b, err, args, said.String())
 	return string(out)
 }
 
@@ -84,9 +82,7 @@ func hugeRepository(b *testing.B, files int) string {
 	cmd := gitCommand(b, dir, "fast-import", "--quiet")
 	stream := must.Get(cmd.StdinPipe())(b)
 	must.Do(b, cmd.Start())
-	if err := errors.Join(importFiles(stream, files), stream.Close(), cmd.Wait()); err != nil {
-		b.Fatalf("git fast-import: %v", err)
-	}
+	must.Do(b, errors.Join(importFiles(stream, files), stream.Close(), cmd.Wait()), "git fast-import")
 	git(b, dir, "reset", "--quiet", "--hard", "main")
 	git(b, dir, "update-index", "--refresh") // with files that are older than the index now
 	return dir

@@ -88,8 +88,6 @@ func ripgrep(b *testing.B, rg, dir, pattern string) time.Duration {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return took // nothing was found
 	}
-	if err != nil {
-		b.Fatalf("rg: %v", err)
-	}
+	must.Do(b, err, "rg")
 	return took
 }

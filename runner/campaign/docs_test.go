@@ -102,9 +102,7 @@ func TestDocumentedClaimMatchesCode(t *testing.T) {
 // The estimate goes by the runs so far, and a target that ran and is named no more stays in the plan.
 func TestEstimatesFromRunsAndKeepsTargets(t *testing.T) {
 	b := newBook(t, 5, func(*spec.Campaign) {})
-	if s := b.Status(b.clock.at, b.campaign, b.plan); s.Estimate != nil {
-		t.Errorf("before the first run, they cost %v", *s.Estimate)
-	}
+	must.Same(t, nil, b.Status(b.clock.at, b.campaign, b.plan).Estimate, "before the first run, they cost")
 	for i, c := range b.wave(4, WaitAtOnce)[:2] {
 		r := report(c, "changed", "pull_request", 0.5+float64(i))
 		r.RunID = "run"

@@ -49,8 +49,7 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 
 func checkRun(t *testing.T, d *Directory) *DirectoryVerification {
 	t.Helper()
-	checked := must.Get(VerifyDirectory(t.Context(), d.path))(t)
-	return checked
+	return must.Get(VerifyDirectory(t.Context(), d.path))(t)
 }
 
 // replaceIn changes a text of a file.
@@ -221,9 +220,7 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := dir.RequireUnaltered(t.Context(), nil, PatchesFolder); err != nil {
-		t.Errorf("a run without an end: %v", err)
-	}
+	must.Do(t, dir.RequireUnaltered(t.Context(), nil, PatchesFolder), "a run without an end")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	must.Is(t, context.Canceled, dir.RequireUnaltered(stopped, view.Finished, PatchFile), "after the end of time")

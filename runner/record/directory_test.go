@@ -149,9 +149,7 @@ func TestLocksDirectoryForOneProcess(t *testing.T) {
 	second := &Directory{path: first.path}
 	wantStop(t, second.Lock(), "run_directory", "Another agent-ci works in "+first.path)
 	first.Close()
-	if err := second.Lock(); err != nil {
-		t.Fatalf("after the first has ended: %v", err)
-	}
+	must.Do(t, second.Lock(), "after the first")
 	second.lockFile.Close()
 	must.Fail(t, "", (&Directory{path: filepath.Join(first.path, "gone")}).Lock(), "a folder that is not there is locked")
 }
@@ -229,9 +227,7 @@ func TestReadsOnlyFilesInDirectory(t *testing.T) {
 func TestMakesFoldersOnlyBelowDirectory(t *testing.T) {
 	d := directory(t)
 	must.Same(t, d.Join("a", "b"), must.Get(d.MakeFolder("a/b"))(t))
-	if _, err := d.MakeFolder("a/b"); err != nil {
-		t.Errorf("one that is there: %v", err)
-	}
+	must.Do(t, must.Err(d.MakeFolder("a/b")), "one that is there")
 	put(t, d.Join("file"), "")
 	for _, name := range []string{"../other", "file/below"} {
 		must.Fail(t, "", must.Err(d.MakeFolder(name)), name, "is made")

@@ -190,9 +190,7 @@ func TestPollsSessionToEnd(t *testing.T) {
 	pipe := b.pipe("go")
 	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo one; read x <go; echo $x; exit 7", "yield_time_ms": 1}))
 	session, err := strconv.Atoi(began.session)
-	if err != nil {
-		t.Fatalf("got %+v, want a session", began)
-	}
+	must.Do(t, err, began)
 	for _, chars := range []string{"yes\n", "\x04"} {
 		must.Contain(t, toolstest.Failure(t, b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": chars})), "stdin is closed for this session; rerun exec_command with tty=true")
 	}

@@ -62,9 +62,7 @@ func begin(t *testing.T, o repl.Options, more ...tools.Tool) *session {
 	if _, err := exec.LookPath("node"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("there is no node here")
 	}
-	if err := repl.Find(t.Context(), o); err != nil {
-		t.Fatalf("node can't be used: %v", err)
-	}
+	must.Do(t, repl.Find(t.Context(), o), "node can't be used")
 	r := repl.New(o)
 	t.Cleanup(r.Close)
 	seen := new(record)

@@ -95,9 +95,7 @@ func TestFitSchema(t *testing.T) {
 func decoded(t *testing.T, text string) any {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &value), text)
 	return value
 }
 
@@ -218,9 +216,7 @@ func FuzzFitSchema(f *testing.F) {
 		}
 		checkable, _ := Checkable(raw)
 		s := New(checkable)
-		if err := s.compile(); err != nil {
-			t.Fatalf("%s became %s: %v", text, checkable, err)
-		}
+		must.Do(t, s.compile(), text, checkable)
 		for _, value := range []map[string]any{{}, {"a": map[string]any{"a": []any{1.0, "x", nil}}}} {
 			if checkIsBounded(s.document, value) {
 				_ = s.resolved.Validate(value)

@@ -67,8 +67,7 @@ func (s states) want(t *testing.T, want ...string) {
 
 func say(t *testing.T, servers *Servers) tools.Result {
 	t.Helper()
-	result := must.Get(servers.Tools()[0].Run(t.Context(), tools.Call{Name: "mcp__a__say", Input: "{}"}))(t)
-	return result
+	return must.Get(servers.Tools()[0].Run(t.Context(), tools.Call{Name: "mcp__a__say", Input: "{}"}))(t)
 }
 
 // speaking is a server whose sessions are of its own making; before is asked first.
@@ -96,9 +95,7 @@ func TestRestartsLostHTTPServer(t *testing.T) {
 	}))
 	gone.Store(true)
 	must.Contain(t, toolstest.Failure(t, say(t, servers)), "has ended")
-	if err := servers.StopReason(); err != nil {
-		t.Errorf("it is not started again: %v", err)
-	}
+	must.Do(t, servers.StopReason(), "it is not started again")
 	gone.Store(false)
 	must.Same(t, "said", say(t, servers).Output)
 	gone.Store(true)

@@ -71,9 +71,7 @@ func TestSlowAnswerIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, FirstPause: time.Microsecond, MaxOutage: 15 * time.Millisecond}
 		for n := range 3 {
-			if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
-				t.Fatalf("request %d: %v", n+1, err)
-			}
+			must.Do(t, must.Err(r.Respond(t.Context(), Request{}, Observer{})), "request", n+1)
 		}
 	})
 }

@@ -70,8 +70,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 // ran is what came of an agent that ends without an error.
 func ran(t *testing.T, a *Agent) Work {
 	t.Helper()
-	work := must.Get(a.Run(t.Context()))(t)
-	return work
+	return must.Get(a.Run(t.Context()))(t)
 }
 
 func TestCreatesAgentWithoutTools(t *testing.T) {

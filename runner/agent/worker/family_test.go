@@ -66,9 +66,7 @@ hooks:
 `
 	for _, matcher := range []string{"Write", "put", "apply_patch"} {
 		j, err := job.Load(config.Layer{Kind: config.FileLayer, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", matcher, 1))})
-		if err != nil {
-			t.Fatalf("the matcher %s: %v", matcher, err)
-		}
+		must.Do(t, err, "the matcher", matcher)
 		j.Model.Tools = "toy" // the keys of jobs were made before the row was added
 		first, page := workWithToys(t, j)
 		if want := []string{"Put a.txt.", "Put b.txt.", "refused"}; !cmp.Equal(want, first) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -114,9 +115,7 @@ func TestPostsQuestionsInOneComment(t *testing.T) {
 
 func TestFailsWithoutReaderOfQuestions(t *testing.T) {
 	b := board{unwritable: errors.New("forbidden")}
-	if err := askedOn(t, &b); err == nil || err.Error() != "comment on o/r#7: forbidden" {
-		t.Errorf("err = %v", err)
-	}
+	must.Same(t, "comment on o/r#7: forbidden", fmt.Sprint(askedOn(t, &b)))
 }
 
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.

@@ -48,8 +48,7 @@ func newWave(t *testing.T, file string, targets int) Wave {
 
 func manifest(t *testing.T, w Wave) []byte {
 	t.Helper()
-	raw := must.Get(Manifest(w))(t)
-	return raw
+	return must.Get(Manifest(w))(t)
 }
 
 // documents are those of a manifest, as kubectl would read them.
@@ -62,9 +61,7 @@ func documents(t *testing.T, raw []byte) (all []object) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, raw)
-		}
+		must.Do(t, err, raw)
 		plain := must.Get(json.Marshal(document))(t)
 		document = nil
 		must.Do(t, json.Unmarshal(plain, &document))
@@ -271,9 +268,7 @@ func TestWaveFitsConfigMap(t *testing.T) {
 		_, err := Manifest(w)
 		return err
 	}
-	if err := take(n); err != nil {
-		t.Errorf("%d fit, and %v", n, err)
-	}
+	must.Do(t, take(n), n, "fit")
 	applied, err := json.Marshal(find(t, documents(t, manifest(t, w)), "ConfigMap")) // as kubectl apply annotates it
 	if err != nil || len(applied) > 262144 || len(applied) < 200_000 {
 		t.Errorf("the ConfigMap of %d has %d bytes of JSON, %v", n, len(applied), err)

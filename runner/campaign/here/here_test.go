@@ -86,9 +86,7 @@ func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	if r == nil || r.CostUSD != nil || !strings.Contains(r.Message, "does not end; kill it before you have the target run again, its log is "+log.Name()) {
 		t.Errorf("it ended in %+v", r)
 	}
-	if err := left.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("it was killed: %v", err)
-	}
+	must.Do(t, left.Process.Signal(syscall.Signal(0)), "it was killed")
 }
 
 // Lines of a log show what strangers wrote, and no more of it than a line.

@@ -33,9 +33,7 @@ func noFile(string) ([]byte, error) { return nil, errors.New("there is none") }
 func mustLoad(t testing.TB, text string) *Campaign {
 	t.Helper()
 	c, err := Load("campaign.yml", []byte(text), noFile)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.Do(t, err, text)
 	return c
 }
 
@@ -59,12 +57,8 @@ func besideExamples(name string) ([]byte, error) {
 func TestCampaignExamplesLoad(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for file, example := range campaignExamples(t) {
-		if _, err := Load(file, []byte(example), besideExamples); err != nil {
-			t.Errorf("%v\n%s", err, example)
-		}
-		if err := schema.Validate(t, example); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		must.Do(t, must.Err(Load(file, []byte(example), besideExamples)), example)
+		must.Do(t, schema.Validate(t, example), file)
 	}
 }
 
@@ -196,9 +190,7 @@ func FuzzFill(f *testing.F) {
 		want := must.Get(c.Job.Fill(plain, map[string]any{"repository.name": "octo-org/a"}))(t)
 		replaced := strings.NewReplacer("AAAA", a, "BBBB", b)
 		var is, should any
-		if err := yaml.Unmarshal(got, &is); err != nil {
-			t.Fatalf("%v\n%s", err, got)
-		}
+		must.Do(t, yaml.Unmarshal(got, &is), got)
 		must.Do(t, yaml.Unmarshal(want, &should))
 		if diff := cmp.Diff(eachString(should, replaced.Replace), is); diff != "" {
 			t.Errorf("the job of %q and %q (-want +got):\n%s\n%s", a, b, diff, got)
@@ -278,9 +270,7 @@ func TestParsesAndAppliesWindows(t *testing.T) {
 		{"Fri-Mon 00:00-24:00", 5 * time.Hour, true},
 	} {
 		w, err := ParseWindow(test.window)
-		if err != nil {
-			t.Fatalf("%s: %v", test.window, err)
-		}
+		must.Do(t, err, test.window)
 		must.Same(t, test.want, w.Contains(monday.Add(test.at)), test.window, test.at)
 	}
 	for _, wrong := range []string{"", "Mon", "always", "9:00-17:00", "09:00", "09:00-09:00", "09:00-24:30", "-1:00-05:00", "Mon-Fry 09:00-10:00", "09:00-10:00 Local", "09:00-10:00 Nowhere/City", "09:00-10:00 UTC x"} {

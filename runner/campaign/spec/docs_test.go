@@ -307,8 +307,6 @@ func nested(path, value string) string {
 func mustLoadTemplate(t *testing.T, yaml string) *job.Job {
 	t.Helper()
 	job, err := job.LoadTemplate(jobFile(yaml))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, yaml)
-	}
+	must.Do(t, err, yaml)
 	return job
 }

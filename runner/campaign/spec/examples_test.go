@@ -93,9 +93,7 @@ func TestEveryJobKeyHasExample(t *testing.T) {
 		if page, _, _ := strings.Cut(filepath.Base(place), " "); strings.HasPrefix(text, "version: ") && slices.Contains([]string{"job.md", "feedback.md", "policy.md", "job.yml"}, page) {
 			load = job.Load
 		}
-		if _, err := load(layer); err != nil {
-			t.Errorf("%v\n%s", err, text)
-		}
+		must.Do(t, must.Err(load(layer)), text)
 		visitKeys(t, job.Format().Root, text, func(k *config.Key, _ *yaml.Node) { set[k.Path] = true })
 	}
 	if loaded < 60 {

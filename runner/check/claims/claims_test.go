@@ -66,9 +66,7 @@ func readWorks(t *testing.T) (works []work) {
 	for _, name := range []string{"testdata/summaries.yml", "testdata/languages.yml"} {
 		data := must.Get(os.ReadFile(name))(t)
 		var some []work
-		if err := yaml.Unmarshal(data, &some); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, yaml.Unmarshal(data, &some), name)
 		works = append(works, some...)
 	}
 	return works
@@ -107,9 +105,7 @@ func TestReportsUnreadableTexts(t *testing.T) {
 	broken := errors.New("broken")
 	e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts(nil, broken)}
 	must.Is(t, broken, must.Err(Unfounded("Ran `go test ./...`.", e)))
-	if _, err := Unfounded("Nothing to tell.", e); err != nil {
-		t.Errorf("texts were read for no claim: %v", err)
-	}
+	must.Do(t, must.Err(Unfounded("Nothing to tell.", e)), "texts were read for no claim")
 }
 
 func TestBoundsClaimsOfLine(t *testing.T) {

@@ -78,16 +78,12 @@ func TestRemovesPlaceWithTree(t *testing.T) {
 	if err != nil || ran.ExitCode != 1 { // no such variable
 		t.Fatalf("ended as %v by %v", ran, err)
 	}
-	if _, err := os.Lstat(filepath.Join(tree.Root, "here")); err != nil {
-		t.Errorf("it wrote elsewhere: %v", err)
-	}
+	must.Do(t, must.Err(os.Lstat(filepath.Join(tree.Root, "here"))), "it wrote elsewhere")
 	must.Do(t, errors.Join(s.Remove(tree), s.Remove(AgentPlace())))
 	if s.Record.Has("state/verify-0") || s.Record.Has(filepath.Join(ScratchFolder, "verify-0")) {
 		t.Error("something of it is left")
 	}
-	if _, err := os.Stat(s.Root); err != nil {
-		t.Errorf("the checkout is gone: %v", err)
-	}
+	must.Do(t, must.Err(os.Stat(s.Root)), "the checkout is gone")
 }
 
 func TestFirstSandboxSetsLevel(t *testing.T) {

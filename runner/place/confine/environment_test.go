@@ -115,7 +115,5 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	must.Is(t, context.Canceled, KillLeftovers(ended, dir), "an overlay that is mounted still")
-	if err := other.Wait(); err != nil {
-		t.Errorf("another program ended as %v", err)
-	}
+	must.Do(t, other.Wait(), "another program ended as")
 }

@@ -30,12 +30,8 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 				must.Do(t, s.recordRequest(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)))
 			}
 			must.Same(t, allowed, errors.Is(s.recordRequest(Agent, asked("beyond.example.com", allowed)), errTooManyHosts), "one beyond")
-			if err := s.recordRequest(Agent, asked("h1.example.com", allowed)); err != nil {
-				t.Errorf("one that is known gives %v", err)
-			}
-			if err := s.recordRequest(Agent, asked("other.example.com", !allowed)); err != nil {
-				t.Errorf("one of the other kind gives %v", err)
-			}
+			must.Do(t, s.recordRequest(Agent, asked("h1.example.com", allowed)), "one that is known")
+			must.Do(t, s.recordRequest(Agent, asked("other.example.com", !allowed)), "one of the other kind")
 			must.Same(t, maxRecordedHosts+1, len(log()))
 			want := map[bool]int{true: 1, false: maxRecordedHosts}[allowed]
 			if got := s.RefusedCount(); got != want || len(s.Record.Warnings()) != 1 {

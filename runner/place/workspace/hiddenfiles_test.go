@@ -62,9 +62,7 @@ func TestResumeKeepsHiddenFiles(t *testing.T) {
 	repo := seeded(t)
 	w := opened(t, repo.Dir)
 	must.Do(t, w.restoreHidden())
-	if w.HiddenFiles() != nil {
-		t.Error("something is hidden")
-	}
+	must.Same(t, nil, w.HiddenFiles(), "something is hidden")
 	found := &grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{secretAt(w, "key.pem", grants.DeniedBy)}}
 	must.Get(w.ExcludeSecrets(found))(t)
 	other := opened(t, seeded(t).Dir)

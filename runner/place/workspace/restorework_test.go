@@ -211,9 +211,7 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 		t.Errorf("%v, on its way %v", err, w.WorkPendingHere())
 	}
 	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {
-		if err := w.applyRecordedChange(t.Context(), change); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, w.applyRecordedChange(t.Context(), change), name)
 	}
 	c.Remove(record.PackFile)
 	must.Is(t, fs.ErrNotExist, w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}))

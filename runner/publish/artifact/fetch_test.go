@@ -410,9 +410,7 @@ func TestFailedFetchKeepsDirectory(t *testing.T) {
 	must.Do(t, os.Remove(filepath.Join(h.out, "mine")))
 	h.On(http.MethodGet, "/repos/octo/widgets/actions/artifacts/*/zip", forgetest.Reply{Status: 404}, 1)
 	must.Fail(t, "", must.Err(h.fetch(t)), "a download that failed is no error")
-	if _, err := os.Stat(h.out); err != nil {
-		t.Errorf("an empty directory of the user's is gone: %v", err)
-	}
+	must.Do(t, must.Err(os.Stat(h.out)), "an empty directory of the user's is gone")
 }
 
 func TestChoosesArtifact(t *testing.T) {

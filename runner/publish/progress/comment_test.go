@@ -81,9 +81,7 @@ func TestRetriesFailedCommentLater(t *testing.T) {
 	pass(59, 2)
 	b.err = nil
 	pass(1, 3)
-	if p.err != nil {
-		t.Error(p.err)
-	}
+	must.Do(t, p.err)
 	p.applyEvent(planned(t, "pending"))
 	pass(15, 4)
 }

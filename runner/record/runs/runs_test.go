@@ -222,9 +222,7 @@ func TestPrune(t *testing.T) {
 			}
 			must.Same(t, c.kept, kept)
 			for name, rec := range runs {
-				if _, err := os.Stat(rec.Path()); os.IsNotExist(err) != slices.Contains(c.gone, name) {
-					t.Errorf("%s: %v", name, err)
-				}
+				must.Same(t, slices.Contains(c.gone, name), os.IsNotExist(must.Err(os.Stat(rec.Path()))), name)
 			}
 		})
 	}

@@ -51,9 +51,7 @@ func TestPinsWorkflowsToBuild(t *testing.T) {
 			var parsed struct {
 				Jobs map[string]struct{ Steps []map[string]any }
 			}
-			if err := yaml.Unmarshal([]byte(got), &parsed); err != nil {
-				t.Fatalf("%s, %s: %v", name, workflow, err)
-			}
+			must.Do(t, yaml.Unmarshal([]byte(got), &parsed), name, workflow)
 			for _, job := range parsed.Jobs {
 				setup := false
 				for _, step := range job.Steps {
@@ -124,9 +122,7 @@ func newWorld(t *testing.T) world {
 func (w world) git(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", w.repo.Dir}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
+	must.Do(t, err, args, out)
 	return strings.TrimSpace(string(out))
 }
 

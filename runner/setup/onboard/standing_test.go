@@ -181,9 +181,7 @@ func TestEveryWorkflowTakesKeyVariable(t *testing.T) {
 				Steps []struct{ With map[string]string }
 			}
 		}
-		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.adaptWorkflow(raw), &parsed); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		must.Do(t, yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.adaptWorkflow(raw), &parsed), file)
 		for _, job := range parsed.Jobs {
 			for _, step := range job.Steps {
 				key, set := step.With["openai-api-key"], strings.Split(strings.TrimSpace(step.With["set"]), "\n")

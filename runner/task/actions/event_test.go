@@ -18,8 +18,7 @@ func read(t *testing.T, name, payload string) *actions.Event {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "event.json")
 	must.Do(t, os.WriteFile(path, []byte(payload), 0o600))
-	event := must.Get(actions.ReadEvent(t.Context(), name, path))(t)
-	return event
+	return must.Get(actions.ReadEvent(t.Context(), name, path))(t)
 }
 
 const (
@@ -115,9 +114,8 @@ func TestReadsWorkflowRunsAndCheckSuites(t *testing.T) {
 	suite := read(t, "check_suite", `{"action": "completed", "check_suite": {"id": 5, "node_id": "x", "head_branch": null, "head_sha": "c0", "status": "completed",
 		"conclusion": "timed_out", "before": null, "after": null, "pull_requests": [], "app": {"id": 29310, "slug": "octoapp", "name": "Octo App"}, "latest_check_runs_count": 1}, `+sender+`}`)
 	wantSuite := &actions.CheckSuite{ID: 5, Conclusion: "timed_out", HeadSHA: "c0", App: actions.App{Slug: "octoapp"}, PullRequests: []actions.PullNumber{}}
-	if diff := cmp.Diff(wantSuite, suite.CheckSuite); diff != "" || suite.WorkflowRun != nil {
-		t.Error(diff)
-	}
+	must.Same(t, wantSuite, suite.CheckSuite)
+	must.Same(t, nil, suite.WorkflowRun)
 	if running := read(t, "workflow_run", `{"action": "requested", "workflow_run": {"id": 1, "conclusion": null, "head_repository": null, "pull_requests": []}}`); running.WorkflowRun.Conclusion != "" || running.WorkflowRun.HeadRepository.Name() != "" {
 		t.Errorf("%+v", running.WorkflowRun)
 	}

@@ -52,17 +52,14 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 		if over := FirstExcess(load(c.made), load(c.allowed), true); over == nil || over.Key != key {
 			t.Errorf("a run that goes on with another %s: %+v", key, over)
 		}
-		if over := FirstExcess(load(c.made), load(c.allowed), false); over != nil {
-			t.Errorf("a replay with another %s: %+v", key, over)
-		}
+		must.Same(t, nil, FirstExcess(load(c.made), load(c.allowed), false), "a replay with another", key)
 	}
 }
 
 // template is the job of these keys and the version.
 func template(t *testing.T, keys string) *job.Job {
 	t.Helper()
-	j := must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + keys)}))(t)
-	return j
+	return must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.FileLayer, Data: []byte("version: 1\n" + keys)}))(t)
 }
 
 // recorded is a job as a record has it, which is checked like a job file.
@@ -70,9 +67,7 @@ func recorded(t *testing.T, j *job.Job) *job.Job {
 	t.Helper()
 	raw := must.Get(json.Marshal(j))(t)
 	again, err := job.LoadRecorded(raw)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, raw)
-	}
+	must.Do(t, err, raw)
 	return again
 }
 
@@ -83,9 +78,7 @@ func TestLoadRecordedValidatesLikeFile(t *testing.T) {
 		raw := must.Get(os.ReadFile(file))(t)
 		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.FileLayer, Data: raw}); err == nil {
 			again := recorded(t, j)
-			if over := FirstExcess(again, j, true); over != nil {
-				t.Errorf("%s: a record has more than its own job: %+v", file, over)
-			}
+			must.Same(t, nil, FirstExcess(again, j, true), file, "a record has more than its own job")
 			taken++
 		}
 	}

@@ -67,9 +67,7 @@ func TestParseIssue(t *testing.T) {
 		"github.com/octo/demo/issues/7":             {"octo/demo", 7}, "ghes.example:8080/octo/demo/pull/9#x": {"octo/demo", 9},
 	} {
 		got, err := ParseIssue(text)
-		if err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
+		must.Do(t, err, text)
 		must.Same(t, want, got, text)
 		if again, err := ParseIssue(got.String()); err != nil || again != got {
 			t.Errorf("%q is written as %q, which reads as %v, %v", text, got, again, err)

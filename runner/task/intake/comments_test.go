@@ -159,9 +159,7 @@ func TestHandlesForbiddenPermissionLookup(t *testing.T) {
 	if diff := cmp.Diff([]string{"issue author", "comment octo"}, authorsOf(task.Text)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if _, err := sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil); reasonOf(err) != "forge_failed/forbidden" {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, "forge_failed/forbidden", reasonOf(must.Err(sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil))))
 }
 
 func TestFindsLastOwnProgress(t *testing.T) {

@@ -77,9 +77,7 @@ func TestParsesTypedIssues(t *testing.T) {
 		}
 	}
 	both := eventOf(t, "workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Greet."}}`)
-	if _, err := both.Request(trusting()); reasonOf(err) != "invalid_input/event" {
-		t.Error(err)
-	}
+	must.Same(t, "invalid_input/event", reasonOf(must.Err(both.Request(trusting()))))
 }
 
 // TestBaseIgnoresPullRequestHead takes care that the head of a pull request, which anybody may write,

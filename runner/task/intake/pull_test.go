@@ -146,9 +146,7 @@ func TestReportsUnreadablePullRequests(t *testing.T) {
 	for _, call := range []string{"issue o/r#7", "issue o/r#9", "lines", "permission octo"} {
 		on := talk()
 		on.fails = map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}}
-		if _, err := sourceOf(t, on, trusting(), "issue_comment", onPull(9, "more")).Read(t.Context(), ofRun); reasonOf(err) != "forge_failed/unavailable" {
-			t.Errorf("%s: %v", call, err)
-		}
+		must.Same(t, "forge_failed/unavailable", reasonOf(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(9, "more")).Read(t.Context(), ofRun))), call)
 	}
 }
 

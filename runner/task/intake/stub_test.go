@@ -179,6 +179,5 @@ func onPull(number int, words string) string {
 // read returns the task of a source.
 func read(t *testing.T, s *intake.Source, pull *forge.PullRequest) intake.Task {
 	t.Helper()
-	task := must.Get(s.Read(t.Context(), pull))(t)
-	return task
+	return must.Get(s.Read(t.Context(), pull))(t)
 }

@@ -92,9 +92,7 @@ func TestAdmitNeedsTokenAndRepository(t *testing.T) {
 		on := &server{roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}}}
 		s := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more"))
 		c.change(s)
-		if _, err := s.RequireTrustedRequester(t.Context()); reasonOf(err) != c.ends {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Same(t, c.ends, reasonOf(must.Err(s.RequireTrustedRequester(t.Context()))), name)
 	}
 }
 
@@ -105,12 +103,8 @@ func TestAdmitReportsForgeFailures(t *testing.T) {
 			roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}},
 			fails: map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}},
 		}
-		if _, err := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).RequireTrustedRequester(t.Context()); reasonOf(err) != "forge_failed/unavailable" {
-			t.Errorf("%s: %v", call, err)
-		}
+		must.Same(t, "forge_failed/unavailable", reasonOf(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).RequireTrustedRequester(t.Context()))), call)
 	}
 	on := &server{fails: map[string]error{"permission octocat": &forge.Error{Kind: forge.Invalid, Message: "no name"}}}
-	if _, err := sourceOf(t, on, trusting(), "issues", labeled).RequireTrustedRequester(t.Context()); reasonOf(err) != "skipped/untrusted_actor" {
-		t.Errorf("an account that is gone: %v", err)
-	}
+	must.Same(t, "skipped/untrusted_actor", reasonOf(must.Err(sourceOf(t, on, trusting(), "issues", labeled).RequireTrustedRequester(t.Context()))), "an account that is gone")
 }

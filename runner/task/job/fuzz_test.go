@@ -80,8 +80,6 @@ func checkReload(t *testing.T, job *Job) {
 		return // JSON leaves characters unescaped that YAML wants escaped
 	}
 	again, err := Load(config.Layer{Name: "job.json", Data: written})
-	if err != nil {
-		t.Fatalf("the job's own JSON does not load: %v\n%s", err, written)
-	}
+	must.Do(t, err, "the job's own JSON does not load", written)
 	must.Same(t, job, again, "job after JSON (-before +after)")
 }

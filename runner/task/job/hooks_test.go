@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
@@ -46,9 +47,7 @@ func TestOperatorFileHoldsOnlyHooks(t *testing.T) {
 	}}
 	must.Same(t, want, got, "the result")
 	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
-	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which may contain only hooks" {
-		t.Errorf("err = %v", err)
-	}
+	must.Same(t, "op.yml:2:1: limits: does not belong in an operator's file, which may contain only hooks", fmt.Sprint(err))
 }
 
 func TestChecksAndAppliesHookMatchers(t *testing.T) {

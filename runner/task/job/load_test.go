@@ -21,18 +21,14 @@ import (
 func mustLoad(t *testing.T, layers ...config.Layer) *Job {
 	t.Helper()
 	job, err := Load(layers...)
-	if err != nil {
-		t.Fatalf("Load: %v", err)
-	}
+	must.Do(t, err, "Load")
 	return job
 }
 
 func mustSet(t *testing.T, assignments ...string) config.Layer {
 	t.Helper()
 	layer, err := Format().Set(assignments)
-	if err != nil {
-		t.Fatalf("Set: %v", err)
-	}
+	must.Do(t, err, "Set")
 	return layer
 }
 
@@ -73,9 +69,7 @@ func TestHigherLayerReplacesTaskSource(t *testing.T) {
 }
 
 func TestOnlyTemplateLoadsWithoutTask(t *testing.T) {
-	if _, err := LoadTemplate(jobFile("version: 1\n")); err != nil {
-		t.Errorf("LoadTemplate: %v", err)
-	}
+	must.Do(t, must.Err(LoadTemplate(jobFile("version: 1\n"))), "LoadTemplate")
 	must.Same(t, []string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t), "problems of no layer")
 }
 

@@ -21,9 +21,7 @@ func TestValidNetworksLoadAndFitSchema(t *testing.T) {
 			file = "version: 1\npolicy: {network: none}\n"
 		}
 		must.Get(LoadTemplate(jobFile(file)))(t)
-		if err := schema.Validate(t, file); err != nil {
-			t.Errorf("%s: %v", network, err)
-		}
+		must.Do(t, schema.Validate(t, file), network)
 	}
 }
 

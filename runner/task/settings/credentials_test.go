@@ -20,8 +20,7 @@ const value = "v4lue-0f-the-secret"
 
 func jobWith(t *testing.T, policy string) *job.Job {
 	t.Helper()
-	j := must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")}))(t)
-	return j
+	return must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")}))(t)
 }
 
 func TestReadCredentials(t *testing.T) {

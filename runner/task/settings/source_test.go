@@ -186,9 +186,7 @@ func TestReadsDefaultsFromBase(t *testing.T) {
 	s, _ := source(settings.Inputs{Prompt: "Greet."})
 	must.Fail(t, "", must.Err(s.Load(t.Context(), large)), "defaults that are too long are read")
 	none := committed(t, files{name + "/file": ""})
-	if _, err := s.Load(t.Context(), none); err != nil {
-		t.Errorf("a folder of that name: %v", err)
-	}
+	must.Do(t, must.Err(s.Load(t.Context(), none)), "a folder of that name")
 }
 
 func TestEventIsDefaultTaskInActions(t *testing.T) {

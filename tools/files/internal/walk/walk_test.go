@@ -43,13 +43,9 @@ func TestOpenWaysAgree(t *testing.T) {
 	}{{"the kernel's", tree.open}, {"the standard library's", tree.openInRoot}} {
 		for _, path := range []string{"a", "sub/b"} {
 			file, err := way.open(path, 0)
-			if err != nil {
-				t.Fatalf("%s: %v", way.name, err)
-			}
+			must.Do(t, err, way.name)
 			must.Same(t, path, string(must.Get(io.ReadAll(file))(t)), way.name)
-			if err := file.Close(); err != nil {
-				t.Errorf("%s: %v", way.name, err)
-			}
+			must.Do(t, file.Close(), way.name)
 		}
 		for _, path := range []string{"missing", "../" + filepath.Base(dir) + "/a", "out/x", "sub/up/x", "a/b", "/etc/passwd"} {
 			if file, err := way.open(path, 0); err == nil {
@@ -58,9 +54,7 @@ func TestOpenWaysAgree(t *testing.T) {
 			}
 		}
 		folder, err := way.open("sub", syscall.O_DIRECTORY)
-		if err != nil {
-			t.Fatalf("%s: %v", way.name, err)
-		}
+		must.Do(t, err, way.name)
 		names, err := folder.names()
 		slices.Sort(names)
 		if err != nil || !slices.Equal(names, []string{"b", "up"}) {
