@@ -99,7 +99,7 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 			return "Outcomes", "…/" + texts[1] + ": " + texts[2]
 		}
 		return "Outcomes", snake(o.Sel.Name) + "/" + texts[1] + ": " + texts[2]
-	case (name == "Warn" || name == "warn") && len(texts) > 1 && strings.Contains(prose(1), " "):
+	case slices.Contains([]string{"Warn", "warn", "warnInPull"}, name) && len(texts) > 1 && strings.Contains(prose(1), " "):
 		return "Warnings", texts[0] + ": " + prose(1)
 	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
 		return "Refusals", prose(0)

@@ -76,9 +76,10 @@ func (t *thread) readComment(ctx context.Context) error {
 	return nil
 }
 
-// describeCase sets the comment's new state, and its list of failed checks.
-func (t *thread) describeCase(c *Case, last intake.Repair) {
-	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: t.storedState.head == c.Head && t.storedState.rerunStarted}
+// setCase sets the comment's new state, and its list of failed checks.
+func (t *thread) setCase(c *Case, last intake.Repair) {
+	alreadyRerun := t.storedState.head == c.Head && t.storedState.rerunStarted
+	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {

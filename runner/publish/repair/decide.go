@@ -37,7 +37,7 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits
 		return nil, err
 	}
 	last := lastAttempt(head, t.storedState)
-	t.describeCase(c, last)
+	t.setCase(c, last)
 	stopWith := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {

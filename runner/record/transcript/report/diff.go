@@ -161,7 +161,7 @@ func patchIn(text string) (patch *v4a.Patch, alone bool) {
 	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
 }
 
-// operationPatch parses the arguments of the API's own patch tool. It returns nil for others.
+// operationPatch parses the arguments of the API's own patch tool. It returns nil for other arguments.
 func operationPatch(input string) *v4a.Patch {
 	var o struct {
 		Type string `json:"type"`
@@ -172,11 +172,11 @@ func operationPatch(input string) *v4a.Patch {
 		return nil
 	}
 	op, isOperation := strings.CutSuffix(o.Type, "_file")
-	if op == "create" {
-		op = string(v4a.Add)
-	}
 	if !isOperation {
 		return nil
+	}
+	if op == "create" {
+		op = string(v4a.Add)
 	}
 	patch, err := v4a.ParseDiff(v4a.Op(op), o.Path, o.Diff)
 	if err != nil {
