@@ -101,13 +101,13 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		return "Outcomes", snake(o.Sel.Name) + "/" + texts[1] + ": " + texts[2]
 	case slices.Contains([]string{"Warn", "warn", "warnInPull"}, name) && len(texts) > 1 && strings.Contains(prose(1), " "):
 		return "Warnings", texts[0] + ": " + prose(1)
-	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
+	case (name == "refuse" || name == "asRefusal") && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
 		return "Refusals", prose(0)
-	case slices.Contains([]string{"New", "Errorf", "ReportAtNode", "complain", "suggest", "wrong", "Report", "problem"}, name) && slices.Contains(configuration, folder) && strings.Contains(prose(0), " "):
+	case slices.Contains([]string{"New", "Errorf", "ReportAtNode", "complain", "suggest", "wrong", "Report", "problemAt"}, name) && slices.Contains(configuration, folder) && strings.Contains(prose(0), " "):
 		return "Mistakes of a job", prose(0)
 	case name == "ReportIf" && strings.Contains(prose(2), " "):
 		return "Mistakes of a job", prose(2)
-	case name == "fault" && strings.Contains(prose(1), " "):
+	case name == "addError" && strings.Contains(prose(1), " "):
 		return "Problems that doctor finds", prose(1)
 	}
 	return "", ""

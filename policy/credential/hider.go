@@ -26,8 +26,8 @@ func (h *Hider) CleanHeader(header http.Header) {
 	}
 }
 
-// CopyClean copies an answer without the texts. It never forwards held back bytes early, since the server
-// may not know the texts and could find them by timing.
+// CopyClean copies an answer with asterisks for the texts. It holds back the beginning of a possible text until
+// the next bytes arrive: the server may not know the texts, and could find them by timing.
 func (h *Hider) CopyClean(to io.Writer, from io.Reader) error {
 	if h == nil {
 		_, err := io.Copy(to, from)

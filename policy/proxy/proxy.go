@@ -172,8 +172,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decideRequest decides about a request with a valid target. It also sets the proxy on the way, and refuses
-// TRACE through one.
+// decideRequest decides about a request with a valid target. If an allowed request goes through another
+// proxy, it also sets Via, and refuses TRACE.
 func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 	request := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: p.decide(r, t)}
 	via := p.proxyFor(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// tunnel copies between the client and the target. It ends when both have finished, one fails, or no
-// data arrives for limits.idle.
+// tunnel copies between the client and the target. It ends when both have finished, one fails, or no data
+// arrives for limits.idle. private permits private addresses.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()

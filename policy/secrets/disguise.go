@@ -110,7 +110,7 @@ func (finder *encodedFinder) find(text string, found func(finding)) {
 }
 
 // findIn calls found for each value, or part of one, in the letters of one window. It looks up every gram
-// of the window, and skips the letters of a found one.
+// of the window (letterGram letters, packed in a number), and skips the letters of a found value.
 func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
 	if len(letters.lower) < letterGram {
 		return

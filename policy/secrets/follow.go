@@ -218,7 +218,9 @@ func (r *trace) lettersOnLine(at, direction, limit int) int {
 	return n
 }
 
-// skipsBeforeMatch returns the number of letters to skip before at least minLength letters match, or -1.
+// skipsBeforeMatch returns how many letters of the text, from index at on, must be skipped until at least
+// minLength letters match the spelling from index letter on. It returns -1 if it is more than maxSkipped.
+// direction is 1 or -1.
 func (r *trace) skipsBeforeMatch(at, letter, direction, maxSkipped, minLength int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1

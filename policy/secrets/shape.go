@@ -9,10 +9,9 @@ type shape struct {
 	measure  measure
 }
 
-// measure returns the length of a token's rest. If rest begins no token, length is -1, and barren is the
-// number of bytes in which no token of this shape begins. Skipping these keeps the time linear for hostile
-// text.
-type measure func(rest string) (length, barren int)
+// measure returns the length of a token's rest. If rest begins no token, length is -1, and no token of this
+// shape begins in the first skippable bytes. Skipping these keeps the time linear for hostile text.
+type measure func(rest string) (length, skippable int)
 
 // shapes lists the well-known shapes, as published by their issuers.
 var shapes = []shape{
@@ -48,7 +47,7 @@ var shapes = []shape{
 	{"New Relic key", []string{"NRAK-"}, measureSequence(alphanumericBytes, 27, 27)},
 	{"age key", []string{"AGE-SECRET-KEY-1"}, measureSequence(alphanumericBytes, 58, 58)},
 	{"JSON Web Token", []string{"eyJ"}, measureDotted(measureSequence(urlBytes, 10, 0), measureDotted(measurePrefixed("eyJ", measureSequence(urlBytes, 10, 0)), measureSequence(urlBytes, 20, 0)))},
-	{"private key", []string{"-----BEGIN "}, privateKey},
+	{"private key", []string{"-----BEGIN "}, measurePrivateKey},
 }
 
 // byteSet is a set of bytes.
@@ -119,9 +118,9 @@ func isPlaceholder(body string) bool {
 // measureDotted measures two parts with a dot between them.
 func measureDotted(first, second measure) measure {
 	return func(rest string) (int, int) {
-		n, barren := first(rest)
+		n, skippable := first(rest)
 		if n < 0 {
-			return -1, barren
+			return -1, skippable
 		}
 		if n >= len(rest) || rest[n] != '.' {
 			return -1, n
@@ -134,7 +133,7 @@ func measureDotted(first, second measure) measure {
 	}
 }
 
-// measurePrefixed measures a prefix and the part after it.
+// measurePrefixed measures a prefix and the part after it, which inner measures.
 func measurePrefixed(prefix string, inner measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
@@ -150,9 +149,9 @@ func measurePrefixed(prefix string, inner measure) measure {
 // maxKey bounds the search for the end of a private key, in bytes.
 const maxKey = 16 << 10
 
-// privateKey measures a PEM or OpenSSH private key after "-----BEGIN ". A key without an END line
+// measurePrivateKey measures a PEM or OpenSSH private key after "-----BEGIN ". A key without an END line
 // extends up to the first character that no key contains.
-func privateKey(rest string) (length, barren int) {
+func measurePrivateKey(rest string) (length, skippable int) {
 	line := rest[:min(len(rest), 64)]
 	kind, _, ok := strings.Cut(line, "-----")
 	if !ok || !strings.HasSuffix(kind, "PRIVATE KEY") && !strings.HasSuffix(kind, "PRIVATE KEY BLOCK") {
@@ -200,13 +199,13 @@ func prefixNumber(text string, at int) uint64 {
 // shapesIn returns the tokens of known shapes in text.
 func shapesIn(text string) []span {
 	var spans []span
-	barren := map[*shape]int{} // the offset before which no rest of a token begins
+	searchedTo := map[*shape]int{} // the offset before which no rest of a token begins
 	for at := 0; at+3 <= len(text); at++ {
 		head := prefixNumber(text, at)
 		if !prefixIndex.filter.has(head) {
 			continue
 		}
-		if s, ok := shapeAt(text, at, prefixIndex.byGram[head], barren); ok {
+		if s, ok := shapeAt(text, at, prefixIndex.byGram[head], searchedTo); ok {
 			spans = append(spans, s)
 			at = s.end - 1
 		}
@@ -214,21 +213,22 @@ func shapesIn(text string) []span {
 	return spans
 }
 
-// shapeAt returns the token that begins at a position. barren is as in shapesIn.
-func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (token span, ok bool) {
+// shapeAt returns the token that begins at a position. searchedTo has, for each shape, the offset
+// before which no rest of a token begins; it is updated.
+func shapeAt(text string, at int, candidates []candidate, searchedTo map[*shape]int) (token span, ok bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false
 	}
 	for _, c := range candidates {
 		begin := at + len(c.prefix)
-		if !strings.HasPrefix(text[at:], c.prefix) || begin < barren[c.shape] {
+		if !strings.HasPrefix(text[at:], c.prefix) || begin < searchedTo[c.shape] {
 			continue
 		}
-		n, skipped := c.shape.measure(text[begin:])
+		n, skippable := c.shape.measure(text[begin:])
 		if n >= 0 {
 			return span{at, begin + n, secretMark(c.shape.name)}, true
 		}
-		barren[c.shape] = max(barren[c.shape], begin+skipped)
+		searchedTo[c.shape] = max(searchedTo[c.shape], begin+skippable)
 	}
 	return span{}, false
 }

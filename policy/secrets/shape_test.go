@@ -216,9 +216,9 @@ func TestTokenPrefixesTakeLinearTime(t *testing.T) {
 	for i := range shapes {
 		of := shapes[i].measure
 		shapes[i].measure = func(rest string) (int, int) {
-			length, barren := of(rest)
-			looked += max(length, barren)
-			return length, barren
+			length, skippable := of(rest)
+			looked += max(length, skippable)
+			return length, skippable
 		}
 		t.Cleanup(func() { shapes[i].measure = of })
 	}

@@ -168,7 +168,7 @@ func (w wrapper) readLongOption(args []Word, s *commandStart, name string) {
 	}
 }
 
-// addScript takes the value of a script option: the attached text or the next word.
+// addScript adds the value of a script option to scripts: the attached text, or else the next word.
 func (s *commandStart) addScript(args []Word, attached string) {
 	switch {
 	case attached != "":

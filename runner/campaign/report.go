@@ -23,18 +23,18 @@ import (
 // NoUsage is the code of the warning that an endpoint returns no usage data.
 const NoUsage = "no_usage"
 
-// mostMessage is the longest message in a report, in characters.
-const mostMessage = 1000
+// maxMessage is the longest message in a report, in characters.
+const maxMessage = 1000
 
-// ReadReport returns the report of the run in a directory. found is false if the run has no result. Unknown
-// usage stays nil, so that the claim counts.
+// ReadReport returns the report of the run in a directory. found is false if the run has no result. A nil
+// usage or cost is unknown; the budget then counts what was reserved for the claim.
 func ReadReport(dir *record.Directory, claimed Claimed) (r Report, found bool, err error) {
 	var result record.Result
 	if found, err = dir.ReadJSON(record.ResultFile, &result); err != nil || !found {
 		return Report{}, false, err
 	}
 	r = Report{
-		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, mostMessage),
+		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, maxMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
 	}

@@ -133,7 +133,8 @@ func (s *Status) HasFailure() bool {
 	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.IsFailure() })
 }
 
-// SetDirectories sets the run directories of targets that exist in folder.
+// SetDirectories sets the run directory of each target whose directory exists. folder is the campaign's
+// folder.
 func (s *Status) SetDirectories(folder string) {
 	for i, r := range s.Targets {
 		directory := RunDirectory(folder, Claimed{Target: r.Target, Template: r.template, Attempt: r.Attempts})

@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) error {
 // awaitEnd waits until a run ends, and books its result. Unless done, it also returns when further targets
 // may start or ctx ends.
 func (r *localRuns) awaitEnd(ctx context.Context, wait campaign.Wait, done bool) error {
-	var due <-chan time.Time
+	var due <-chan time.Time // nil blocks for ever
 	var cancelled <-chan struct{}
 	if !done {
 		timer := time.NewTimer(wait.Until.Sub(r.Now()))

@@ -198,7 +198,7 @@ func (s *Sandboxes) removeEarlierTree() {
 	_ = earlier.removeOwnerless(func() bool { return earlier.owner() == earlier.runDir })
 }
 
-// RemoveTreeAtEnd is like DropTree, and also gives up the tree's path.
+// RemoveTreeAtEnd removes the private tree, and frees its path for other runs.
 func (s *Sandboxes) RemoveTreeAtEnd() error {
 	if s.private.path != nil {
 		return s.private.path.removeTreeAtEnd()

@@ -470,7 +470,7 @@ func (s *Sandboxes) Remove(p Place) error {
 const UnconfinedNotice = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
 
 // Network describes the network of the agent's commands to people.
-func (s *Sandboxes) Network() string { return s.AgentNetwork(s.level()) }
+func (s *Sandboxes) Network() string { return s.DescribeAgentNetwork(s.level()) }
 
 // DescribeFilesToModel describes to the model which files its commands can access.
 func (s *Sandboxes) DescribeFilesToModel() string {

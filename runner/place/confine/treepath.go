@@ -328,7 +328,7 @@ func (p *treePath) detachTree() error {
 	return err
 }
 
-// removeTreeAtEnd is like removeTree, and also gives up the ownership of the path.
+// removeTreeAtEnd removes the tree, and frees its path for other runs.
 func (p *treePath) removeTreeAtEnd() error {
 	err := p.removeTree()
 	if p.owner() == p.runDir {

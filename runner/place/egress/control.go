@@ -50,9 +50,9 @@ func (c *Control) CommandEnv() []string {
 	return policy.Environment(c.Environ, c.Job.Policy.Env.Pass, c.Job.Policy.Env.Set)
 }
 
-// AgentNetwork describes the network of the agent's commands to people. Unconfined commands have
+// DescribeAgentNetwork describes the network of the agent's commands to people. Unconfined commands have
 // the machine's.
-func (c *Control) AgentNetwork(level sandbox.Level) string {
+func (c *Control) DescribeAgentNetwork(level sandbox.Level) string {
 	network, secrets := c.Job.Policy.Network, c.secretsOf(agentCommands)
 	switch {
 	case level == sandbox.LevelNone:
@@ -83,5 +83,5 @@ func (c *Control) DescribeAgentNetworkToModel(level sandbox.Level) string {
 		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
 		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",
 		string(sandbox.NetworkFull):     "whatever this machine reaches",
-	}[c.AgentNetwork(level)]
+	}[c.DescribeAgentNetwork(level)]
 }

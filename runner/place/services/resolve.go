@@ -28,8 +28,8 @@ type resolvedService struct {
 // isExternal reports whether the service runs already and agent-ci does not start it.
 func (s resolvedService) isExternal() bool { return len(s.addresses) > 0 }
 
-// Check returns why a job's services cannot run with a level of confinement, or nil.
-func Check(ctx context.Context, j *job.Job, level sandbox.Level) error {
+// CheckRunnable returns why a job's services cannot run with a level of confinement, or nil.
+func CheckRunnable(ctx context.Context, j *job.Job, level sandbox.Level) error {
 	_, err := resolveAll(ctx, j, level)
 	return err
 }

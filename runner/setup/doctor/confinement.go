@@ -49,7 +49,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
 		d.examineWorkTree(ctx, boxes)
-		d.addErrorOf(ctx, "confinement", services.Check(ctx, prepared.Job, found.Level))
+		d.addErrorOf(ctx, "confinement", services.CheckRunnable(ctx, prepared.Job, found.Level))
 	}
 	_, err = prepared.Authorities(ctx)
 	d.addErrorOf(ctx, "configuration", err)

@@ -13,9 +13,8 @@ import (
 )
 
 // Schema returns the format's JSON Schema (2020-12) for editors. The bytes are always the same. It
-// describes the keys accepted by this version. Only loading checks keys against each other, and
-// some forms of text. The schema is stricter in one case: it rejects null, but loading treats a key
-// with null as unset.
+// describes the keys that this version accepts, but not the rules between keys nor all rules for texts. It
+// rejects null, which loading treats as an unset key.
 func (f *Format) Schema() []byte {
 	schema := schemaOf(f.Root)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -130,7 +130,7 @@ func TestDerivesKeyFromTask(t *testing.T) {
 
 func TestProtectsSkillFoldersUnderAnyList(t *testing.T) {
 	j := mustLoad(t, jobFile(start+"policy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n"))
-	want := slices.DeleteFunc(protectedByDefault(), func(pattern string) bool { return pattern == "**/.claude/**" })
+	want := slices.DeleteFunc(defaultProtectedPatterns(), func(pattern string) bool { return pattern == "**/.claude/**" })
 	want = append(want, ".claude/skills/**", "AGENTS.md-skills/**", `docs/\*/skills/**`, "team/**")
 	must.Same(t, want, j.Policy.Protect, "the result")
 	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/skills/a/SKILL.md"} {

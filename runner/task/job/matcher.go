@@ -36,7 +36,7 @@ func fitsMatcher(matcher, name string) bool {
 }
 
 // matcherMistake returns a message for an unusable matcher, or "". jobTools holds the names of the job's
-// own tools. complete is false if there may be others, in a job that is not known here.
+// own tools. complete is false if the job is not fully known and may have more.
 func matcherMistake(matcher string, jobTools []string, complete bool) string {
 	if !plainMatcher().MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {

@@ -44,8 +44,8 @@ var protections = []protection{
 	{Pattern: ".mise.toml", Reason: "mise runs its hooks and tasks when somebody enters the folder"},
 }
 
-// protectedByDefault returns the patterns of protections.
-func protectedByDefault() (all []string) {
+// defaultProtectedPatterns returns the patterns of all protections.
+func defaultProtectedPatterns() (all []string) {
 	for _, p := range protections {
 		all = append(all, p.Pattern)
 	}
@@ -58,7 +58,7 @@ const openPrefix = "!"
 // completeProtectedPatterns sets policy.protect to the full list: the default patterns without the opened
 // ones, the folders of skills, and the job's own patterns.
 func (d *validator) completeProtectedPatterns() {
-	protect := protectedByDefault()
+	protect := defaultProtectedPatterns()
 	opened := map[string]bool{}
 	add := func(pattern string) {
 		if !slices.Contains(protect, pattern) {
@@ -95,7 +95,7 @@ func whyNotOpenable(pattern string) string {
 	i := slices.IndexFunc(protections, func(p protection) bool { return p.Pattern == pattern })
 	switch {
 	case i < 0:
-		return "opens " + clip.Bytes(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(protectedByDefault(), ", ")
+		return "opens " + clip.Bytes(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(defaultProtectedPatterns(), ", ")
 	case protections[i].Unopenable:
 		return "opens " + pattern + ", which no job can open: " + protections[i].Reason
 	}

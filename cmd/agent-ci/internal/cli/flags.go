@@ -157,8 +157,8 @@ func variableOf(flagName string) string {
 	return FlagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// flagsAfter returns the names of the flags that may follow the words of a command line: those of the
-// subcommand that they begin with, or else all.
+// flagsAfter returns the names of the flags that may follow words of a command line. If the words begin with
+// a subcommand, these are its flags, else all.
 func (f *FlagSet) flagsAfter(words []string) []string {
 	sub := f.command.subcommand(words)
 	if sub == nil {

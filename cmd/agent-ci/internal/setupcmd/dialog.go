@@ -24,7 +24,7 @@ type dialog struct {
 	screen   io.Writer
 }
 
-// newDialog returns a dialog, or nil if no person at a terminal would see questions.
+// newDialog returns a dialog with a person, or nil unless stdin, stdout and stderr are terminals.
 func newDialog(p cli.Process) *dialog {
 	keyboard, ok := p.Stdin.(*os.File)
 	if !ok || !cli.OnTerminal(p) || !cli.IsTerminal(p.Stderr) {

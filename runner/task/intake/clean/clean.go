@@ -91,7 +91,7 @@ func removeComments(text string) (visible string, removed int) {
 
 // removeHTMLComments returns text without HTML comments, and their number. It checks the text joined by a
 // removal at once, in the same pass, because a text may contain thousands of nested comments.
-func removeHTMLComments(text string) (string, int) {
+func removeHTMLComments(text string) (withoutComments string, count int) {
 	visible := make([]byte, 0, len(text))
 	removed := 0
 	for i := 0; i < len(text); {
@@ -148,7 +148,7 @@ var linkComment = lazyregexp.New(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#
 // removeLinkDefinitionComments returns text without link definitions used as comments, such as [//]: #
 // (text), and their number. A remark may span many lines. Without its closing delimiter the text is no
 // definition.
-func removeLinkDefinitionComments(text string) (string, int) {
+func removeLinkDefinitionComments(text string) (withoutComments string, count int) {
 	var visible strings.Builder
 	copied, removed := 0, 0
 	ends := remarkEndCache{text: text, known: map[byte]int{}}
