@@ -18,7 +18,7 @@ func (c *Checkout) CopyFilteredFrom(tree *os.Root) { c.work.CopyFilteredFrom(tre
 // HasFilters reports whether git's configuration has filters.
 func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
 
-// ApplyChange writes a change into the work tree. HEAD and the index stay as they are. If the
+// ApplyChange writes a change into the work tree. HEAD and the index stay unchanged. If the
 // checkout was opened on another commit than the base, it moves to the base, without a branch.
 // ApplyChange writes nothing if it returns one of these errors: an *ObstructedError for an
 // untracked file in the way, a *ChangedError for an edited file, or an *InUseError for a locked

@@ -118,7 +118,7 @@ func mutantString[T ~string](s T, id int) T {
 `
 
 // compile chooses n mutants that compile, and links a test binary that contains all of them.
-// The binary is in a folder of its own.
+// The binary has its own folder.
 func compile(ctx context.Context, pkg *goPackage, seed uint64, n int) ([]*mutant, string, error) {
 	sources := map[string][]byte{}
 	var all []*mutant

@@ -189,7 +189,7 @@ func (r *runner) killers(ctx context.Context, tests []*test) []string {
 	return killers
 }
 
-// start runs tests and returns how each ended; RUN is one that did not.
+// start runs tests and returns how each ended; RUN marks a test without an end.
 func (r *runner) start(ctx context.Context, tests []*test, limit time.Duration) map[string]string {
 	var names []string
 	for _, t := range tests {

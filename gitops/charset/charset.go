@@ -7,7 +7,7 @@ import "bytes"
 // Head is the number of bytes to examine. git examines as many to distinguish text from binary.
 const Head = 8000
 
-// marks lists byte order marks. A longer one is before a shorter one that it starts with.
+// marks lists byte order marks. Longer marks precede shorter marks with the same start.
 var marks = []struct{ mark, name string }{
 	{"\xff\xfe\x00\x00", "UTF-32LE"},
 	{"\x00\x00\xfe\xff", "UTF-32BE"},

@@ -93,8 +93,8 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 	return err
 }
 
-// Entries lists a folder of a tree, with paths from the root. It returns nothing if the folder is
-// missing. It fails if the path is a file, because new files in the folder would replace it.
+// Entries lists a folder of a tree, with paths from the root. A missing folder gives an empty
+// list. It fails if the path is a file, because new files in the folder would replace it.
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
 	call := apiCall{action: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
 	found, err := s.getTree(ctx, call, tree)

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// Unmarshal reads JSON like [json.Unmarshal]. Its error is that of Explain.
+// Unmarshal reads JSON like [json.Unmarshal]. Explain describes its error.
 func Unmarshal(raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		if len(raw) == 0 {

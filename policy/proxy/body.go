@@ -136,8 +136,8 @@ func (p *Proxy) searchRestAfterAnswer(body *searchedBody, control *http.Response
 	}
 }
 
-// searchRest reads the rest of the body, up to most bytes, so that it is searched. It does nothing if no
-// read has begun. A placeholder is stored in found.
+// searchRest reads the rest of the body, up to most bytes, so that it is searched. Before the first read it
+// does nothing. A placeholder is stored in found.
 func (body *searchedBody) searchRest(most int64) {
 	body.mu.Lock()
 	started := body.started

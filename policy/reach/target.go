@@ -71,7 +71,7 @@ func (t Target) String() string {
 }
 
 // splitPort splits host and port, and removes the brackets of an IPv6 address. An IPv6 address without
-// brackets has no port. The port is 0 if there is none.
+// brackets has no port. A missing port gives 0.
 func splitPort(authority string) (host string, port uint16, err error) {
 	host, digits, hasPort := authority, "", false
 	switch {

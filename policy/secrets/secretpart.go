@@ -47,7 +47,7 @@ func secretPartOfURL(secret string, host int) (from, to int) {
 
 // keyHeads lists how keys of one kind begin (RFC 5208, 5958 and 8410; PROTOCOL.key of OpenSSH). mark is
 // base64 text near the beginning. length is the number of public characters, including the start of
-// the public key. The empty mark is for all other keys.
+// the public key. All other keys have the empty mark.
 var keyHeads = []struct {
 	mark   string
 	length int

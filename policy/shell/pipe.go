@@ -62,7 +62,7 @@ func simpleCommandWords(stmt *syntax.Stmt) []Word {
 }
 
 // literalOutput returns the text that a statement prints: by echo or printf, or from the here-documents of
-// cat and tee. It is "" for other commands. Variables stay unexpanded.
+// cat and tee. Other commands give "". Variables stay unexpanded.
 func literalOutput(stmt *syntax.Stmt) string {
 	words := simpleCommandWords(stmt)
 	if len(words) == 0 {

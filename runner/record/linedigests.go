@@ -87,7 +87,7 @@ func (n *digestFile) sync() {
 	}
 }
 
-// close closes the file, if there is one.
+// close closes an open file.
 func (n *digestFile) close() {
 	if n != nil && n.file != nil {
 		_ = n.file.Close()

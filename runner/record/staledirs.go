@@ -30,7 +30,7 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// startedBefore reports whether the id's time is before a moment. It is false for a name that is no id.
+// startedBefore reports whether the id's time is before a moment. Any other name gives false.
 func startedBefore(id string, moment time.Time) bool {
 	began := StartTime(id)
 	return !began.IsZero() && began.Before(moment)

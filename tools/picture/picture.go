@@ -60,7 +60,7 @@ var formats = []format{
 }
 
 // Fit converts an image file for models. It reduces a large image, and an animation to its first frame. It decodes the
-// complete file, to find errors before the API does. The error is one of this package, or describes the damage.
+// complete file, to find errors before the API does. The error belongs to this package, or describes the damage.
 func Fit(data []byte) (Picture, error) {
 	f, err := formatOf(data)
 	if err != nil {

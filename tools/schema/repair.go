@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// repairs are tried in this order on arguments that do not fit the schema. Each is more lenient than the one before.
+// repairs are tried in this order on arguments that do not fit the schema. Each reads more leniently than its predecessor.
 var repairs = []func(s *Schema, arguments map[string]any){
 	(*Schema).dropNulls,
 	func(s *Schema, arguments map[string]any) { s.parseTexts(arguments, false) },

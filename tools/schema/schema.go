@@ -200,7 +200,7 @@ func (s *Schema) reword(problem, place string) string {
 	return shorten(problem)
 }
 
-// valuesAt returns the values of a keyword in the schema at place, as JSON. It returns other if the keyword is missing.
+// valuesAt returns the values of a keyword in the schema at place, as JSON. A missing keyword gives other.
 func (s *Schema) valuesAt(place, keyword, other string) string {
 	at, _ := ResolveReference(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)

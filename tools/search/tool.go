@@ -49,7 +49,7 @@ func Deferred(all []Candidate) []Candidate {
 // Names reports whether a name is that of a search tool.
 func Names(name string) bool { return name == BuiltinName || name == FunctionName }
 
-// Tools returns the two forms of the search tool for the deferred tools. A model sees one of them. The first search builds
+// Tools returns the two forms of the search tool for the deferred tools. A model sees one tool. The first search builds
 // the index, because most models never search.
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)

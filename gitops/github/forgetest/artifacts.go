@@ -19,7 +19,7 @@ type Artifact struct {
 	Zip     []byte // the archive, or any bytes
 	Size    int64  // the size that the forge reports; 0 means the size of Zip
 	Expired bool
-	// At is the URL that downloads redirect to. "" means the forge's own store. That is
+	// At is the target URL of download redirects. "" means the forge's own store. That is
 	// outside its API, because GitHub also uses another host.
 	At string
 }

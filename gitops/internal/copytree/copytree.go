@@ -23,8 +23,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Into copies the content of the folder from into a tree. It does nothing if from is "" or
-// missing.
+// Into copies the content of the folder from into a tree. An empty or missing from copies
+// nothing.
 func Into(ctx context.Context, to *os.Root, from string) error {
 	if from == "" {
 		return nil

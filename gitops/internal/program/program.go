@@ -1,5 +1,5 @@
 // Package program runs the git program for tasks that only git can do. git gets few environment
-// variables and no programs from folders of commands. Its children are killed with it. The package
+// variables and no programs from folders of commands. Its child processes are killed too. The package
 // chooses the git program and knows no repository.
 package program
 

@@ -134,8 +134,8 @@ func lineWriter(text string) func(io.Writer) error {
 	}
 }
 
-// removeEmptyFolders removes a folder tree that deleted references left. It fails if there is a
-// file in it.
+// removeEmptyFolders removes a folder tree that deleted references left. A file inside makes it
+// fail.
 func removeEmptyFolders(path string) error {
 	if !isDir(path) {
 		return nil

@@ -294,7 +294,7 @@ type subfolder struct {
 }
 
 // compareRange compares a range of a folder's index entries with its names, and adds the folders
-// to below. It marks in seen the names that are in the index.
+// to below. It marks indexed names in seen.
 func (s *Scan) compareRange(ctx context.Context, dir *os.Root, names []listedName, seen []bool, at folderRange, below []subfolder) ([]subfolder, error) {
 	next := 0 // both lists are sorted, so the next entry probably has this name
 	for i := at.lo; i < at.hi; {

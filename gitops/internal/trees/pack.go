@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// WritePack writes a packfile without deltas. It contains the objects in the tree of cs that are
-// not in its base.
+// WritePack writes a packfile without deltas. It contains the objects of cs.Tree that the base
+// lacks.
 func (s *Store) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err != nil {

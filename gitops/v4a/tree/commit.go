@@ -54,7 +54,7 @@ type step struct {
 	old    string      // second name of the old file, as long as an undo may need it
 }
 
-// addSteps adds the steps for one change. A move is a write and a removal.
+// addSteps adds the steps for one change. A move counts as write and removal.
 func (c *commit) addSteps(ch *change) {
 	if ch.Op == v4a.Delete {
 		c.removes = append(c.removes, &step{file: ch.file})

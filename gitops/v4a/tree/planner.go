@@ -125,8 +125,8 @@ func (f *file) rewritten(text string) *v4a.Content {
 	return f.content.WithText(text)
 }
 
-// write sets the content of a file, and notes if that replaces an existing text. from is the file
-// that was moved, or nil.
+// write sets the content of a file, and notes if that replaces an existing text. from is the moved
+// file, or nil.
 func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	if was := f.content.Text(); f.exists && was != "" && was != c.Text() {
 		p.notes = append(p.notes, cmp.Or(p.section.MoveTo, p.section.Path)+": there was a file, and all of it was replaced. Make sure that this is meant.")

@@ -118,7 +118,7 @@ func (s *search) addFolder(dir string, depth int) error {
 	return nil
 }
 
-// addSkill adds the skill in the folder dir, or a problem if it cannot be used. kind is that of its SKILL.md.
+// addSkill adds the skill in the folder dir, or a problem if it cannot be used. kind is the kind of its SKILL.md.
 func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {

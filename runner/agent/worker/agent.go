@@ -326,7 +326,7 @@ func (a *Agent) warnOfProcesses(err error) {
 }
 
 // QuestionEnd asks an agent whose end looks too early whether it is done, once per run. If sent is true, the agent must
-// continue. unchanged means that there is nothing to publish. leftOut is "", or the end of a sentence that names files
+// continue. unchanged means nothing needs publishing. leftOut is "", or the end of a sentence that names files
 // which cannot be published.
 func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (sent bool, err error) {
 	message := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)

@@ -119,7 +119,7 @@ const nudgeHead = "You ended, but "
 const StoppedWords = "Commands that you had left running were stopped."
 
 // earlyEndQuestion returns a message that asks the agent whether it is done, if its end looks too early, or "".
-// expected is task.expects. unchanged means that there is nothing to publish. leftOut is "", or the end of a sentence
+// expected is task.expects. unchanged means nothing needs publishing. leftOut is "", or the end of a sentence
 // that names files which cannot be published.
 func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bool, leftOut string) string {
 	if unchanged && leftOut != "" {

@@ -1,5 +1,5 @@
-// Package pulls owns a campaign's pull requests on the forge. It records their states. It closes those that
-// have no work of other people. It does not know how they were made.
+// Package pulls owns a campaign's pull requests on the forge. It records their states. It closes pull requests
+// without other people's work. It does not know how they were made.
 package pulls
 
 import (

@@ -96,7 +96,7 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open contentOpener
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
 // openTwice returns a content followed by the same content without NUL bytes. A search then also
-// finds secrets in UTF-16 text. It returns nil if there is no content.
+// finds secrets in UTF-16 text. Without content it returns nil.
 func openTwice(ctx context.Context, id string, open contentOpener) (io.ReadCloser, error) {
 	plain, _, err := open(ctx, id)
 	if plain == nil || err != nil {

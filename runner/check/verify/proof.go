@@ -105,7 +105,7 @@ func (p *proof) run(whole context.Context) error {
 }
 
 // whyUnjudged returns the reason if a step of a proof ended without a result: no time, or a missing service.
-// It returns any other error as it is. whole is the context of the run.
+// Other errors stay unchanged. whole is the context of the run.
 func whyUnjudged(whole context.Context, err error) (why string, other error) {
 	switch {
 	case errors.Is(err, errProofTimeOver):
@@ -447,7 +447,7 @@ func (t *classOrigin) addName(name string) {
 }
 
 // DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that. The text
-// continues a sentence. It is empty if there are none.
+// continues a sentence. It may be empty.
 func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.BestProofs() {

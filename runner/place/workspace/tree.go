@@ -62,8 +62,8 @@ func (w *Workspace) RecordWorkInTree() error {
 // WorkOnlyInTree reports whether an ended run's work is only in its work tree.
 func WorkOnlyInTree(d *record.Directory) bool { return d.Has(workInTreeFile) }
 
-// KeepsTree reports whether to keep the work tree after the end of the run. It is kept if only it
-// has the work. It is also kept if the end is not recorded, because the run can then resume.
+// KeepsTree reports whether to keep the work tree after the end of the run. The only copy of the work
+// is kept. It is also kept if the end is not recorded, because the run can then resume.
 func (w *Workspace) KeepsTree(recorded bool) bool {
 	return w.tree != nil && (w.workOnlyInTree || !recorded)
 }

@@ -136,7 +136,7 @@ func (h *Run) WorkspaceState() workspace.ResumedRun {
 	}
 }
 
-// WorkTreeKind returns the kind of work tree that has the agent's work. It is "" if no work tree has it.
+// WorkTreeKind returns the kind of work tree that has the agent's work. Without a work tree it is "".
 func (h *Run) WorkTreeKind() string {
 	if !h.AgentBegan() || h.FoundWork.Place != "" {
 		return ""
@@ -177,7 +177,7 @@ func (h *Run) Prices() map[string]*price.List {
 	return prices
 }
 
-// BaselineTable returns the results of the checks on the base. It fails if they are missing.
+// BaselineTable returns the results of the checks on the base. Missing ones are an error.
 func (h *Run) BaselineTable() (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
 	if h.Baseline != nil {

@@ -19,7 +19,7 @@ import (
 const placeholderTrigger = "workflows: [CI]"
 
 // triggerAfterChecks replaces placeholderTrigger by the names of the repository's workflows that run on
-// pull requests. If there are none, it adds a note for the user.
+// pull requests. Without any, it adds a note for the user.
 func (w *Written) triggerAfterChecks(root *os.Root, to string, content []byte) []byte {
 	if !bytes.Contains(content, []byte(placeholderTrigger)) {
 		return content

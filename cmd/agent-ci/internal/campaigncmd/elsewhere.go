@@ -103,7 +103,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	return cli.ExitOK, to.write(p, c, wave, wait)
 }
 
-// currentPlan returns the plan of the campaign's current job. It makes one if the ledger has none for it.
+// currentPlan returns the plan of the campaign's current job. It creates a missing one.
 func (c *openedCampaign) currentPlan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {

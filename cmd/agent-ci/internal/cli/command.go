@@ -48,7 +48,7 @@ type Subcommand struct {
 	Flags                               []string // names of the command's flags that it takes
 }
 
-// RunFunc runs a command and returns its exit status. operands are the arguments that are no flags.
+// RunFunc runs a command and returns its exit status. operands are the arguments without the flags.
 type RunFunc func(ctx context.Context, p Process, operands []string) int
 
 // Operands limits the number of arguments besides flags. The zero value permits none. Problem is the

@@ -81,7 +81,7 @@ func defineRun(f *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// runJob runs a job and returns the exit status. failOn is the value of --fail-on.
+// runJob runs a job and returns the exit status. failOn holds the value of --fail-on.
 func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options, failOn string, asJSON bool) int {
 	failing, err := parseFailOn(failOn)
 	if err != nil {

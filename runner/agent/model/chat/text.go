@@ -78,7 +78,7 @@ func (a *chatAnswer) takeCallsFrom(text string) (textBefore string) {
 	return strings.TrimSpace(text[:start])
 }
 
-// callAt parses the call at the start of a text. rest is the text after it. found is false if there is no call. It
+// callAt parses the call at the start of a text. rest is the text after it. Without a call, found is false. It
 // finds the call's end by the end of the JSON, since an argument may contain the closing tag.
 func callAt(text string) (call chatCall, rest string, found bool) {
 	inner, begins := strings.CutPrefix(text, callBegins)

@@ -28,7 +28,7 @@ var (
 	compactSchema = sync.OnceValue(func() *requestSchema { return compile("CompactResponseMethodPublicBody") })
 )
 
-// compile returns the request schema called name in openAPISpec. It panics if that is invalid.
+// compile returns the request schema called name in openAPISpec. It panics on an invalid schema.
 func compile(name string) *requestSchema {
 	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPISpec))
 	if err != nil {

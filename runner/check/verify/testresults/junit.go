@@ -115,7 +115,7 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 	return nil
 }
 
-// end closes an element. If it is a test, it records the test.
+// end closes an element. It records a test element.
 func (r *junitReader) end() error {
 	element := r.open[len(r.open)-1]
 	r.open = r.open[:len(r.open)-1]

@@ -61,7 +61,7 @@ type Limit struct {
 	MaxUnits int    // UTF-16 code units; 0 means the renderer's default
 }
 
-// Item is an item of a list. The step of a plan has a box.
+// Item is an item of a list. Steps of a plan have a box.
 type Item struct {
 	Text Text
 	Box  Box

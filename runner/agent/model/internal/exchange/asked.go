@@ -57,8 +57,8 @@ func waitInFields(value any, depth int) time.Duration {
 	return longest
 }
 
-// waitOfField returns the wait in a field's value: a number, a text, or a google.protobuf.Duration. unit is that of a
-// number.
+// waitOfField returns the wait in a field's value: a number, a text, or a google.protobuf.Duration. unit is the unit of
+// a plain number.
 func waitOfField(value any, unit time.Duration) time.Duration {
 	switch value := value.(type) {
 	case float64:
