@@ -33,7 +33,7 @@ func Explain(err error) error {
 		if strings.HasPrefix(syntax.Error(), "unexpected end") {
 			return &plainError{"it is JSON without its end", err}
 		}
-		return &plainError{fmt.Sprintf("not valid JSON at byte %d: %v", syntax.Offset, syntax), err}
+		return &plainError{fmt.Sprintf("not valid JSON: %v", syntax), err}
 	}
 	if moment, ok := errors.AsType[*time.ParseError](err); ok {
 		return &plainError{fmt.Sprintf("%q is not a time like 2026-01-31T08:00:00Z", clip.Start(moment.Value, longestValue)), err}

@@ -16,7 +16,7 @@ func TestNamesFieldAndKind(t *testing.T) {
 		`{}`:                        "",
 		``:                          "it is empty, not JSON",
 		`{"issue":`:                 "it is JSON without its end",
-		`{"issue":x}`:               "not valid JSON at byte 10: invalid character 'x' looking for beginning of value",
+		`{"issue":x}`:               "not valid JSON: invalid character 'x' looking for beginning of value",
 		`[1]`:                       "it is a list, not an object",
 		`{"issue":{"number":"1"}}`:  "issue.number is a string, not a whole number",
 		`{"issue":{"number":1.5}}`:  "issue.number is 1.5, not a whole number",
