@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -88,7 +89,11 @@ func (c *Client) surveyOnce(ctx context.Context, call apiCall, questions []forge
 	}
 	all := make([]forge.Finding, len(questions))
 	for i, q := range questions {
-		if s := reply.Data[questionAlias(i)]; s != nil {
+		s, isAnswered := reply.Data[questionAlias(i)]
+		if !isAnswered {
+			return nil, c.callError(ctx, call, errors.New("it has no answer to a question"))
+		}
+		if s != nil {
 			all[i] = c.findingFor(s, q)
 		}
 	}

@@ -76,6 +76,12 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 	if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err != nil || found[0].Found {
 		t.Errorf("got %+v, %v", found, err)
 	}
+	for _, body := range []string{`{}`, `{"data": {}}`, `{"message": "hello"}`} {
+		server.On("POST", "/api/graphql", forgetest.Reply{Body: body}, 1)
+		if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err == nil {
+			t.Errorf("%s reads as %+v", body, found)
+		}
+	}
 }
 
 func TestSurveyAssumesAppCanWrite(t *testing.T) {

@@ -57,12 +57,11 @@ func ValidateKey(name string) error {
 
 const (
 	OwnerPattern      = `[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})`
-	RepositoryPattern = OwnerPattern + `/[A-Za-z0-9._-]{1,100}`
+	RepositoryPattern = OwnerPattern + `/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98})` // not . and ..
 )
 
 func ValidateRepository(name string) error {
-	_, repository, _ := strings.Cut(name, "/")
-	if !CompileFullMatch(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
+	if !CompileFullMatch(RepositoryPattern).MatchString(name) {
 		return errors.New("must be OWNER/REPO")
 	}
 	return nil

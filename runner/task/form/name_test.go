@@ -50,9 +50,9 @@ func TestValidatesTaskKeys(t *testing.T) {
 
 func TestValidatesRepositoryNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		"octo/demo": true, "octo-org/hello.world": true, "o_emu/r-1": true,
+		"octo/demo": true, "octo-org/hello.world": true, "o_emu/r-1": true, "octo/.github": true, "octo/..a": true, "octo/" + strings.Repeat("r", 100): true,
 		"": false, "demo": false, "octo/": false, "/demo": false, "octo/demo/x": false, "octo/..": false, "octo/.": false,
-		"-octo/demo": false, "octo/de mo": false, "octo/demo\n": false, strings.Repeat("o", 40) + "/demo": false,
+		"-octo/demo": false, "octo/de mo": false, "octo/demo\n": false, strings.Repeat("o", 40) + "/demo": false, "octo/" + strings.Repeat("r", 101): false,
 	} {
 		must.Same(t, want, ValidateRepository(name) == nil, name)
 	}
@@ -74,7 +74,7 @@ func TestParseIssue(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/demo#7#8", "https://github.com/octo/demo", "https://github.com/octo/demo/issues",
+		"", "#", "0", "-7", "+7", "07", "7 ", "2147483648", "octo#7", "octo/demo", "octo/demo#", "octo/..#7", "octo/.#7", "octo/demo#7#8", "https://github.com/octo/demo", "https://github.com/octo/demo/issues",
 		"https://github.com/octo/demo/issues/07", "https://github.com/octo/demo/issues/7x", "https://github.com/octo/issues/7", "https://github.com/octo/../issues/7",
 		"https://user@github.com/octo/demo/issues/7", "ftp://github.com/octo/demo/issues/7", "https://github.com/octo/demo/issues/7 8",
 		"github/octo/demo/issues/7", "user@github.com/octo/demo/issues/7", "//github.com/octo/demo/issues/7", "github.com/octo/issues/7", "../octo/demo/issues/7",
