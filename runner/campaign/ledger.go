@@ -186,7 +186,7 @@ func (l *Ledger) open() (err error) {
 		return err
 	}
 	if l.log, _, err = eventlog.Reopen(path, options); err != nil {
-		return fmt.Errorf("the ledger %s: %w", path, err)
+		return ledgerError(path, err)
 	}
 	if err = l.State.readEvents(path); err != nil {
 		return errors.Join(err, l.log.Close())
@@ -203,9 +203,11 @@ func Read(dir string) (*State, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
-	if err == nil {
-		s.head, err = verifyChain(path)
+	head, broken := verifyChain(path)
+	if broken != nil { // says more than an event that cannot be read
+		return s, broken
 	}
+	s.head = head
 	return s, err
 }
 
@@ -219,9 +221,17 @@ func verifyChain(path string) (string, error) {
 	defer f.Close()
 	head, err := eventlog.VerifyChain(f)
 	if _, torn := errors.AsType[*eventlog.TornError](err); err != nil && !torn {
-		return "", fmt.Errorf("the ledger %s: %w", path, err)
+		return "", ledgerError(path, err)
 	}
 	return head, nil
+}
+
+// ledgerError describes an error of a ledger. It adds what to do about a damaged one.
+func ledgerError(path string, err error) error {
+	if chain, ok := errors.AsType[*eventlog.ChainError](err); ok {
+		return fmt.Errorf("the ledger %s is damaged: %w; restore it from a copy, or plan anew with another --ledger", path, chain)
+	}
+	return fmt.Errorf("the ledger %s: %w", path, err)
 }
 
 // Close closes the ledger and releases its lock.

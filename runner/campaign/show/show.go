@@ -125,13 +125,18 @@ func describeClaims(s campaign.Status) (lines []string) {
 	}
 	tokens := transcript.GroupThousands
 	cost, totalCost := "The cost of a run is unknown: "+s.Unpriced+".", ""
+	late, left := "requests under way when the limit is reached", "run that is left"
+	if waiting > 1 {
+		left = fmt.Sprintf("%d runs that are left", waiting)
+	}
 	if s.Unpriced == "" {
+		late = "such requests"
 		cost = fmt.Sprintf("A run may cost up to %.2f dollars: %.2f (limits.cost_usd) plus %.2f for requests under way when the limit is reached.", s.Claim.USD, s.Limits.USD, s.Claim.USD-s.Limits.USD)
 		totalCost = fmt.Sprintf("cost up to %.2f dollars and ", float64(waiting)*s.Claim.USD)
 	}
 	lines = append(lines, cost,
-		fmt.Sprintf("A run may use up to %s tokens: %s (limits.tokens) plus %s for such requests.", tokens(s.Claim.Tokens), tokens(s.Limits.Tokens), tokens(s.Claim.Tokens-s.Limits.Tokens)),
-		fmt.Sprintf("The %d runs that are left may %suse up to %s tokens.", waiting, totalCost, tokens(int64(waiting)*s.Claim.Tokens)))
+		fmt.Sprintf("A run may use up to %s tokens: %s (limits.tokens) plus %s for %s.", tokens(s.Claim.Tokens), tokens(s.Limits.Tokens), tokens(s.Claim.Tokens-s.Limits.Tokens), late),
+		fmt.Sprintf("The %s may %suse up to %s tokens.", left, totalCost, tokens(int64(waiting)*s.Claim.Tokens)))
 	if s.Unpriced == "" && s.Limits.USD > 0 && s.Claim.USD >= 2*s.Limits.USD || s.Limits.Tokens > 0 && s.Claim.Tokens >= 2*s.Limits.Tokens {
 		lines = append(lines, "Warning: requests under way can use up a whole limit, so that a killed run may be unable to resume. Raise the limit or set model.max_output_tokens.")
 	}

@@ -20,6 +20,9 @@ type position struct {
 }
 
 func (e *ChainError) Error() string {
+	if e.Seq == 0 && e.Type == "" { // no event at all, as the error says
+		return e.err.Error()
+	}
 	return fmt.Sprintf("transcript line %d (event %d, %s) is not as it was written: %v", e.Line, e.Seq, e.Type, e.err)
 }
 
