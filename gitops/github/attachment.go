@@ -111,7 +111,7 @@ func (r *repository) Attachment(ctx context.Context, address string) ([]byte, er
 func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || !a.isImageURL(u) {
-		return nil, fmt.Errorf("it is at no place of %s where images are", a.server.Host)
+		return nil, fmt.Errorf("agent-ci only reads images that were uploaded to %s", a.server.Host)
 	}
 	if strings.Contains(u.Path, "/blob/") && origin.Of(u) == origin.Of(a.server) {
 		u.RawQuery = "raw=true" // request the file itself instead of its page
