@@ -109,8 +109,7 @@ func TestTip(t *testing.T) {
 
 func date(t *testing.T, r repo, format string) time.Time {
 	t.Helper()
-	when := must.Get(time.Parse(time.RFC3339, r.Git("log", "-1", "--format="+format, "agent-ci/x")))(t)
-	return when
+	return must.Get(time.Parse(time.RFC3339, r.Git("log", "-1", "--format="+format, "agent-ci/x")))(t)
 }
 
 func TestRecognisesOwnCommits(t *testing.T) {

@@ -27,9 +27,7 @@ func TestRefusesRepositoryFilters(t *testing.T) {
 		t.Errorf("got %v, want a FilterError", err)
 	}
 	c.AllowFilters(map[string][]string{"mine": nil})
-	if err := c.CheckFilters(t.Context()); err != nil {
-		t.Errorf("listed: %v", err)
-	}
+	must.Do(t, c.CheckFilters(t.Context()), "listed")
 }
 
 func TestDirty(t *testing.T) {

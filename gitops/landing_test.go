@@ -166,9 +166,7 @@ func TestLandsFilteredFilesUnchanged(t *testing.T) {
 		root := must.Get(os.OpenRoot(made.Dir))(t)
 		t.Cleanup(func() { root.Close() })
 		c.CopyFilteredFrom(root)
-		if err := land(t, c, cs); err != nil {
-			t.Fatalf("%s: %v", way, err)
-		}
+		must.Do(t, land(t, c, cs), way)
 		must.Same(t, "NeW\nB\nstale\n", r.Read("a.caps")+r.Read("b.caps")+r.Read("stale.caps"), way)
 		if way == "a branch" {
 			must.Same(t, nil, r.status(), "status")

@@ -108,8 +108,7 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 
 func between(t *testing.T, c *gitops.Checkout, base gitops.Base, tree gitops.Tree) *gitops.ChangeSet {
 	t.Helper()
-	cs := must.Get(c.ChangeBetween(t.Context(), base, tree))(t)
-	return cs
+	return must.Get(c.ChangeBetween(t.Context(), base, tree))(t)
 }
 
 // besideOthers opens a checkout that commands of the run leave to others.

@@ -66,8 +66,7 @@ func snapshot(t testing.TB, c *gitops.Checkout) *gitops.Snapshot {
 
 func changes(t testing.TB, c *gitops.Checkout, snap *gitops.Snapshot) *gitops.ChangeSet {
 	t.Helper()
-	cs := must.Get(c.Changes(t.Context(), snap))(t)
-	return cs
+	return must.Get(c.Changes(t.Context(), snap))(t)
 }
 
 func commit(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet) string {

@@ -31,9 +31,7 @@ func applied(t *testing.T, f editformat.Format, answer string, was files, known 
 	now, notes, err := editformat.Apply(f, parsed.Edits, texts)
 	must.Same(t, texts, before, "what was is changed")
 	if err != nil {
-		if now != nil {
-			t.Error("texts beside an error")
-		}
+		must.Same(t, nil, now, "texts beside an error")
 		return nil, nil, err
 	}
 	after := maps.Clone(was)

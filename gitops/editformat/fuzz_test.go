@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // step is what becomes of a line: it stays (' '), goes ('-') or comes ('+').
@@ -219,9 +220,7 @@ func checkWritten(t *testing.T, f editformat.Format, text, want string, lines []
 		return // which a fence without lines does not do
 	}
 	now, _, err := applied(t, f, answer, files{"f.x": text})
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", f, err, answer)
-	}
+	must.Do(t, err, f, answer)
 	if now["f.x"] != want {
 		t.Fatalf("%s: %q\nwant %q\nof %q by\n%s", f, now["f.x"], want, text, answer)
 	}

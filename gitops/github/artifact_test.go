@@ -55,12 +55,8 @@ func TestListsArtifacts(t *testing.T) {
 	if err != nil || len(all) != 205 || all[0].Name != "a204" || !all[0].Expired || all[204].Expired || all[0].Created.IsZero() {
 		t.Errorf("%d, %v", len(all), err)
 	}
-	if _, err := s.client.Artifacts(t.Context(), "octo/widgets", 8); forge.KindOf(err) != forge.NotFound {
-		t.Errorf("a run that is not there: %v", err)
-	}
-	if _, err := s.client.Artifacts(t.Context(), "octo/../x", 8); forge.KindOf(err) != forge.Invalid {
-		t.Errorf("a repository that is none: %v", err)
-	}
+	must.Same(t, forge.NotFound, forge.KindOf(must.Err(s.client.Artifacts(t.Context(), "octo/widgets", 8))), "a run that is not there")
+	must.Same(t, forge.Invalid, forge.KindOf(must.Err(s.client.Artifacts(t.Context(), "octo/../x", 8))), "a repository that is none")
 }
 
 // newStore starts a server beside the API. The test fails if it learns anything of who asks.

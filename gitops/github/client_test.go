@@ -72,8 +72,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 
 func newClient(t *testing.T, apiURL, token string) *github.Client {
 	t.Helper()
-	client := must.Get(github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce}))(t)
-	return client
+	return must.Get(github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce}))(t)
 }
 
 func answer(status int, body string, header ...string) http.HandlerFunc {
@@ -129,9 +128,7 @@ func TestBranch(t *testing.T) {
 			t.Errorf("%s: Branch = %v, %v, want nothing", name, got, err)
 		}
 	}
-	if _, err := a.client.Repository("o/hidden").Branch(t.Context(), "main"); forge.KindOf(err) != forge.Unauthorized {
-		t.Errorf("err = %v, want %s", err, forge.Unauthorized)
-	}
+	must.Same(t, forge.Unauthorized, forge.KindOf(must.Err(a.client.Repository("o/hidden").Branch(t.Context(), "main"))))
 }
 
 func TestBoundsComments(t *testing.T) {
@@ -381,9 +378,7 @@ func TestRefusesNames(t *testing.T) {
 		{"o/r", "../../../../user"},
 		{"o/r", "a//b"},
 	} {
-		if _, err := a.client.Repository(c.repository).Branch(t.Context(), c.branch); forge.KindOf(err) != forge.Invalid {
-			t.Errorf("%s %s: err = %v, want kind %s", c.repository, c.branch, err, forge.Invalid)
-		}
+		must.Same(t, forge.Invalid, forge.KindOf(must.Err(a.client.Repository(c.repository).Branch(t.Context(), c.branch))), c.repository, c.branch)
 	}
 	must.None(t, a.asked, "requests were made")
 }
@@ -401,9 +396,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: New = %v, %v, want an error", name, client, err)
 		}
 	}
-	if _, err := github.New(github.Options{Token: " " + token + "\n"}); err != nil {
-		t.Errorf("a token with a line break at its end: %v", err)
-	}
+	must.Do(t, must.Err(github.New(github.Options{Token: " " + token + "\n"})), "a token with a line break at its end")
 }
 
 // atOnce lets no time pass.

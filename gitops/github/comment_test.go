@@ -20,9 +20,7 @@ func TestCreatesListsAndDeletesComments(t *testing.T) {
 		t.Fatalf("%d comments, %v", len(comments), err)
 	}
 	for range 2 { // one that is gone already is no error
-		if err := handle.DeleteComment(t.Context(), added.ID); err != nil {
-			t.Errorf("DeleteComment: %v", err)
-		}
+		must.Do(t, handle.DeleteComment(t.Context(), added.ID), "DeleteComment")
 	}
 	if left := repository.Comments(pull.Number); len(left) != 120 {
 		t.Errorf("%d comments are left", len(left))

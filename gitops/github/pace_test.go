@@ -45,9 +45,7 @@ func TestCreatesContentAtForgePace(t *testing.T) {
 	}
 	began := clock.now()
 	for n := range 600 {
-		if _, err := clients[n%len(clients)].Repository("octo/widgets").CreateComment(t.Context(), number, fmt.Sprint(n)); err != nil {
-			t.Fatalf("comment %d: %v", n, err)
-		}
+		must.Do(t, must.Err(clients[n%len(clients)].Repository("octo/widgets").CreateComment(t.Context(), number, fmt.Sprint(n))), "comment", n)
 	}
 	must.Same(t, 0, server.Limited())
 	if took := clock.now().Sub(began); took < time.Hour || took > 70*time.Minute {

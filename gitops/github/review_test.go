@@ -11,8 +11,7 @@ import (
 // topicPull opens the pull request of feature/topic.
 func topicPull(t *testing.T, to forge.Repository) *forge.PullRequest {
 	t.Helper()
-	pull := must.Get(to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Topic", Head: "feature/topic", Base: "main"}))(t)
-	return pull
+	return must.Get(to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Topic", Head: "feature/topic", Base: "main"}))(t)
 }
 
 // A review whose answer is lost is not made a second time.

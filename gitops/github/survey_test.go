@@ -69,9 +69,7 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 	server, _, _ := newForge(t)
 	client := newClient(t, server.APIURL, server.Token)
 	server.On("POST", "/api/graphql", forgetest.Reply{Body: `{"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}`}, 1)
-	if _, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); forge.KindOf(err) != forge.RateLimited {
-		t.Errorf("got %v", err)
-	}
+	must.Same(t, forge.RateLimited, forge.KindOf(must.Err(client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}))))
 	server.On("POST", "/api/graphql", forgetest.Reply{Body: `{"data": {"q0": null}, "errors": [{"type": "FORBIDDEN", "path": ["q0"], "message": "Resource protected by organization SAML enforcement."}]}`}, 1)
 	if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err != nil || found[0].Found {
 		t.Errorf("got %+v, %v", found, err)
@@ -133,9 +131,7 @@ func TestSearchListsOrganisation(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	if _, err := client.Search(t.Context(), forge.Search{Organisation: "nobody"}, 2); forge.KindOf(err) != forge.NotFound {
-		t.Errorf("nobody: %v", err)
-	}
+	must.Same(t, forge.NotFound, forge.KindOf(must.Err(client.Search(t.Context(), forge.Search{Organisation: "nobody"}, 2))), "nobody")
 }
 
 func TestSearchRefusesBeyondGitHubLimit(t *testing.T) {

@@ -133,26 +133,18 @@ func TestPush(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			branch, from := "agent-ci/"+strings.Repeat("x", i+1), storeOf(t, o.work)
 			first := change(t, o.work, w.name)
-			if err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: first, From: from}); err != nil {
-				t.Fatalf("create: %v", err)
-			}
+			must.Do(t, remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: first, From: from}), "create")
 			wantTip(t, o, branch, first)
 
 			second := change(t, o.work, w.name+" again")
 			options := remote.PushOptions{Branch: branch, Commit: second, From: from, Expected: first}
-			if err := remote.Push(t.Context(), w.remote, options); err != nil {
-				t.Fatalf("update: %v", err)
-			}
+			must.Do(t, remote.Push(t.Context(), w.remote, options), "update")
 			wantTip(t, o, branch, second)
 			git(t, o.bare, "fsck", "--strict", "--connectivity-only")
-			if err := remote.Push(t.Context(), w.remote, options); err != nil {
-				t.Errorf("a push of what is there already: %v", err)
-			}
+			must.Do(t, remote.Push(t.Context(), w.remote, options), "a push of what is there already")
 
 			options = remote.PushOptions{Branch: branch, Commit: o.side, From: from, Expected: second}
-			if err := remote.Push(t.Context(), w.remote, options); err != nil {
-				t.Fatalf("forced, without objects: %v", err)
-			}
+			must.Do(t, remote.Push(t.Context(), w.remote, options), "forced, without objects")
 			wantTip(t, o, branch, o.side)
 		})
 	}
@@ -387,9 +379,7 @@ func TestFollowsRedirectOnSameHost(t *testing.T) {
 	r := o.remote()
 	r.URL = server.URL + "/old/r.git"
 	sha := change(t, o.work, "x")
-	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}); err != nil {
-		t.Errorf("push: %v", err)
-	}
+	must.Do(t, remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}), "push")
 	wantTip(t, o, "x", sha)
 	dir := filepath.Join(t.TempDir(), "clone")
 	must.Do(t, remote.Clone(t.Context(), r, remote.CloneOptions{Dir: dir}))
@@ -545,7 +535,5 @@ func TestCloneRefusesExistingFolder(t *testing.T) {
 	o := newOrigin(t)
 	dir := t.TempDir()
 	must.Fail(t, "", remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}), "it was cloned into")
-	if _, err := os.Stat(dir); err != nil {
-		t.Errorf("what stood there is gone: %v", err)
-	}
+	must.Do(t, must.Err(os.Stat(dir)), "what stood there is gone")
 }

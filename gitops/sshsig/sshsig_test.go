@@ -19,9 +19,7 @@ func newKey(t *testing.T, passphrase string, args ...string) string {
 	}
 	path := filepath.Join(t.TempDir(), "key")
 	out, err := exec.Command("ssh-keygen", append([]string{"-q", "-N", passphrase, "-C", "test", "-f", path}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("ssh-keygen: %v\n%s", err, out)
-	}
+	must.Do(t, err, "ssh-keygen", out)
 	return path
 }
 
@@ -42,9 +40,7 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 				cmd.Stdin = strings.NewReader(message)
 				return cmd.Run()
 			}
-			if err := verify("git", "a message\n"); err != nil {
-				t.Errorf("ssh-keygen does not take the signature: %v\n%s", err, signature)
-			}
+			must.Do(t, verify("git", "a message\n"), "ssh-keygen does not take the signature", signature)
 			if verify("git", "another message\n") == nil || verify("file", "a message\n") == nil {
 				t.Error("ssh-keygen takes it for another message or namespace")
 			}

@@ -49,9 +49,7 @@ func TestParsesGrammarTexts(t *testing.T) {
 	texts := rapid.StringMatching(grammarExpression)
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
-		if _, err := v4a.Parse(text); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		must.Do(t, must.Err(v4a.Parse(text)), text)
 	})
 }
 

@@ -23,8 +23,7 @@ import (
 
 func newAuthority(t *testing.T, hosts ...string) *Authority {
 	t.Helper()
-	a := must.Get(New(hosts))(t)
-	return a
+	return must.Get(New(hosts))(t)
 }
 
 func TestLeafIsTrusted(t *testing.T) {
@@ -33,9 +32,7 @@ func TestLeafIsTrusted(t *testing.T) {
 	roots.AppendCertsFromPEM(a.Certificate())
 	for _, host := range []string{"npm.example.org", "10.1.2.3", "2606:2800:220:1::36"} {
 		leaf := must.Get(a.Leaf(host))(t)
-		if _, err := leaf.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
-			t.Errorf("%s: %v", host, err)
-		}
+		must.Do(t, must.Err(leaf.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots})), host)
 		if again, err := a.Leaf(strings.ToUpper(host)); err != nil || again != leaf {
 			t.Errorf("%s is made twice: %v", host, err)
 		}

@@ -28,8 +28,7 @@ func serve(t *testing.T, handler http.Handler) string {
 
 func clientOf(t *testing.T, remote Remote) *http.Client {
 	t.Helper()
-	client := must.Get(NewClient(remote))(t)
-	return client
+	return must.Get(NewClient(remote))(t)
 }
 
 func TestUsesServersOverHTTP(t *testing.T) {

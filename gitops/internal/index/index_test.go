@@ -33,8 +33,7 @@ func repository(t testing.TB, version string) gittest.Repo {
 
 func read(r gittest.Repo) *File {
 	r.T.Helper()
-	f := must.Get(Read(r.Path(".git/index")))(r.T)
-	return f
+	return must.Get(Read(r.Path(".git/index")))(r.T)
 }
 
 // staged is f as `git ls-files --stage` lists it.

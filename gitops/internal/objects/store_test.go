@@ -119,9 +119,7 @@ func TestCheckOwn(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	readme, gone := revision(r, "HEAD:README"), plumbing.NewHash(strings.Repeat("1", 40))
-	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}); err != nil {
-		t.Errorf("what is whole, or not there: %v", err)
-	}
+	must.Do(t, open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}), "what is whole, or not there")
 	r.Plant(".git", readme.String(), "wrong\n")
 	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme}); !errors.As(err, new(*objects.DamagedError)) {
 		t.Errorf("what is not: %v", err)

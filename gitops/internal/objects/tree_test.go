@@ -26,8 +26,7 @@ func treeOf(t *testing.T, s *objects.Store, files map[string]string) plumbing.Ha
 		id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte(text)))(t)
 		edits = append(edits, objects.Edit{Path: path, Mode: index.Regular, ID: id})
 	}
-	tree := must.Get(s.Apply(plumbing.ZeroHash, edits))(t)
-	return tree
+	return must.Get(s.Apply(plumbing.ZeroHash, edits))(t)
 }
 
 func TestFind(t *testing.T) {

@@ -118,14 +118,10 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 	} {
 		spoil()
 		git, err := c.PrivateGit()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, err, name)
 		r.Write("a.x", name+"\r\n")
 		out, err := git.With("GIT_INDEX_FILE="+filepath.Join(t.TempDir(), "index")).Run(t.Context(), r.Dir, strings.NewReader("a.x\n"), "update-index", "--add", "--stdin")
-		if err != nil {
-			t.Errorf("%s: %s, %v", name, out, err)
-		}
+		must.Do(t, err, name, out)
 		id := r.GitWith(nil, []byte(name+"\n"), "hash-object", "--stdin", "--no-filters")
 		must.Same(t, "blob", r.GitWith([]string{"GIT_DIR=" + c.PrivateDir}, nil, "cat-file", "-t", id), name)
 	}

@@ -31,13 +31,9 @@ func TestClaimExcludesSecondRun(t *testing.T) {
 		t.Errorf("a second claim: %v, want an InUseError", err)
 	}
 	r.Git("worktree", "add", "--quiet", "../other")
-	if err := open(t, r.Path("../other")).Claim(); err != nil {
-		t.Errorf("another work tree of the repository: %v", err)
-	}
+	must.Do(t, open(t, r.Path("../other")).Claim(), "another work tree of the repository")
 	must.Do(t, first.Close())
-	if err := second.Claim(); err != nil {
-		t.Errorf("once the first is closed: %v", err)
-	}
+	must.Do(t, second.Claim(), "once the first is closed")
 }
 
 // Of two that share and claim at once none gets the work tree, and both share it
@@ -97,9 +93,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	must.Fail(t, "", add(), "git writes the index")
-	if err := errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")); err != nil {
-		t.Errorf("who holds the index: %v", err)
-	}
+	must.Do(t, errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")), "who holds the index")
 	atOnce, cancel := context.WithCancel(t.Context())
 	cancel() // so that nobody waits for who is at work
 	later := open(t, r.Dir)

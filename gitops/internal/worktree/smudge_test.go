@@ -253,9 +253,7 @@ func TestCheckOutFollowsNoLink(t *testing.T) {
 		t.Errorf("to write: %v", err)
 	}
 	remove := []objects.Difference{{Path: "src/deep/er/x", Old: back[0].New}}
-	if _, err := c.work.CheckOut(t.Context(), c.id("first^{tree}"), remove); err != nil {
-		t.Errorf("to remove: %v", err)
-	}
+	must.Do(t, must.Err(c.work.CheckOut(t.Context(), c.id("first^{tree}"), remove)), "to remove")
 	must.Same(t, map[string]string{"deep/er/x": "mine\n"}, aside.Files(), "aside")
 }
 

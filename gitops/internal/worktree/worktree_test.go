@@ -65,8 +65,7 @@ func unconfined(context.Context, worktree.Filter) (worktree.FilterSandbox, error
 
 func (c checkout) index() *index.File {
 	c.T.Helper()
-	ix := must.Get(c.repo.Index(c.T.Context()))(c.T)
-	return ix
+	return must.Get(c.repo.Index(c.T.Context()))(c.T)
 }
 
 func (c checkout) id(spec string) plumbing.Hash {
@@ -81,8 +80,7 @@ func (c checkout) differences(from, to string) []objects.Difference {
 	if from != "" {
 		old = c.id(from + "^{tree}")
 	}
-	list := must.Get(c.objects.Differences(c.T.Context(), old, c.id(to+"^{tree}")))(c.T)
-	return list
+	return must.Get(c.objects.Differences(c.T.Context(), old, c.id(to+"^{tree}")))(c.T)
 }
 
 var kinds = map[scan.Kind]string{

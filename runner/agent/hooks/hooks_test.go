@@ -287,8 +287,7 @@ func TestSortsAndDigestsHooks(t *testing.T) {
 	home := t.TempDir()
 	one := map[string]job.Hook{"c": {On: job.OnStop, Run: []string{"~/c.sh"}}, "b": {On: job.OnStop, Run: []string{"sh", "a.sh"}}, "a": {On: job.OnStop, Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all := must.Get(Combine(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home))(t)
-		return all
+		return must.Get(Combine(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home))(t)
 	}
 	before := collect()
 	if before[0].Name != "operator/z" || before[1].Name != "a" || before[2].Name != "b" {

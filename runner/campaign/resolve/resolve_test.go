@@ -33,8 +33,7 @@ func newForge(t *testing.T, repositories int) (*forgetest.Forge, *github.Client)
 
 func load(t *testing.T, targets string) *spec.Campaign {
 	t.Helper()
-	c := must.Get(spec.Load("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil))(t)
-	return c
+	return must.Get(spec.Load("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil))(t)
 }
 
 func TestTenThousandTargetsTakeFewRequests(t *testing.T) {

@@ -66,8 +66,7 @@ func judged(t *testing.T, j job.Job, until time.Time, base, change map[string]st
 	apply(t, checks.Workspace.SandboxPath(), change)
 	found := must.Get(checks.Workspace.Changes(t.Context()))(t)
 	checks.ProofDeadline = until
-	table := must.Get(checks.VerifyChange(t.Context(), 1, found, baseline.Rows))(t)
-	return table
+	return must.Get(checks.VerifyChange(t.Context(), 1, found, baseline.Rows))(t)
 }
 
 // apply makes a change in a folder: it deletes files with the content "-" first, and makes links for "-> TARGET".

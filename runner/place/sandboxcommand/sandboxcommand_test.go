@@ -50,8 +50,7 @@ func newMachine(t *testing.T, files map[string]string) machine {
 // realTemp is a folder without links on its way.
 func realTemp(t *testing.T) string {
 	t.Helper()
-	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	return dir
+	return must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 }
 
 // with has more variables.
@@ -170,8 +169,7 @@ func TestPreparesNothingAfterCancel(t *testing.T) {
 func unconfined(t *testing.T, m machine) *Session {
 	t.Helper()
 	m.options.Mode = "danger-full-access"
-	s := must.Get(Open(t.Context(), m.options))(t)
-	return s
+	return must.Get(Open(t.Context(), m.options))(t)
 }
 
 func TestConfinesCommandsLikeAgents(t *testing.T) {

@@ -60,8 +60,7 @@ func check(name, conclusion string) forge.Check {
 
 func look(t *testing.T, r *repository) *Case {
 	t.Helper()
-	c := must.Get(readCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}}))(t)
-	return c
+	return must.Get(readCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}}))(t)
 }
 
 // TestSeparatesFailuresOfBase compares a check that is red on the head with what the base says.

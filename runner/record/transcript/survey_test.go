@@ -41,8 +41,7 @@ func published(step, sha string) happening {
 
 func surveyed(t *testing.T, log string) *transcript.View {
 	t.Helper()
-	view := must.Get(transcript.FoldEvents(strings.NewReader(log), nil))(t)
-	return view
+	return must.Get(transcript.FoldEvents(strings.NewReader(log), nil))(t)
 }
 
 // workInWords tells of each thing that a view knows of the work.

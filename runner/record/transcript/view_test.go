@@ -19,8 +19,7 @@ var excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts))(t)
-	return view
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts))(t)
 }
 
 // shown is an excerpt with a mark for the lines that it does not have.

@@ -30,8 +30,7 @@ turns:
 
 func client(t *testing.T, url string) *responses.Client {
 	t.Helper()
-	c := must.Get(responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}}))(t)
-	return c
+	return must.Get(responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}}))(t)
 }
 
 func user(text string) json.RawMessage {

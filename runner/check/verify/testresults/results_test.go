@@ -55,8 +55,7 @@ func described(r *Results) string {
 
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
-	raw := must.Get(os.ReadFile(name))(t)
-	return raw
+	return must.Get(os.ReadFile(name))(t)
 }
 
 // read reads a file of testdata as what its name says.

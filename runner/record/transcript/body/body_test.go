@@ -202,8 +202,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {
 		t.Helper()
-		made := must.Get(alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template}))(t)
-		return made
+		return must.Get(alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template}))(t)
 	}
 	fresh := body(template, "Done.")
 	tests := []struct{ name, earlier, want string }{

@@ -11,8 +11,7 @@ import (
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts))(t)
-	return view
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts))(t)
 }
 
 // alone is a body that has no comments, and composed one that may have all.

@@ -28,9 +28,7 @@ func TestReopenDropsTornLine(t *testing.T) {
 	for cut := range len(whole) - last + 1 { // the last line, cut at each byte
 		must.Do(t, os.WriteFile(path, whole[:len(whole)-cut], 0o600))
 		log, torn, err := Reopen(path, Options{})
-		if err != nil {
-			t.Fatalf("cut by %d: %v", cut, err)
-		}
+		must.Do(t, err, "cut", cut)
 		wantSeq, wantTorn := int64(2), len(whole)-cut-last
 		if cut == 0 {
 			wantSeq, wantTorn = 3, 0
