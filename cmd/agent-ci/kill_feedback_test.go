@@ -140,7 +140,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 			asked = nil
 			kill, text := n, ""
 			for _, out := range []string{"run-" + name, "again-" + name} {
-				w.git(w.dir, "clone", "--quiet", repository.Dir, "in-"+out)
+				w.git(w.dir, "clone", "--quiet", "--no-local", repository.Dir, "in-"+out)
 				w.git(filepath.Join(w.dir, "in-"+out), "remote", "set-url", "origin", address+"/octo-org/"+name+".git")
 				said, _ := w.watched(gate.aimed(kill, after), "run", "--repo", "in-"+out, "--quiet", "--out", out)
 				w.awaitEnd(out)

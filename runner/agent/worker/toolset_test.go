@@ -102,7 +102,7 @@ func TestDefinesOfferedAndAllowedTools(t *testing.T) {
 
 func TestRefusesUnknownToolName(t *testing.T) {
 	_, err := New(t.Context(), site(t, &job.Job{Tools: job.Tools{Allow: []string{"teleport"}}}, nil))
-	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `Tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
+	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
 }
 
 // wantStop takes care that an error is that outcome, for that reason, with these
