@@ -188,7 +188,7 @@ func TestMergesEarlierChangeOntoBase(t *testing.T) {
 	text, _, err := w.Workspace.Checkout().Blob(laid.Change.Files[0].NewID)
 	must.Do(t, err)
 	defer text.Close()
-	merged, err := io.ReadAll(text)
+	merged := must.Get(io.ReadAll(text))(t)
 	for _, line := range laid.Labels.Markers() {
 		must.Contain(t, string(merged), line+"\n")
 		must.Contain(t, laid.DescribeUnmerged(), line)
