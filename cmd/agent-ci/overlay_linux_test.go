@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -223,7 +224,15 @@ func (p *played) shown(change *gitops.ChangeSet) *gitops.ChangeSet {
 		if exec.Command("git", "-C", p.in("repo"), "check-ignore", "-q", "--", file.Path).Run() != nil {
 			return false
 		}
-		p.same("the ignored file "+file.Path, string(file.NewID), p.git(p.in("repo"), "hash-object", "--", file.Path))
+		name := filepath.Join(p.in("repo"), file.Path)
+		info := must.Get(os.Lstat(name))(p.t)
+		mode, id := "100644", ""
+		if info.Mode()&fs.ModeSymlink != 0 {
+			mode, id = "120000", plumbing.ComputeHash(plumbing.BlobObject, []byte(must.Get(os.Readlink(name))(p.t))).String()
+		} else if id = p.git(p.in("repo"), "hash-object", "--", file.Path); info.Mode()&0o100 != 0 {
+			mode = "100755"
+		}
+		p.same("the ignored file "+file.Path, file.NewMode+" "+string(file.NewID), mode+" "+id)
 		return true
 	})
 	return &shown

@@ -66,6 +66,8 @@ func build(name string, arguments ...string) (folder string, err error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
-	folder = filepath.Join(os.TempDir(), name)
+	if folder, err = os.MkdirTemp("", name+"-"); err != nil {
+		return "", err
+	}
 	return folder, os.CopyFS(folder, os.DirFS(kept))
 }

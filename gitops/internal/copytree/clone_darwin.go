@@ -1,6 +1,9 @@
 package copytree
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // clone fails: macOS cannot clone open files.
-func clone(out, in file) error { return errors.ErrUnsupported }
+func clone(out, in *os.File) error { return errors.ErrUnsupported }

@@ -1,7 +1,11 @@
 package copytree
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // clone makes the empty file out share the content of in, without a copy, until either is written
 // (ioctl_ficlone(2)). If it fails, out stays empty.
-func clone(out, in file) error { return unix.IoctlFileClone(int(out), int(in)) }
+func clone(out, in *os.File) error { return unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) }

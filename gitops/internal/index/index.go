@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"golang.org/x/sys/unix"
 )
 
 // Modes of an entry, as in a tree object.
@@ -41,15 +40,6 @@ type Stat struct {
 	Dev, Ino            uint32
 	UID, GID            uint32
 	Size                uint32
-}
-
-// StatFrom returns the metadata of a file in the form of the index.
-func StatFrom(st *unix.Stat_t) Stat {
-	return Stat{
-		CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec),
-		MtimeSec: uint32(st.Mtim.Sec), MtimeNsec: uint32(st.Mtim.Nsec),
-		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
-	}
 }
 
 type Entry struct {

@@ -35,11 +35,15 @@ func lstatIn(folder int, name string) (Lstat, error) {
 	if err != nil {
 		return Lstat{}, err
 	}
-	return LstatFrom(&st), nil
-}
-
-func LstatFrom(st *unix.Stat_t) Lstat {
-	return Lstat{typeOf(uint32(st.Mode)) | fs.FileMode(st.Mode)&fs.ModePerm, index.StatFrom(st), int64(st.Mtim.Sec)}
+	return Lstat{
+		mode: typeOf(uint32(st.Mode)) | fs.FileMode(st.Mode)&fs.ModePerm,
+		stat: index.Stat{
+			CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec),
+			MtimeSec: uint32(st.Mtim.Sec), MtimeNsec: uint32(st.Mtim.Nsec),
+			Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
+		},
+		modified: int64(st.Mtim.Sec),
+	}, nil
 }
 
 // typeOf returns the type of a file: regular, link, folder, or irregular for devices, pipes and sockets.
