@@ -31,7 +31,10 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
-	return c.applyChange(ctx, cs)
+	if err := c.applyChange(ctx, cs); err != nil {
+		return fmt.Errorf("write the files of the change: %w", err)
+	}
+	return nil
 }
 
 // applyChange writes the files of a change set, unstaged. If the base is not the commit that is

@@ -67,7 +67,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 		report(late, stop, e.publication())
 	}
 	end := e.runFinished(stop)
-	r.Record.StopHeartbeat() // conclude deletes its file with the working files
+	r.Record.StopHeartbeat() // writeEnd deletes its file with the working files
 	if !e.MayConclude() {    // a forced stop has abandoned the run
 		return record.NewResult(r.Record.ID, stop)
 	}

@@ -136,8 +136,8 @@ type lfsClient struct {
 
 	// transfer moves one object by the server's actions.
 	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
-	// refused gets an object's *LFSError. If it returns nil, the other objects are still
-	// transferred. A nil refused stops at the first error.
+	// onRefused gets an object's *LFSError. If it returns nil, the other objects are still
+	// transferred. A nil onRefused stops at the first error.
 	onRefused func(error) error
 }
 

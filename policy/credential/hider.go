@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Hider removes texts from the answers of one server. It is safe for concurrent use. A nil Hider removes
+// Hider removes texts that belong to one server from answers. It is safe for concurrent use. A nil Hider removes
 // nothing.
 type Hider struct{ guard *Guard }
 

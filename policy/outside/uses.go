@@ -74,7 +74,7 @@ var (
 	}
 	// GitRemote runs git with other repositories and makes checkouts of them for campaigns.
 	GitRemote = &Use{
-		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`", program: gitOfUser, folder: Root,
+		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, before a clone `config`, and for campaigns `init`, `reset`", program: gitOfUser, folder: Root,
 		taken: remoteVariables,
 		set: []string{
 			"LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "GIT_NO_REPLACE_OBJECTS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*",

@@ -3,6 +3,7 @@
 package plainjson
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,13 @@ func kindOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	isText := reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || t == reflect.TypeFor[[]byte]()
+	switch {
+	case isText:
+		return kinds["string"]
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr:
+		return "a whole number"
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return kinds["bool"]
@@ -93,5 +101,5 @@ func kindOf(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return kinds["object"]
 	}
-	return "a whole number"
+	return "a value of that kind"
 }

@@ -25,7 +25,7 @@ type frameForwarder struct {
 
 var errUnsupportedFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
 
-// Write takes the next bytes from the server. It replaces values in the text of complete frames, and
+// Write takes the next bytes from the server. It replaces values in the received text of frames, and
 // forwards everything before the first byte that is held back.
 func (f *frameForwarder) Write(part []byte) (int, error) {
 	f.raw = append(f.raw, part...)

@@ -170,7 +170,7 @@ func (s *spelling) offsetInValue(letter int) int {
 }
 
 // valuePart returns the bytes of the value that letters[from:to] spell completely. In an encoding such as
-// base64, the letters at both ends may have only some bits of a byte, so part omits these bytes.
+// base64, the letters at both ends may have only some bits of a byte, so valuePart omits these bytes.
 func (s *spelling) valuePart(from, to int) string {
 	first, last := s.offsetInValue(from), s.offsetInValue(to-1)
 	if !s.plain {

@@ -86,7 +86,7 @@ func (r *reader) readScript(script string, from origin) {
 	r.readParsed(script, file, err, from)
 }
 
-// readParsed reads a parsed script. err is the error of parse.
+// readParsed reads a parsed script. err is the error of parseScript.
 func (r *reader) readParsed(script string, file *syntax.File, err error, from origin) {
 	if errors.Is(err, errTooLong) {
 		r.reading.TooComplex = err.Error()

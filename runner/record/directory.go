@@ -38,7 +38,7 @@ const (
 	LeftoverFolder  = "leftover"                      // files that no change can contain, moved out of the work tree
 	StateFolder     = "state"                         // working files, removed after the run
 	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout, in which commands work
-	PrivateTreeFile = StateFolder + "/tree.json"      // a PrivateTreeInfoateTree, once that copy is complete
+	PrivateTreeFile = StateFolder + "/tree.json"      // a PrivateTreeInfo, once that copy is complete
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 

@@ -103,7 +103,8 @@ func (r *Repository) initialise() error {
 	)
 }
 
-// Receive takes the objects of a checkout, and its commit as the branch main, like a first push.
+// Receive takes all objects of a checkout, and its commit as the branch main. It saves the processes of a first
+// push, which sends only what the commit needs.
 func (r *Repository) Receive(checkout string) {
 	r.forge.t.Helper()
 	commit, err := r.runGit("-C", checkout, "rev-parse", "HEAD")

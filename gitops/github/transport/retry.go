@@ -101,7 +101,7 @@ func mayRepeat(req *http.Request) bool {
 
 // retryDelay returns the time to wait before a retry. retry is false if a retry makes no sense or may
 // do harm: the request succeeded, may have been executed, or would fail again.
-func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
+func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, attempt int) (delay time.Duration, retry bool) {
 	if req.Context().Err() != nil {
 		return 0, false
 	}

@@ -187,7 +187,7 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	sum := plumbing.NewHasher(plumbing.BlobObject, size)
 	n, err := io.Copy(sum, io.LimitReader(r, size+1)) // which also makes the buffer no larger
 	if err == nil && n != size {
-		err = fmt.Errorf("%d bytes where %d were expected: it changes while it is read", n, size)
+		err = fmt.Errorf("it is not %d bytes long, as expected: it changes while it is read", size)
 	}
 	return sum.Sum(), err
 }

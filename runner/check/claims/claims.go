@@ -39,10 +39,10 @@ type claim struct {
 const (
 	clauseBegin   = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we)(?:['’]ve)? (?:have |also |then )*|also |then )?`
 	numberPattern = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
-	// tests follows a number of tests.
+	// testsNoun follows a number of tests.
 	testsNoun = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
 	passVerbs = `(?:passes|passed|succeeds|succeeded|(?:is|are|was|were) (?:all )?green|(?:was|were) run|pass|succeed)\b`
-	// names matches a list of code spans. plain has removed their content.
+	// codeSpans matches a list of code spans. withoutCode has removed their content.
 	codeSpans  = "((?:``(?:, and |, | and | & | / ))*``)"
 	wereVerb   = `(?:was|were|has been|have been|is now|are now) (?:also |now |newly )?`
 	wasChanged = wereVerb + `(?:added|created|updated|changed|edited|modified|rewritten|removed|deleted|renamed|extended|implemented|written|adapted|bumped|regenerated|moved)\b`

@@ -141,7 +141,7 @@ func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 }
 
 // openLFS opens the Git LFS content that a blob points to. content is nil for another blob.
-func (c Case) openLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+func (c Case) openLFS(ctx context.Context, id string) (content io.ReadCloser, size int64, err error) {
 	if c.LFSContent == nil {
 		return nil, 0, nil
 	}

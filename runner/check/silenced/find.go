@@ -23,12 +23,12 @@ type pattern struct {
 	Files []string // path patterns for policy.MatchesPattern
 	Line  string   // a regular expression for an added line, joined with the line that it continues
 	// Number is a regular expression with two groups: a name and a number. It is a sign if the
-	// number becomes smaller, or larger with Raised.
+	// number becomes smaller, or larger with SignIfRaised.
 	Number       string
 	SignIfRaised bool
-	// Lost makes it a sign, too, if the number of a name is removed and the file adds none.
+	// SignIfRemoved makes it a sign, too, if the number of a name is removed and the file adds none.
 	SignIfRemoved bool
-	// Comments also searches lines that are comments.
+	// InComments also searches lines that are comments.
 	InComments bool
 	Why        string
 	Path       string   // path of the examples

@@ -115,7 +115,7 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 
 // recordFailing records a failing test below its changed test file, or else below changed data. recorded is
 // false if the test fits neither.
-func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (bool, error) {
+func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (recorded bool, err error) {
 	for _, f := range p.tests.baseTests {
 		belongs, shared, err := locator.BelongsTo(ctx, failure, f)
 		if err != nil {

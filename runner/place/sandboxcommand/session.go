@@ -78,7 +78,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.boxes.HideSecretFiles(ctx); err != nil {
 		return err
 	}
-	if len(p.Job.Policy.Secrets) > 0 { // ConfineOthers protects the files of secrets that this command does not get
+	if len(p.Job.Policy.Secrets) > 0 { // CheckOthersConfinable protects the files of secrets that this command does not get
 		if err := s.boxes.CheckOthersConfinable(ctx); err != nil {
 			return err
 		}

@@ -205,7 +205,7 @@ func (s Poster) postComment(ctx context.Context, raw json.RawMessage) (step tran
 	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.Subject.Number), s.repository().EditComment(ctx, earlier[0].ID, text))
 }
 
-// decode parses an object that the schema has validated.
+// decodeObject parses an object that the schema has validated.
 func decodeObject[T any](raw json.RawMessage) (object T, err error) {
 	if err = plainjson.Unmarshal(raw, &object); err != nil {
 		err = fmt.Errorf("read what the agent gave to be published: %w", err)

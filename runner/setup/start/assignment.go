@@ -85,8 +85,8 @@ func (s *Start) moveToClone(ctx context.Context, event intake.Event, before Assi
 }
 
 // findAssignment finds the run's project, task and model, and checks the requester's permission. It asks only
-// the forge. known is the assignment under earlier settings. Even on an error, assign registers what it
-// found so far.
+// the forge. known is the assignment under earlier settings. Even on an error, it registers what it found
+// so far.
 func (s *Start) findAssignment(ctx context.Context, event intake.Event, known Assignment, set *settings.Settings, ws *workspace.Workspace) (a Assignment, err error) {
 	a = known
 	defer func() { s.Assignment = &a }()

@@ -50,7 +50,7 @@ type Found struct {
 	AbandonedBase gitops.Base          // of the first checkout, if the run moved to a clone
 	Workspace     *workspace.Workspace // nil without a checkout
 	Place         *Place               // nil until the base commit's configuration is read
-	Sandboxes     *confine.Sandboxes   // nil until confine makes them
+	Sandboxes     *confine.Sandboxes   // nil until openSandboxes makes them
 	Hooks         *hooks.Hooks
 	Agent         *worker.Agent // nil until makeAgent makes it
 	Resumed       bool          // whether run.resumed is written

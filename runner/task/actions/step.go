@@ -58,7 +58,7 @@ func (s *Step) AddSummary(markdown string) error {
 	return nil
 }
 
-// pipeTime is how long a pipe may take no text.
+// pipeTime limits how long writing a text to a pipe may take.
 const pipeTime = 10 * time.Second
 
 // appendToFile appends a text to a file. It does not wait for a reader of a named pipe.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(stri
 			return errors.New("must not have a user or a password; " + secretHint)
 		case address.Fragment != "":
 			return errors.New("must not have a fragment (#…)")
-		case !allowKeyInQuery && hasKey(address.Query()):
+		case !allowKeyInQuery && mayHaveKey(address.RawQuery):
 			return errors.New("must not have a key in its query (?…); " + secretHint)
 		}
 		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
@@ -52,13 +53,15 @@ func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(stri
 	}
 }
 
-// hasKey reports whether a query has a key or a token, by its name.
-func hasKey(query url.Values) bool {
+// mayHaveKey reports whether a query has a secret by the name of a part, or is no query.
+func mayHaveKey(raw string) bool {
+	query, err := url.ParseQuery(raw)
 	for name := range query {
 		name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-		if strings.HasSuffix(name, "key") || strings.HasSuffix(name, "token") {
+		isSecret := func(word string) bool { return strings.HasSuffix(name, word) }
+		if slices.ContainsFunc([]string{"key", "token", "secret", "password", "sig", "signature", "code"}, isSecret) {
 			return true
 		}
 	}
-	return false
+	return err != nil
 }

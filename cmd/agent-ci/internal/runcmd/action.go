@@ -36,7 +36,7 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 	}
 }
 
-// defineAction runs the command that the action's inputs name, with their values as arguments.
+// defineAction returns a function that runs the command that the action's inputs name, with their values as arguments.
 func defineAction(flags *cli.FlagSet) cli.RunFunc {
 	return func(ctx context.Context, p cli.Process, _ []string) int {
 		var outFlag, jobFile []string

@@ -30,10 +30,10 @@ type Test struct {
 	Line    int    // 0 if unknown
 	Message string // the first line of the reason; may be empty
 	Package string // its Go package
-	// Thrown means that File and Line are where the failure happened. That may be in code that the
+	// AtThrowSite means that File and Line are where the failure happened. That may be in code that the
 	// test calls.
 	AtThrowSite bool
-	// Load means that the file does not compile or load, so no test ran.
+	// LoadError means that the file does not compile or load, so no test ran.
 	LoadError  bool
 	OtherFiles []string // further files that do not compile
 }

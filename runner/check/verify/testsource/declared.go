@@ -18,7 +18,7 @@ type File struct {
 // language describes how tests look in a language.
 type language struct {
 	declaration *regexp.Regexp // the beginning of a test, with its name in a group
-	anyTest     *regexp.Regexp // any sign of tests; nil: only test counts
+	anyTest     *regexp.Regexp // any sign of tests; nil: only declaration counts
 }
 
 // languages maps file endings to languages.

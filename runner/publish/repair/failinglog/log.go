@@ -179,7 +179,7 @@ type excerpt struct {
 	maxBytes  int
 	lines     int // read so far
 	tail      []byte
-	tailStart int    // number of the first line in end
+	tailStart int    // number of the first line in tail
 	lower     []byte // buffer for a line in lower case
 
 	keptLines   []numberedLine

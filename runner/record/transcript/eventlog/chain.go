@@ -10,7 +10,8 @@ import (
 // ChainError names the first event of a log that was altered.
 type ChainError struct {
 	position
-	err error // what is wrong
+	err       error // what is wrong
+	isNoEvent bool  // the line is no event, and err names it
 }
 
 type position struct {
@@ -20,7 +21,7 @@ type position struct {
 }
 
 func (e *ChainError) Error() string {
-	if e.Seq == 0 && e.Type == "" { // no event at all, as the error says
+	if e.isNoEvent {
 		return e.err.Error()
 	}
 	return fmt.Sprintf("transcript line %d (event %d, %s) is not as it was written: %v", e.Line, e.Seq, e.Type, e.err)
@@ -75,7 +76,7 @@ func (c *chain) checkNext(l Line) error {
 	current := position{l.number, e.Seq, e.Type}
 	switch wantSeq := c.last.Seq + 1; {
 	case err != nil:
-		return cmp.Or(c.unresolvedError(), current.alteredError(err))
+		return cmp.Or(c.unresolvedError(), error(&ChainError{position: current, err: err, isNoEvent: true}))
 	case c.doubt != nil && e.Prev == c.head: // the digest of the doubtful line is right, so the line before it was altered
 		return c.unresolvedError()
 	case c.doubt != nil:
@@ -103,4 +104,4 @@ func (c *chain) unresolvedError() error {
 }
 
 // alteredError returns the error for an altered line at this position.
-func (p position) alteredError(err error) error { return &ChainError{p, err} }
+func (p position) alteredError(err error) error { return &ChainError{position: p, err: err} }

@@ -116,8 +116,7 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 		alive()
 		events := splitEvents(data)
 		last := events[len(events)-1]
-		endsAnswer := string(last) == endOfStream || read.CompletedBy(last)
-		if !complete && !endsAnswer {
+		if !complete && string(last) != endOfStream && !read.CompletedBy(last) {
 			break
 		}
 		for _, event := range events {
