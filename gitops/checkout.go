@@ -282,7 +282,7 @@ func (c *Checkout) Close() error {
 }
 
 // FindGit returns the path of the git program in pathEnv, a list as in PATH, or "" if there is
-// none. It ignores the folders that PathOutside removes for root.
+// none. It ignores the folders that SearchPathOutside removes for root.
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
 
 // CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot
@@ -294,9 +294,9 @@ func CheckGit(ctx context.Context, path string) (version string, err error) {
 // WorkTree returns the root of the work tree around dir.
 func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(dir) }
 
-// PathOutside returns a PATH without the folders in which commands of the work tree root may have
+// SearchPathOutside returns a PATH without the folders in which commands of the work tree root may have
 // put programs. root may be "".
-func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
+func SearchPathOutside(pathEnv, root string) string { return program.SearchPathOutside(pathEnv, root) }
 
 // PassesThrough reports whether a path is in a folder or is reached through it by links. The path need not
 // exist.

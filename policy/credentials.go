@@ -37,8 +37,8 @@ func privateAddressRemedy(decision HostDecision) string {
 	return "write private: true at the secret " + strings.ReplaceAll(names, ", ", " or ") + " (policy.secrets)"
 }
 
-// RefuseCredentialUse returns the decision on a request that misuses a credential or its placeholder.
-func RefuseCredentialUse(r *credential.Refusal) HostDecision {
+// CredentialUseRefusal returns the decision on a request that misuses a credential or its placeholder.
+func CredentialUseRefusal(r *credential.Refusal) HostDecision {
 	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: withoutHostRemedy}
 	if r.NoRemedy {
 		return d
@@ -48,9 +48,9 @@ func RefuseCredentialUse(r *credential.Refusal) HostDecision {
 	return d
 }
 
-// RefuseOtherTarget returns the refusal of a request inside an intercepted tunnel whose host or protocol
+// OtherTargetRefusal returns the refusal of a request inside an intercepted tunnel whose host or protocol
 // differs from the tunnel's. names are the credentials of the tunnel's target.
-func RefuseOtherTarget(names []string, reason string) HostDecision {
+func OtherTargetRefusal(names []string, reason string) HostDecision {
 	return HostDecision{
 		Rule: credential.Rule(names...), Reason: reason,
 		Remedy: withoutHostRemedy + " agent-ci ends TLS to the hosts of secrets. It passes HTTP requests to the tunnel's host, including those that open a WebSocket.",

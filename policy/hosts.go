@@ -56,7 +56,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	if hasRule && rule.Decision != rules.Allow {
 		return refusedByRule(rule)
 	}
-	if entry, ok := h.List.Allows(t); ok {
+	if entry, ok := h.List.EntryFor(t); ok {
 		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it.", Private: entry.Private()}
 	}
 	if d, ok := h.allowForCredentials(t); ok {
@@ -143,10 +143,10 @@ const ownServersHint = " Servers that commands start themselves are reached with
 // ThisMachineReason describes an address of this machine in a reason.
 const ThisMachineReason = "one of this machine"
 
-// RefuseLocalAddress returns the refusal of a target because of its address, although decision allows its
+// LocalAddressRefusal returns the refusal of a target because of its address, although decision allows its
 // name. description describes the address. isPrivate means that the address is merely private: the remedy
 // then names the entry or secret to change.
-func RefuseLocalAddress(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
+func LocalAddressRefusal(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", description),
 		Remedy: withoutHostRemedy + ownServersHint,
@@ -162,18 +162,18 @@ func RefuseLocalAddress(t reach.Target, decision HostDecision, description strin
 	return d
 }
 
-// RefuseUnreadableTarget returns the refusal of a request with an invalid target. problem completes the
+// UnreadableTargetRefusal returns the refusal of a request with an invalid target. problem completes the
 // sentence "The request's target …".
-func RefuseUnreadableTarget(problem string) HostDecision {
+func UnreadableTargetRefusal(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("The request's target %s.", problem),
 		Remedy: "Ask for https by CONNECT host:port, and for http by the whole address: GET http://host/path. Most programs do so when HTTPS_PROXY and HTTP_PROXY are set.",
 	}
 }
 
-// RefuseTraceViaProxy returns the refusal of TRACE behind another proxy: that proxy could echo credentials
+// TraceViaProxyRefusal returns the refusal of TRACE behind another proxy: that proxy could echo credentials
 // to the command.
-func RefuseTraceViaProxy() HostDecision {
+func TraceViaProxyRefusal() HostDecision {
 	return HostDecision{
 		Rule: ruleTrace, Reason: "TRACE makes a server repeat the request, and the machine's proxy gets data that commands must not see.",
 		Remedy: "Use another method.",

@@ -88,7 +88,7 @@ func TestExplainsHowToAllowHost(t *testing.T) {
 func TestEntryAllowsPrivateAddressOfName(t *testing.T) {
 	target := reach.Target{Protocol: reach.HTTPS, Name: "db.corp.example", Port: 443}
 	for _, openable := range []bool{true, false} {
-		d := RefuseLocalAddress(target, HostDecision{Allowed: true, Rule: "policy.network: db.corp.example"}, "a private address", openable)
+		d := LocalAddressRefusal(target, HostDecision{Allowed: true, Rule: "policy.network: db.corp.example"}, "a private address", openable)
 		if got := d.JobChange == "write {host: db.corp.example, private: true} in the list"; got != openable || (d.JobChange != "") != openable {
 			t.Errorf("openable %t: opened by %q", openable, d.JobChange)
 		}
@@ -96,7 +96,7 @@ func TestEntryAllowsPrivateAddressOfName(t *testing.T) {
 			t.Errorf("openable %t: %s", openable, d.Reason)
 		}
 	}
-	d := RefuseLocalAddress(target, HostDecision{}, ThisMachineReason, false)
+	d := LocalAddressRefusal(target, HostDecision{}, ThisMachineReason, false)
 	if d.JobChange != "" || !strings.Contains(d.Reason, "one of this machine, which no list") || !strings.Contains(d.Remedy, "as a service of the job") || strings.Contains(d.Remedy, "private: true") {
 		t.Errorf("of an address of this machine is told %+v", d)
 	}
@@ -107,7 +107,7 @@ func TestExplainsHowToAllowSecretHost(t *testing.T) {
 	scope := must.Get(credential.ParseScope("npm.example.org/team"))(t)
 	target := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 443}
 	hosts := Hosts{Key: "policy.network", Credentials: credential.Set{{Name: "A", Scopes: []credential.Scope{scope}}, {Name: "B", Scopes: []credential.Scope{scope}}}}
-	if d := RefuseLocalAddress(target, hosts.Decide(target), "a private address", true); d.JobChange != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.JobChange) {
+	if d := LocalAddressRefusal(target, hosts.Decide(target), "a private address", true); d.JobChange != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.JobChange) {
 		t.Errorf("its private address is opened by %q: %s", d.JobChange, d.Remedy)
 	}
 	for i := range hosts.Credentials {
@@ -118,7 +118,7 @@ func TestExplainsHowToAllowSecretHost(t *testing.T) {
 		t.Errorf("for others it is opened by %q: %s", d.JobChange, d.Remedy)
 	}
 	for never, want := range map[bool]string{true: "", false: "change what the job has at policy.secrets"} {
-		d := RefuseCredentialUse(&credential.Refusal{Names: []string{"A"}, Reason: "So it is.", NoRemedy: never})
+		d := CredentialUseRefusal(&credential.Refusal{Names: []string{"A"}, Reason: "So it is.", NoRemedy: never})
 		if d.JobChange != want || strings.Contains(d.Remedy, "Whoever runs agent-ci can") == never {
 			t.Errorf("never %t: opened by %q: %s", never, d.JobChange, d.Remedy)
 		}

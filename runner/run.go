@@ -226,7 +226,7 @@ func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, er
 		return w, err
 	}
 	w = r.markTimedOut(ctx, untimed, w)
-	return w, w.Agent.Work().NeedsAnswersStop(w.Task.Issue)
+	return w, w.Agent.Work().StopForAnswers(w.Task.Issue)
 }
 
 // publish commits, pushes and opens the pull request, or posts the agent's findings. It does less for

@@ -57,7 +57,7 @@ func withoutNamespace(name string) string {
 // convertArguments converts the arguments of a call to those of the tool. called is the tool's name in the call, which
 // may be that of another agent's tool.
 func convertArguments(tool, called string, arguments map[string]any) {
-	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(withoutNamespace(called)), dialect.GlobTool)
+	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.NamesByAlias(withoutNamespace(called)), dialect.GlobTool)
 	if asGlob {
 		applySynonyms(renames("include", "pattern", "query"), arguments)
 	}

@@ -20,7 +20,7 @@ func QualifiedName(namespace, name string) string {
 
 // NamesTool reports whether name is the tool's own name, or the name of its counterpart in another agent.
 func NamesTool(name, tool string) bool {
-	return name == tool || slices.Contains(dialect.Called(withoutNamespace(name)), tool)
+	return name == tool || slices.Contains(dialect.NamesByAlias(withoutNamespace(name)), tool)
 }
 
 // OwnToolNamed returns the agent-ci tool with this name or alias, or "" if there is none.
@@ -29,7 +29,7 @@ func OwnToolNamed(name string) string {
 	if dialect.Known(name) {
 		return name
 	}
-	for _, tool := range dialect.Called(name) {
+	for _, tool := range dialect.NamesByAlias(name) {
 		return tool
 	}
 	return ""

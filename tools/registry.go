@@ -126,7 +126,7 @@ func (r *Registry) find(name string, offered []string) *entry {
 		return e
 	}
 	var notOffered *entry
-	for _, target := range dialect.Called(name) {
+	for _, target := range dialect.NamesByAlias(name) {
 		e := r.byName[target]
 		switch {
 		case e == nil, e.Foreign:

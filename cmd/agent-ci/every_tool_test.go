@@ -44,7 +44,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 	t.Parallel()
 	events, paths := play(t, "opencode.yml", "model.tools=opencode")
 	text := normalised(t, responsesFirst(events), paths)
-	for _, name := range append(dialect.InFamily(dialect.OpenCode, dialect.Plans, dialect.Looks, dialect.Edits), "bash") {
+	for _, name := range append(dialect.NamesInFamily(dialect.OpenCode, dialect.Plans, dialect.Looks, dialect.Edits), "bash") {
 		if !bytes.Contains(text, []byte(`"tool": "`+name+`"`)) {
 			t.Errorf("%s is not played", name)
 		}

@@ -58,7 +58,7 @@ func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
 		}
 		place, ok := Place{FirstLine: first, Tolerance: ExtraLine}, true
 		if !more {
-			place, ok = t.fits(b, first, ways)
+			place, ok = t.firstFit(b, first, ways)
 		}
 		switch {
 		case !ok:
@@ -105,8 +105,8 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	return first, passed, first != 0 && id != 0
 }
 
-// fits returns the place with the first way in which the block equals the lines from first on.
-func (t *Text) fits(b Block, first ID, ways []Tolerance) (Place, bool) {
+// firstFit returns the place with the first way in which the block equals the lines from first on.
+func (t *Text) firstFit(b Block, first ID, ways []Tolerance) (Place, bool) {
 	for _, way := range ways {
 		p := Place{FirstLine: first, Tolerance: way}
 		if t.seeker.steps -= len(b.Lines); t.equal(b, &p) {

@@ -123,7 +123,7 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	case known && was.Stat != "" && now.Stat == was.Stat:
 		return nil
 	}
-	err = c.isWhole(ctx, path, below, now.Sum)
+	err = c.checkObjectFile(ctx, path, below, now.Sum)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -137,8 +137,8 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	return nil
 }
 
-// isWhole returns an error unless the content of an object file fits its name or checksum.
-func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string) error {
+// checkObjectFile returns an error unless the content of an object file fits its name or checksum.
+func (c *objectComparison) checkObjectFile(ctx context.Context, path, below, sum string) error {
 	f, err := openRegular(path)
 	if err != nil {
 		return err
@@ -146,17 +146,17 @@ func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string)
 	defer f.Close()
 	switch {
 	case looseName().MatchString(below):
-		return c.isNamed(ctx, f, strings.ReplaceAll(below, "/", ""))
+		return c.checkLooseObject(ctx, f, strings.ReplaceAll(below, "/", ""))
 	case summedName().MatchString(path):
 		return checkSum(ctx, f, sum)
 	}
 	return nil // recordObject compared its digest
 }
 
-// isNamed returns an error unless the content of the loose object in f has the id name. The error
+// checkLooseObject returns an error unless the content of the loose object in f has the id name. The error
 // is written for people. It reads at most c.left bytes of uncompressed content, and subtracts them
 // from c.left.
-func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, id string) error {
+func (c *objectComparison) checkLooseObject(ctx context.Context, f io.Reader, id string) error {
 	content, err := zlib.NewReader(f)
 	if err != nil {
 		return errors.New("it is no object")

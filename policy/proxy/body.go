@@ -46,7 +46,7 @@ func (p *Proxy) searchBody(r *http.Request, t reach.Target, idle *idleTimer) (*s
 	body.from = p.guard.SearchBody(r.Body, func() http.Header { return r.Trailer })
 	body.refuse = func(refusal *credential.Refusal) *Request {
 		refusal.Request = credential.DescribeRequest(r)
-		refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.RefuseCredentialUse(refusal)}
+		refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.CredentialUseRefusal(refusal)}
 		_ = p.options.Observe(refused) // without a record the request is refused, too
 		return &refused
 	}

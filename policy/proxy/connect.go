@@ -63,7 +63,7 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 	if problem == "" {
 		return nil
 	}
-	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.RefuseLocalAddress(t, p.options.Decide(t), problem, openable)}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddressRefusal(t, p.options.Decide(t), problem, openable)}
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
@@ -71,7 +71,7 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 // machine it returns a refusal that suggests no entry in the list.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if ownAddrs, err := ownAddresses(); err == nil && ownAddrs[t.Addr] {
-		return policy.RefuseLocalAddress(t, d, policy.ThisMachineReason, false)
+		return policy.LocalAddressRefusal(t, d, policy.ThisMachineReason, false)
 	}
 	return d
 }

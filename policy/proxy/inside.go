@@ -26,12 +26,12 @@ func (p *Proxy) serveIntercepted(w http.ResponseWriter, r *http.Request) {
 	tunnel := r.Context().Value(tunnelKey{}).(*interceptedConn)
 	t := tunnel.target
 	if reason := namesOtherTarget(r, t); reason != "" {
-		p.refuseInTunnel(w, t, http.StatusMisdirectedRequest, policy.RefuseOtherTarget(p.options.Credentials.Names(t), reason))
+		p.refuseInTunnel(w, t, http.StatusMisdirectedRequest, policy.OtherTargetRefusal(p.options.Credentials.Names(t), reason))
 		return
 	}
 	exchanged, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)
 	if refused != nil {
-		p.refuseInTunnel(w, t, http.StatusForbidden, policy.RefuseCredentialUse(refused))
+		p.refuseInTunnel(w, t, http.StatusForbidden, policy.CredentialUseRefusal(refused))
 		return
 	}
 	if r.ContentLength > p.limits.bytes {

@@ -152,7 +152,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		protocol = reach.HTTPS
 	}
 	target, problem := parseTarget(protocol, r)
-	request := Request{Protocol: protocol, Target: clip.Bytes(r.URL.Host, 200), HostDecision: policy.RefuseUnreadableTarget(problem)}
+	request := Request{Protocol: protocol, Target: clip.Bytes(r.URL.Host, 200), HostDecision: policy.UnreadableTargetRefusal(problem)}
 	if problem == "" {
 		request = p.decideRequest(r, target)
 	}
@@ -181,7 +181,7 @@ func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 		return request
 	}
 	if strings.EqualFold(r.Method, http.MethodTrace) { // some servers ignore the case
-		request.HostDecision = policy.RefuseTraceViaProxy()
+		request.HostDecision = policy.TraceViaProxyRefusal()
 	} else {
 		request.Via = viaAddress(via)
 	}
@@ -199,7 +199,7 @@ func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 		return d
 	}
 	if refused := p.guard.RefusePlaceholders(r); refused != nil {
-		return policy.RefuseCredentialUse(refused)
+		return policy.CredentialUseRefusal(refused)
 	}
 	return d
 }

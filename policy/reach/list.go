@@ -147,8 +147,8 @@ func ParseList(texts []string) (List, error) {
 	return list, nil
 }
 
-// Allows returns the first entry for the target, preferring one that permits private addresses.
-func (l List) Allows(t Target) (found Entry, ok bool) {
+// EntryFor returns the first entry for the target, preferring one that permits private addresses.
+func (l List) EntryFor(t Target) (found Entry, ok bool) {
 	for _, e := range l {
 		switch {
 		case e.Allows(t) && e.private:

@@ -151,7 +151,7 @@ func TestPrefersPrivateEntry(t *testing.T) {
 		{"instance-data.ec2.internal:80", ""},
 	} {
 		target := must.Get(ParseTarget(HTTPS, test.authority))(t)
-		if e, _ := list.Allows(target); e.String() != test.want {
+		if e, _ := list.EntryFor(target); e.String() != test.want {
 			t.Errorf("%s is opened by %q", test.authority, e)
 		}
 	}
@@ -193,7 +193,7 @@ func TestAllowsTargets(t *testing.T) {
 	} {
 		t.Run(test.protocol+" "+test.authority, func(t *testing.T) {
 			target := must.Get(ParseTarget(test.protocol, test.authority))(t)
-			e, ok := list.Allows(target)
+			e, ok := list.EntryFor(target)
 			if e.String() != test.want || ok != (test.want != "") {
 				t.Errorf("opened by %q", e)
 			}

@@ -41,8 +41,8 @@ type supervisorConn struct {
 	noProcesses      chan struct{}  // closed when the supervisor reports that no process lives
 	pauseReplies     chan error     // the supervisor's answer to a request to stop all commands
 	listeners        []net.Listener // at Spec.Ports
-	sharedFolder     *os.File       // the folder Spec.Shown; nil without one
-	lentMounts       []*os.File     // mounts of sharedFolder: Spec.Lend and then Spec.LendToWrite
+	sharedFolder     *os.File       // the folder Spec.SharedFolder; nil without one
+	lentMounts       []*os.File     // mounts of sharedFolder: Spec.LendToRead and then Spec.LendToWrite
 	startWait        time.Duration
 
 	socketLock    sync.Mutex       // held during a request for a socket
@@ -254,7 +254,7 @@ func (conn *supervisorConn) storeFiles(received []*os.File, spec stage.Spec) (er
 		_ = socket.Close() // the listener has its own descriptor
 	}
 	received = received[ports:]
-	if spec.Shown != "" && len(received) > 0 {
+	if spec.SharedFolder != "" && len(received) > 0 {
 		conn.sharedFolder, received = received[0], received[1:]
 	}
 	conn.lentMounts = received

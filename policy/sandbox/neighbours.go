@@ -15,9 +15,9 @@ type Sharing struct {
 	// Ports lists ports on the commands' loopback, 127.0.0.1. Listeners returns a listener for each.
 	// They require NetworkLoopback or NetworkProxied.
 	Ports []int
-	// Lend and LendToWrite count the mounts of an overlaid workspace lent to other sandboxes by
+	// LendToRead and LendToWrite count the mounts of an overlaid workspace lent to other sandboxes by
 	// Borrow, to read or to change.
-	Lend, LendToWrite int
+	LendToRead, LendToWrite int
 	// Borrowed is a workspace lent by Borrow of another sandbox. Commands see it at the workspace's
 	// path. Nil means none. The caller closes it.
 	Borrowed *os.File `json:"-"`
@@ -36,7 +36,7 @@ func (sharing Sharing) sharesAnything() bool {
 	return len(sharing.Ports) > 0 || sharing.lentCount() > 0 || sharing.Borrowed != nil || sharing.User != nil
 }
 
-func (sharing Sharing) lentCount() int { return sharing.Lend + sharing.LendToWrite }
+func (sharing Sharing) lentCount() int { return sharing.LendToRead + sharing.LendToWrite }
 
 // validate returns an error for too many ports or mounts, and for ports without an own loopback.
 func (sharing Sharing) validate(network Network) error {
@@ -66,7 +66,7 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 }
 
 // Borrow returns a mount of the commands' workspace, for Options.Borrowed of one other sandbox. It
-// returns nil when all mounts of Lend, or with toWrite of LendToWrite, are lent. The caller closes it.
+// returns nil when all mounts of LendToRead, or with toWrite of LendToWrite, are lent. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	if err := s.ensureOpen(); err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string)
 		t.Fatalf("%s: it is not lent: %v", name, err)
 	}
 	defer lent.Close()
-	o.BorrowedFrom, o.Overlay, o.Lend, o.LendToWrite, o.Borrowed = o.Overlay, "", 0, 0, lent
+	o.BorrowedFrom, o.Overlay, o.LendToRead, o.LendToWrite, o.Borrowed = o.Overlay, "", 0, 0, lent
 	o.Scratch = filepath.Join(filepath.Dir(o.Scratch), name)
 	if !toWrite {
 		o.Mode = grants.ReadOnly
@@ -109,9 +109,9 @@ func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string)
 // What one sandbox lends another sees as it is then and later, and can't change.
 func TestLendsWorkspaceReadOnly(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
-		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend = 2 })
+		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.LendToRead = 2 })
 		run(t, box, o, "echo changed >file")
-		for i := range o.Lend {
+		for i := range o.LendToRead {
 			other, guest := borrowing(t, box, o, false, fmt.Sprint("guest-", i))
 			if got := run(t, other, guest, "cat file .git/HEAD; ! cat hidden; ! echo x 2>/dev/null >file; ! rm -r dir 2>/dev/null; ! echo x 2>/dev/null >.git/HEAD; echo own >/tmp/own"); !strings.HasPrefix(got, "changed\nold\n") {
 				t.Errorf("it sees %q", got)
@@ -157,7 +157,7 @@ func TestPortsRequireNetworkNamespace(t *testing.T) {
 // from commands in the first.
 func TestLendsWorkspaceForWriting(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
-		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend, o.LendToWrite = 1, 1 })
+		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.LendToRead, o.LendToWrite = 1, 1 })
 		other, guest := borrowing(t, box, o, true, "guest")
 		if got := run(t, other, guest, "cat .git/HEAD; ! cat hidden; echo theirs >file; mkdir -p new/dir; echo x >new/dir/x; ! echo x 2>/dev/null >.git/HEAD; ! rm -rf .git 2>/dev/null"); !strings.HasPrefix(got, "old\n") {
 			t.Errorf("it sees %q", got)
@@ -178,7 +178,7 @@ func (o outer) serving() Options {
 	dir, err := os.MkdirTemp(filepath.Dir(o.Options.Scratch), "lender-")
 	orPanic(err)
 	lender := o.Options
-	lender.Scratch, lender.Overlay, lender.Lend, lender.Ports = filepath.Join(dir, "scratch"), filepath.Join(dir, "overlay"), 1, []int{5432}
+	lender.Scratch, lender.Overlay, lender.LendToRead, lender.Ports = filepath.Join(dir, "scratch"), filepath.Join(dir, "overlay"), 1, []int{5432}
 	box, err := Open(context.Background(), lender)
 	orPanic(err)
 	service := o.Options

@@ -134,7 +134,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	s.layers = append(s.layers, "namespaces ("+kinds+")")
 	if spec.Landlock != nil {
 		s.level = LevelFull
-		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
+		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.ABI))
 	}
 	s.addCommonLayers(spec, report)
 	isOverlaid := func(path string) bool {
@@ -144,7 +144,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	s.env = p.Variables(isOverlaid)
 	s.listeners = s.conn.listeners
 	loans := s.conn.lentMounts // the mounts to read come first, then those to write
-	readable := min(o.Lend, len(loans))
+	readable := min(o.LendToRead, len(loans))
 	s.readLoans, s.writeLoans = loans[:readable], loans[readable:]
 	if o.Network == NetworkProxied {
 		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:] // the first port is ProxyPort
@@ -164,11 +164,11 @@ func (o Options) namespacesSpec(p *grants.Plan) (spec stage.Spec, err error) {
 	mounts := p.Mounts()
 	spec = stage.Spec{
 		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
-		Mounts: mounts, Nothing: o.EmptyFile(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+		Mounts: mounts, EmptyFile: o.EmptyFile(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
 		spec.Landlock = &stage.Landlock{
-			Config: abi, Read: []string{"/"}, Write: grants.WritableAmong(mounts), DenyNet: o.Network == NetworkNone,
+			ABI: abi, Read: []string{"/"}, Write: grants.WritableAmong(mounts), DenyNet: o.Network == NetworkNone,
 			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
 		}
 	}
@@ -176,8 +176,8 @@ func (o Options) namespacesSpec(p *grants.Plan) (spec stage.Spec, err error) {
 		spec.Ports = []int{ProxyPort}
 	}
 	spec.Ports = append(spec.Ports, o.Ports...)
-	if o.Overlay != "" {
-		spec.Shown, spec.Lend, spec.LendToWrite = p.Workspace(), o.Lend, o.LendToWrite
+	if o.Overlay != "" { // other sandboxes, such as those of services, may borrow an overlaid workspace
+		spec.SharedFolder, spec.LendToRead, spec.LendToWrite = p.Workspace(), o.LendToRead, o.LendToWrite
 	}
 	return spec, nil
 }
@@ -206,7 +206,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	if err != nil {
 		return err
 	}
-	granted.Config, granted.DenyNet = abi, o.Network != NetworkFull
+	granted.ABI, granted.DenyNet = abi, o.Network != NetworkFull
 	spec := stage.Spec{Landlock: granted, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
 	report, err := s.becomeSupervisor(spec, startWithoutNamespaces(o.processes()), nil)
 	if err != nil {

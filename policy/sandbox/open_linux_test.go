@@ -343,7 +343,7 @@ func TestSkipsVanishedHiddenPaths(t *testing.T) {
 		put(t, nothing, "", 0o644)
 		programs := must.Get(filter.Programs(filter.Options{Namespaced: true, Connect: true}))(t)
 		s := new(Sandbox)
-		if _, err := s.becomeSupervisor(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, StartEarly(NetworkLoopback), nil); err != nil {
+		if _, err := s.becomeSupervisor(stage.Spec{Namespaced: true, OwnNetwork: true, EmptyFile: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, StartEarly(NetworkLoopback), nil); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}

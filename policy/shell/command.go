@@ -40,7 +40,7 @@ func (r *reader) readCommand(words []Word, from origin) {
 // readWrapped reads the commands started by a shell or a wrapper.
 func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	if shells[name] {
-		if script, ok := scriptOption(args); ok {
+		if script, ok := inlineScript(args); ok {
 			r.readIfKnown(script, inner)
 		}
 		return

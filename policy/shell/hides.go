@@ -26,7 +26,7 @@ func (c Command) MayHideCommand() bool {
 	}
 	program, args := c.Words[0].Text, c.Words[1:]
 	if name := programName(program); shells[name] {
-		script, ok := scriptOption(args)
+		script, ok := inlineScript(args)
 		return !IsShell(program) || ok && !script.Known
 	}
 	wrapper, isWrapper := wrappers[programName(program)]

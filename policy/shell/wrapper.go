@@ -184,8 +184,8 @@ func hasWord(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
 
-// scriptOption returns the script among a shell's arguments: the first operand after -c.
-func scriptOption(args []Word) (script Word, ok bool) {
+// inlineScript returns the script among a shell's arguments: the first operand after -c.
+func inlineScript(args []Word) (script Word, ok bool) {
 	expectsScript := false // -c was found
 	for i := 0; i < len(args); i++ {
 		text := args[i].Text

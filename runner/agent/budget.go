@@ -26,9 +26,9 @@ const (
 	lastTurnShare = 0.95
 )
 
-// LastTurnAt returns the time from which the model's next turn is its last. limited is false without a
+// LastTurnThreshold returns the time from which the model's next turn is its last. limited is false without a
 // time limit.
-func (l Limits) LastTurnAt() (at time.Time, limited bool) {
+func (l Limits) LastTurnThreshold() (at time.Time, limited bool) {
 	return l.Began.Add(time.Duration(lastTurnShare * float64(l.TimeLimit))), l.TimeLimit > 0
 }
 

@@ -137,7 +137,7 @@ func (b *book) again() []Claimed {
 	b.t.Helper()
 	b.must(b.Ledger.Close())
 	b.open()
-	return b.Of("bump").OpenWave()
+	return b.Of("bump").UnsettledWave()
 }
 
 // back books reports of a wave, and gives how many of them counted.
@@ -187,7 +187,7 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 		lines := bytes.SplitAfter(raw, []byte("\n"))
 		b.must(os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
 		b.open()
-		if out := b.Of("bump").OpenWave(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
+		if out := b.Of("bump").UnsettledWave(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
 			t.Errorf("with %d claims, the wave is %+v", claimed, out)
 		}
 		b.settle(b.wave(3-claimed, ""), "changed", "pull_request", 1) // the others run here meanwhile

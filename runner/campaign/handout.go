@@ -77,9 +77,9 @@ func UnsettledWaveError(wave []Claimed) error {
 	return fmt.Errorf("wave %d was handed to %s and is not settled: book its results with agent-ci campaign settle, with --over once nothing of it runs any more", wave[0].Wave, wave[0].Host)
 }
 
-// OpenWave returns the wave on another host that has an unsettled run, with its settled runs too. It returns nil if
+// UnsettledWave returns the wave on another host that has an unsettled run, with its settled runs too. It returns nil if
 // there is no such wave.
-func (c *CampaignState) OpenWave() []Claimed {
+func (c *CampaignState) UnsettledWave() []Claimed {
 	for _, claimed := range c.handedOut {
 		if current := c.TargetState(claimed.Target.Key).Claimed; current != nil && current.Wave == claimed.Wave {
 			return c.handedOut
@@ -95,7 +95,7 @@ var errNoReport = errors.New("nothing came back of it")
 // host may resume the run: then no missing report is booked, and no failure that can be resumed. A run that
 // is over without a report is booked at its claim.
 func (l *Ledger) BookReturned(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
-	for _, claimed := range l.Of(c.Name).OpenWave() {
+	for _, claimed := range l.Of(c.Name).UnsettledWave() {
 		r := LostReport(claimed, errNoReport)
 		found := false
 		for _, each := range reports {

@@ -312,7 +312,7 @@ func (d *disorder) next() []Target {
 
 // handOutOnce hands a wave out; one that is out is found as it was, and keeps others back.
 func (d *disorder) handOutOnce() {
-	out := d.Of("bump").OpenWave()
+	out := d.Of("bump").UnsettledWave()
 	if !reflect.DeepEqual(out, d.out) {
 		d.t.Fatalf("%+v is out, and the ledger has %+v", d.out, out)
 	}
@@ -352,7 +352,7 @@ func (d *disorder) comeBack() {
 	over := len(d.elsewhere) == 0
 	_, err := d.BookReturned(d.campaign, some, func(Claimed) bool { return over })
 	d.must(err)
-	if d.Of("bump").OpenWave() == nil {
+	if d.Of("bump").UnsettledWave() == nil {
 		d.out = nil
 	}
 }

@@ -235,7 +235,7 @@ func (r *rollout) countOpenPulls() {
 // Only one wave may be on another host at a time.
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	state := l.Of(c.Name)
-	if out := state.OpenWave(); out != nil && host != "" {
+	if out := state.UnsettledWave(); out != nil && host != "" {
 		return nil, UnsettledWaveError(out)
 	}
 	var events []any

@@ -231,7 +231,7 @@ func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	if p.Task.RequestText == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
 		return nil
 	}
-	open, err := f.openPull(ctx, p)
+	open, err := f.findOpenPull(ctx, p)
 	if err != nil || open == nil {
 		return err
 	}

@@ -30,9 +30,9 @@ type Destination interface {
 	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
 	// publishPull writes the pull request's body and opens or updates the pull request, if any.
 	publishPull(ctx context.Context, p *Proposal, out *Publication) error
-	// openPullOfTask returns the open pull request of a task that ended without a change. It returns nil if
+	// findOpenPullOfTask returns the open pull request of a task that ended without a change. It returns nil if
 	// there is none, or on an error.
-	openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
+	findOpenPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	publisher() Publisher
 }

@@ -23,7 +23,7 @@ func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMa
 
 // commentsAbout returns the comments of the token's account about a commit on a person's branch.
 func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
-	return f.commentsWith(ctx, pull, joinMark(commit), intake.IsByTokenAccount(ctx, f.Forge))
+	return f.commentsWith(ctx, pull, joinMark(commit), intake.ByTokenAccount(ctx, f.Forge))
 }
 
 // ReportLostCommit comments on the last commit of a person's branch if a run pushed it and its comment is

@@ -105,5 +105,5 @@ func (l Local) publishPull(_ context.Context, p *Proposal, out *Publication) err
 	return err
 }
 
-// openPullOfTask returns nil, because a local repository has no pull requests.
-func (Local) openPullOfTask(context.Context, *Proposal) *forge.PullRequest { return nil }
+// findOpenPullOfTask returns nil, because a local repository has no pull requests.
+func (Local) findOpenPullOfTask(context.Context, *Proposal) *forge.PullRequest { return nil }

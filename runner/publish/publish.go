@@ -70,7 +70,7 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	*out = Publication{}
 	defer func() { p.recordIn(out) }() // following the base changes p
 	if p.Change.Empty() {
-		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
+		out.OpenPullOfTask = to.findOpenPullOfTask(ctx, &p)
 		return nil
 	}
 	if p.failsUnpublished() {
@@ -84,7 +84,7 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	}
 	switch {
 	case p.Change.Empty(): // the base has the change by now
-		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
+		out.OpenPullOfTask = to.findOpenPullOfTask(ctx, &p)
 		return nil
 	case p.failsUnpublished(): // on the new base
 		return nil

@@ -13,7 +13,7 @@ import (
 // ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the
 // mark. So the author must be the pull request's author, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
-	own := intake.IsByAppOrTokenAccount(ctx, f.Forge)
+	own := intake.ByAppOrTokenAccount(ctx, f.Forge)
 	return f.commentsWith(ctx, pull, body.CommentMark, func(c forge.Comment) bool {
 		return c.Author.ID != 0 && c.Author.ID == pull.Author.ID || own(c)
 	})
@@ -39,7 +39,7 @@ func (f Forge) syncComments(ctx context.Context, p *Proposal, wanted pullText, o
 		return wanted
 	}
 	f.Record.Warn("comment_not_written", "The transcript could not be continued in comments: %v", err)
-	withoutComments, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
+	withoutComments, err := f.describe(p, f.finishedBodyOptions(p, out.Commit, 0), out)
 	if err != nil {
 		f.Record.Warn("comment_not_written", "The text of the pull request refers to missing comments: %v", err)
 		withoutComments = wanted

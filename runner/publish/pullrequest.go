@@ -31,11 +31,11 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
-	text, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
+	text, err := f.describe(p, f.finishedBodyOptions(p, out.Commit, body.MaxComments), out)
 	if err != nil {
 		return err
 	}
-	open, err := f.openPull(ctx, p)
+	open, err := f.findOpenPull(ctx, p)
 	switch {
 	case err != nil:
 		return f.explainUnopenedPull(err, p, text)
@@ -69,19 +69,19 @@ func (f Forge) noteCheckApproval(ctx context.Context, p *Proposal) {
 	}
 }
 
-// bodyOptions returns BodyOptions with the finished commit, and up to comments comments that continue the
-// body. A comment on a person's pull request has neither.
-func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Options {
+// finishedBodyOptions returns BodyOptions with the mark of the finished commit, up to comments comments that
+// continue the body, and the request for later bodies. A comment on a person's pull request has none of these.
+func (f Forge) finishedBodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
-	if p.Task.Mode != intake.Join {
+	if isPersonsPull := p.Task.Mode == intake.Join; !isPersonsPull {
 		options.Head += intake.FinishedMark(commit)
 		options.Comments, options.KeepRequest = comments, true
 	}
 	return options
 }
 
-// openPull returns the open pull request of the task's branch, or nil.
-func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
+// findOpenPull returns the open pull request of the task's branch, or nil.
+func (f Forge) findOpenPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)
 	switch {
 	case err != nil || pull == nil || pull.State != "open":
@@ -92,9 +92,9 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	return pull, nil
 }
 
-// openPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does
+// findOpenPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does
 // not close it, since the earlier change may be right.
-func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
+func (f Forge) findOpenPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text pullText, out *
 
 // adoptPull updates a pull request that another run opened at the same time.
 func (f Forge) adoptPull(ctx context.Context, p *Proposal, text pullText, out *Publication) error {
-	open, err := f.openPull(ctx, p)
+	open, err := f.findOpenPull(ctx, p)
 	if err != nil {
 		return err
 	}

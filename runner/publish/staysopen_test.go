@@ -30,7 +30,7 @@ func TestNamesOpenPullRequestOfTask(t *testing.T) {
 	} {
 		p := Proposal{Job: w.job(), Base: w.Workspace.Base(), Task: intake.Task{Branch: taskBranch}}
 		test.change(&p)
-		if got := w.toForge().openPullOfTask(t.Context(), &p); (got == nil) != test.silent {
+		if got := w.toForge().findOpenPullOfTask(t.Context(), &p); (got == nil) != test.silent {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

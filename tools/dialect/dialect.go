@@ -234,8 +234,8 @@ func Known(name string) bool {
 // Is reports whether name is a tool of agent-ci of one of these kinds.
 func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name).Kind) && Known(name) }
 
-// Named returns the names of all tools of a kind.
-func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
+// NamesOfKind returns the names of all tools of a kind.
+func NamesOfKind(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
 // Families returns the names of the other coding agents whose tools agent-ci imitates.
 func Families() (all []string) {
@@ -247,8 +247,8 @@ func Families() (all []string) {
 	return all
 }
 
-// InFamily returns the names of the tools of a family that have one of these kinds.
-func InFamily(family string, kinds ...Kind) []string {
+// NamesInFamily returns the names of the tools of a family that have one of these kinds.
+func NamesInFamily(family string, kinds ...Kind) []string {
 	return names(func(t Tool) bool { return t.Family == family && slices.Contains(kinds, t.Kind) })
 }
 
@@ -262,8 +262,8 @@ func names(selects func(Tool) bool) (all []string) {
 	return all
 }
 
-// Called returns the names of agent-ci's tools that have this name in another agent. Case does not matter.
-func Called(name string) []string {
+// NamesByAlias returns the names of agent-ci's tools that have this name in another agent. Case does not matter.
+func NamesByAlias(name string) []string {
 	name = strings.ToLower(name)
 	return names(func(t Tool) bool { return slices.Contains(t.Names, name) })
 }
@@ -287,7 +287,7 @@ func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 func (t Tool) Matched() []string {
 	switch t.Kind {
 	case Commands:
-		return append(Named(Commands), t.Claude)
+		return append(NamesOfKind(Commands), t.Claude)
 	case Edits:
 		return []string{t.Name, t.Claude, ApplyPatch}
 	case Patches:

@@ -62,7 +62,7 @@ type readArguments struct {
 func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	text, err := p.read(limited, a)
+	text, err := p.readPart(limited, a)
 	return tools.Result{Output: text}, explainTimeout(ctx, limited, a.Path, err)
 }
 
@@ -89,8 +89,8 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
-// read returns the requested part of a file as text.
-func (p resolver) read(ctx context.Context, a readArguments) (string, error) {
+// readPart returns the requested part of a file as text.
+func (p resolver) readPart(ctx context.Context, a readArguments) (string, error) {
 	mode, err := a.mode()
 	if err != nil {
 		return "", err

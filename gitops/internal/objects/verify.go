@@ -88,11 +88,11 @@ func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.E
 		return s.storeVerified(id, o, r)
 	}
 	if whole, ok := o.(*plumbing.MemoryObject); ok {
-		return whole, isNamed(id, o, r)
+		return whole, checkContent(id, o, r)
 	}
 	inMemory := &plumbing.MemoryObject{}
 	inMemory.SetType(o.Type())
-	return inMemory, isNamed(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
+	return inMemory, checkContent(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
 }
 
 // storeVerified copies an object to the store's own folder and compares the id.
@@ -107,8 +107,8 @@ func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.R
 	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
-// isNamed returns an error unless content, all of o, has the given id.
-func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) error {
+// checkContent returns an error unless the content of the object o has the given id.
+func checkContent(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) error {
 	sum := newHasher(o.Type(), o.Size())
 	if _, err := io.Copy(sum, content); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 			continue
 		}
 		if err == nil {
-			err = readsAs(id, o)
+			err = checkObject(id, o)
 		}
 		if err := damaged(id, err); err != nil {
 			return err
@@ -138,13 +138,14 @@ func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	return nil
 }
 
-func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
+// checkObject reads o and returns an error unless it has the given id.
+func checkObject(id plumbing.Hash, o plumbing.EncodedObject) error {
 	r, err := o.Reader()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	return isNamed(id, o, r)
+	return checkContent(id, o, r)
 }
 
 // CheckFiles verifies that all blobs for changes exist and are intact. Call it before writing to

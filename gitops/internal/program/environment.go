@@ -33,7 +33,7 @@ func Isolated(path string, environ []string, root, gitDir, workTree string) Prog
 // configuration and trusts the same certificate authorities as Go programs. git and its helper
 // programs are found in pathEnv.
 func Remote(pathEnv string, environ []string) Program {
-	pathEnv = PathOutside(pathEnv, "")
+	pathEnv = SearchPathOutside(pathEnv, "")
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
@@ -60,7 +60,7 @@ func inherited(use *outside.Use, environ []string, root string) (env []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if name == "PATH" {
-			if value = PathOutside(value, root); value == "" {
+			if value = SearchPathOutside(value, root); value == "" {
 				continue // an empty list names the current folder
 			}
 			v = name + "=" + value
@@ -73,9 +73,9 @@ func inherited(use *outside.Use, environ []string, root string) (env []string) {
 }
 
 // Find returns the path of the git program in pathEnv, or "". It ignores the folders that
-// PathOutside removes.
+// SearchPathOutside removes.
 func Find(pathEnv, root string) string {
-	for _, dir := range filepath.SplitList(PathOutside(pathEnv, root)) {
+	for _, dir := range filepath.SplitList(SearchPathOutside(pathEnv, root)) {
 		path := filepath.Join(dir, "git")
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
@@ -84,10 +84,10 @@ func Find(pathEnv, root string) string {
 	return ""
 }
 
-// PathOutside returns a PATH without the folders in which commands in root may have put programs.
+// SearchPathOutside returns a PATH without the folders in which commands in root may have put programs.
 // It removes relative folders, and folders in root or reached through root, even missing ones. root
 // may be "".
-func PathOutside(pathEnv, root string) string {
+func SearchPathOutside(pathEnv, root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil && root != "" {
 		root = real
 	}

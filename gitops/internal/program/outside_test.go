@@ -27,10 +27,10 @@ func TestPathOutside(t *testing.T) {
 		"": false, ".": false, "bin": false,
 	} {
 		for _, root := range []string{at("work"), at("root")} {
-			if got := program.PathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
-				t.Errorf("PathOutside(%q, %q) = %q", path, root, got)
+			if got := program.SearchPathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
+				t.Errorf("SearchPathOutside(%q, %q) = %q", path, root, got)
 			}
 		}
 	}
-	must.Same(t, at("work")+":/usr/bin", program.PathOutside(at("work")+"::/usr/bin", ""), "without a work tree")
+	must.Same(t, at("work")+":/usr/bin", program.SearchPathOutside(at("work")+"::/usr/bin", ""), "without a work tree")
 }

@@ -99,7 +99,7 @@ func (r *Repository) resolveSSHAlias(ctx context.Context, address string) string
 	if r.forge == "" || !isSSH || strings.EqualFold(parts[2], r.forge) || !isFile(config) {
 		return address
 	}
-	env := []string{"HOME=" + os.Getenv("HOME"), "PATH=" + program.PathOutside(os.Getenv("PATH"), r.Root)}
+	env := []string{"HOME=" + os.Getenv("HOME"), "PATH=" + program.SearchPathOutside(os.Getenv("PATH"), r.Root)}
 	ssh, err := outside.Find("ssh", outside.Root, env)
 	if err != nil {
 		return address

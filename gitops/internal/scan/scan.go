@@ -378,8 +378,8 @@ func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, below subfolder) 
 	return err
 }
 
-// openAndScan opens a folder and scans it. If the folder was removed meanwhile, it reports the files as
-// deleted.
+// openAndScan opens a folder and its upper folder, if any, and scans it. If the folder was removed meanwhile, it
+// reports the files as deleted.
 func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, below subfolder) error {
 	sub, err := regularfile.OpenFolder(dir, below.onDisk)
 	if regularfile.Absent(err) { // removed meanwhile
@@ -390,7 +390,7 @@ func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, below subfolder) e
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
 	defer sub.Close()
-	below.upper = enterUpper(below.upper, below.onDisk)
+	below.upper = openUpperSubfolder(below.upper, below.onDisk)
 	defer closeUpper(below.upper)
 	return s.scanFolder(ctx, sub, below.folderRange)
 }

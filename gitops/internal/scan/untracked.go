@@ -86,7 +86,7 @@ func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedNa
 		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 		return nil
 	}
-	upper := enterUpper(at.upper, n.onDisk)
+	upper := openUpperSubfolder(at.upper, n.onDisk)
 	defer closeUpper(upper)
 	err = s.scanFolder(ctx, sub, folderRange{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {

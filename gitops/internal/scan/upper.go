@@ -23,9 +23,9 @@ func (s *Scan) changedFolder() *os.Root {
 	return mergedUpper(s.tree.Upper)
 }
 
-// enterUpper opens the upper layer's folder called name. It returns nil if the whole folder must be
+// openUpperSubfolder opens the upper layer's folder called name. It returns nil if the whole folder must be
 // scanned. The caller closes the result.
-func enterUpper(upper *os.Root, name string) *os.Root {
+func openUpperSubfolder(upper *os.Root, name string) *os.Root {
 	if upper == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (c *commit) compare(s *step) error {
 	if err := s.compareWith(now); err != nil {
 		return err
 	}
-	return s.mayReplace(now)
+	return s.requireReplaceable(now)
 }
 
 // compareOld checks again, under its second name, that the old file did not change.
@@ -58,9 +58,9 @@ func sameState(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// mayReplace returns an error if the system would forbid the rename. It is called before the file
+// requireReplaceable returns an error if the system would forbid the rename. It is called before the file
 // gets a second name, because that name could not be removed either.
-func (s *step) mayReplace(now fs.FileInfo) error {
+func (s *step) requireReplaceable(now fs.FileInfo) error {
 	dir, err := s.folder.Lstat(".")
 	if err == nil && heldByOwner(dir, now, os.Geteuid()) {
 		return fmt.Errorf("only its owner may replace it, as the directory is sticky: %w", fs.ErrPermission)

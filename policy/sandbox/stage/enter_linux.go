@@ -91,10 +91,10 @@ func openHandedFiles(spec Spec) (handed []int, err error) {
 		}
 		handed = append(handed, listener)
 	}
-	if spec.Shown != "" {
-		folder, err := unix.Open(spec.Shown, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if spec.SharedFolder != "" {
+		folder, err := unix.Open(spec.SharedFolder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return handed, wrapStep("open "+spec.Shown, err)
+			return handed, wrapStep("open "+spec.SharedFolder, err)
 		}
 		handed = append(handed, folder)
 	}

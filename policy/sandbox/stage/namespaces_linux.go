@@ -53,16 +53,16 @@ func buildNamespaces(spec Spec, received []int, report *Report) (lent []int, err
 }
 
 // cloneLoans returns detached mounts of the shown folder, with all mounts in it, for other sandboxes. The
-// first Spec.Lend are read-only. In the others, only read-only parts stay read-only.
+// first Spec.LendToRead are read-only. In the others, only read-only parts stay read-only.
 func cloneLoans(spec Spec) (lent []int, err error) {
-	for i := range spec.Lend + spec.LendToWrite {
+	for i := range spec.LendToRead + spec.LendToWrite {
 		attributes := uint64(readOnlyMount)
-		if i >= spec.Lend {
+		if i >= spec.LendToRead {
 			attributes = writableMount
 		}
-		fd, err := cloneTree(unix.AT_FDCWD, spec.Shown, unix.AT_RECURSIVE, attributes)
+		fd, err := cloneTree(unix.AT_FDCWD, spec.SharedFolder, unix.AT_RECURSIVE, attributes)
 		if err != nil {
-			return lent, wrapStep("lend "+spec.Shown, err)
+			return lent, wrapStep("lend "+spec.SharedFolder, err)
 		}
 		lent = append(lent, fd)
 	}
@@ -96,7 +96,7 @@ func checkReadOnly(path string) error {
 type trees struct {
 	mounts         []int // in the order of Spec.Mounts
 	devices        map[string]int
-	emptyFileMount int   // Spec.Nothing
+	emptyFileMount int   // Spec.EmptyFile
 	borrowed       []int // mounts from the spec; their owner closes them
 }
 
@@ -119,8 +119,8 @@ func (t trees) close() {
 func cloneTrees(spec Spec, received []int, report *Report) (t trees, err error) {
 	t.borrowed = received
 	t.devices = make(map[string]int)
-	if t.emptyFileMount, err = unix.Open(spec.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-		return t, wrapStep("open "+spec.Nothing, err)
+	if t.emptyFileMount, err = unix.Open(spec.EmptyFile, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return t, wrapStep("open "+spec.EmptyFile, err)
 	}
 	for _, name := range devices {
 		if fd, err := cloneTree(unix.AT_FDCWD, "/dev/"+name, 0, deviceMount); err == nil {

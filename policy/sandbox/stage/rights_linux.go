@@ -120,10 +120,10 @@ const (
 // applyLandlock permanently confines the process by Landlock. The kernel then refuses every access that the
 // ABI version of l can restrict and that l does not grant.
 func applyLandlock(l Landlock) error {
-	if l.Config < 1 || l.Config >= len(landlockConfigs) {
-		return fmt.Errorf("ABI version %d is not known", l.Config)
+	if l.ABI < 1 || l.ABI >= len(landlockConfigs) {
+		return fmt.Errorf("ABI version %d is not known", l.ABI)
 	}
-	c := landlockConfigs[l.Config]
+	c := landlockConfigs[l.ABI]
 	if !l.DenyNet {
 		c.HandledAccessNet = 0
 	}

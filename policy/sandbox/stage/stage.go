@@ -23,20 +23,20 @@ const ControlFD = 3
 
 // Spec describes how the process confines itself. It is the first frame on the control socket.
 type Spec struct {
-	Namespaced  bool      `json:"namespaced"` // the process is in its own namespaces
-	OwnNetwork  bool      `json:"own_network"`
-	LoopbackUp  bool      `json:"loopback_up"`
-	Ports       []int     `json:"ports"` // ports of 127.0.0.1 whose listeners go to the process outside
-	Mounts      []Mount   `json:"mounts"`
-	Shown       string    `json:"shown"`         // a folder whose descriptor, as seen inside, goes to the process outside; "" for none
-	Lend        int       `json:"lend"`          // number of read-only mounts of Shown to hand out
-	LendToWrite int       `json:"lend_to_write"` // number of writable ones, after these
-	Nothing     string    `json:"nothing"`       // an empty file that covers hidden ones
-	Processes   int       `json:"processes"`     // limit of simultaneous processes; 0 sets none
-	PIDMax      bool      `json:"pid_max"`       // the namespace has its own pid_max
-	ProcessBase int       `json:"process_base"`  // number of processes outside that RLIMIT_NPROC counts
-	Landlock    *Landlock `json:"landlock"`      // nil for none
-	Filters     Filters   `json:"filters"`       // of seccomp
+	Namespaced   bool      `json:"namespaced"` // the process is in its own namespaces
+	OwnNetwork   bool      `json:"own_network"`
+	LoopbackUp   bool      `json:"loopback_up"`
+	Ports        []int     `json:"ports"` // ports of 127.0.0.1 whose listeners go to the process outside
+	Mounts       []Mount   `json:"mounts"`
+	SharedFolder string    `json:"shared_folder"` // a folder whose descriptor, as seen inside, goes to the process outside; "" for none
+	LendToRead   int       `json:"lend_to_read"`  // number of read-only mounts of SharedFolder to hand out
+	LendToWrite  int       `json:"lend_to_write"` // number of writable ones, after these
+	EmptyFile    string    `json:"empty_file"`    // an empty file that covers hidden ones
+	Processes    int       `json:"processes"`     // limit of simultaneous processes; 0 sets none
+	PIDMax       bool      `json:"pid_max"`       // the namespace has its own pid_max
+	ProcessBase  int       `json:"process_base"`  // number of processes outside that RLIMIT_NPROC counts
+	Landlock     *Landlock `json:"landlock"`      // nil for none
+	Filters      Filters   `json:"filters"`       // of seccomp
 }
 
 // Filters contains the seccomp filters. All are installed first, in order. AskSetid then reports calls
@@ -92,14 +92,14 @@ type Mount struct {
 
 // Landlock lists the ruleset's grants. It skips missing paths.
 type Landlock struct {
-	Config  int      `json:"config"`   // ABI version whose rights are handled
+	ABI     int      `json:"abi"`      // ABI version whose rights are handled
 	Read    []string `json:"read"`     // read and execute
 	Write   []string `json:"write"`    // everything
 	Use     []string `json:"use"`      // read and write, for devices
 	DenyNet bool     `json:"deny_net"` // denies TCP, and UDP if the kernel supports that
 }
 
-// Report is the answer to a Spec. Its descriptors are the listeners of Ports, the Shown folder, and the
+// Report is the answer to a Spec. Its descriptors are the listeners of Ports, SharedFolder, and the
 // lent mounts. The supervisor keeps none of them open.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the failed step; "" if none failed

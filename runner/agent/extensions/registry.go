@@ -46,7 +46,7 @@ func (r registry) isAllowed(readList func() (reach.List, error)) bool {
 		return true
 	}
 	for _, host := range r.hosts {
-		if _, allowed := list.Allows(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !allowed {
+		if _, allowed := list.EntryFor(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !allowed {
 			return false
 		}
 	}

@@ -52,7 +52,7 @@ func (h Hook) mayMatchServer(tool string) bool {
 // that names an edit tool is asked about each file, as in Claude Code. A hook that names only apply_patch is asked
 // about the whole patch, as in Codex.
 func (h Hook) matchesPatch(edit claudeCall) bool {
-	asksPerFile := h.AppliesTo(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+	asksPerFile := h.AppliesTo(append(dialect.NamesOfKind(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0: // the hook is only about commands
 		return false

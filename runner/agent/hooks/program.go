@@ -33,7 +33,7 @@ func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	program := filepath.FromSlash(argv[0])
 	switch {
 	case filepath.IsAbs(program):
-	case !strings.Contains(argv[0], "/"):
+	case isBareName(argv[0]):
 		found, err := provider.find(program)
 		if err != nil {
 			return nil, err
@@ -51,6 +51,9 @@ func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	}
 	return argv, nil
 }
+
+// isBareName reports whether a program is looked up in PATH.
+func isBareName(program string) bool { return !strings.Contains(program, "/") }
 
 // expandedWords returns the hook's command line with ~ replaced by the user's folder.
 func (h Hook) expandedWords(provider SandboxProvider) []string {
@@ -109,8 +112,8 @@ func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(h.Run[0], "/") { // argv has found the program
-		script := job.ScriptOf(h.expandedWords(provider)) // of an interpreter
+	if isBareName(h.Run[0]) { // argv found the program in PATH, so only an interpreter's script can be missing
+		script := job.ScriptOf(h.expandedWords(provider))
 		if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(script))); script != "" && errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("its script %s: there is no such file in the base commit", script)
 		}

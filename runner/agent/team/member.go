@@ -222,7 +222,7 @@ func (m *member) List(prefix string) (all []agents.Listed) {
 // givesTasks reports whether the model has a tool such as OpenCode's task, which starts an agent and waits for its end.
 func (t *team) givesTasks() bool {
 	family := t.job().Model.Tools
-	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
+	return family != "" && len(dialect.NamesInFamily(family, dialect.Leads)) > 0
 }
 
 // lacksCloseTool reports whether the model has no tool for closing agents.
@@ -266,7 +266,7 @@ func (m *member) Settle(ctx context.Context, hasTurnLeft bool) (news bool, err e
 		m.waitUntil = time.Now().Add(time.Duration(t.job().Agents.Wait))
 	}
 	until := m.waitUntil
-	if lastTurnAt, limited := m.agent.Limits().LastTurnAt(); limited && lastTurnAt.Before(until) {
+	if lastTurnAt, limited := m.agent.Limits().LastTurnThreshold(); limited && lastTurnAt.Before(until) {
 		until = lastTurnAt
 	}
 	waitCtx, cancel := context.WithDeadline(ctx, until)

@@ -83,9 +83,9 @@ type Agent struct {
 	javaScript   javaScript
 	scriptState  scriptState // script state from earlier attempts
 
-	runFacts    []json.RawMessage
-	work        Work // work so far, without Spent
-	patchCount  int  // number of saved changes
+	runFacts    []json.RawMessage // the briefing without the task, for children
+	work        Work              // work so far, without Spent
+	patchCount  int               // number of saved changes
 	sentOnce    sentMessages
 	hookAnswers hookAnswers   // given before the first request
 	resumeFrom  *StoppedAgent // state to resume from; nil once that is done

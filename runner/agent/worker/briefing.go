@@ -47,14 +47,14 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 	return further, nil
 }
 
-// Brief begins the conversation with the briefing b, which has the task and the guides. It adds the other facts.
+// Brief begins the conversation with the briefing b, which has the task and the guides. completeBriefing adds the rest.
 // baseline has the results of the checks on the base commit, and may be empty.
 func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) error {
 	input, err := a.completeBriefing(b, baseline).Input()
 	if err != nil {
 		return err
 	}
-	a.runFacts = input[:len(input)-1]
+	a.runFacts = input[:len(input)-1] // the last item is the task
 	a.conversation.Begin(input...)
 	return nil
 }

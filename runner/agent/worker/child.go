@@ -72,9 +72,9 @@ func (a *Agent) Begin(items []json.RawMessage, message string) error {
 // Facts returns the items of the agent's briefing, without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// MergeJournal returns the journal for merges into the agent's tree. It returns nil for an idle agent, and for one that
+// NewMergeJournal returns the journal for merges into the agent's tree. It returns nil for an idle agent, and for one that
 // works on a copy.
-func (a *Agent) MergeJournal() *workspace.MergeJournal {
+func (a *Agent) NewMergeJournal() *workspace.MergeJournal {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
 	}

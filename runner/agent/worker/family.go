@@ -69,7 +69,7 @@ func (s toolset) denied(names []string) []string {
 	}
 	denied := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == dialect.WriteStdin })
 	if slices.Contains(names, patchTool) {
-		denied = append(denied, dialect.Named(dialect.Edits)...)
+		denied = append(denied, dialect.NamesOfKind(dialect.Edits)...)
 	}
 	return denied
 }

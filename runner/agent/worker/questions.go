@@ -64,7 +64,7 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	if err != nil {
 		return 0
 	}
-	isOwn := intake.IsByAppOrTokenAccount(ctx, p.Forge)
+	isOwn := intake.ByAppOrTokenAccount(ctx, p.Forge)
 	for _, c := range slices.Backward(comments) {
 		switch {
 		case strings.HasPrefix(c.Body, intake.QuestionsMark) && isOwn(c):
@@ -76,8 +76,8 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	return 0
 }
 
-// NeedsAnswersStop returns the error that ends a run because it asked questions on the issue, or nil if it asked none.
-func (w Work) NeedsAnswersStop(issue *form.Issue) error {
+// StopForAnswers returns the error that ends a run because it asked questions on the issue, or nil if it asked none.
+func (w Work) StopForAnswers(issue *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
 	}

@@ -61,9 +61,9 @@ func (s toolset) offered(canAsk bool, named []string) []string {
 	}
 	commandTools := append(slices.Clone(s.CommandTools), patchTool)
 	if s.usesFamily() {
-		commandTools = dialect.InFamily(s.Family, dialect.Commands)
+		commandTools = dialect.NamesInFamily(s.Family, dialect.Commands)
 	}
-	all := dialect.InFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
+	all := dialect.NamesInFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
 	if s.ReadsImages {
 		all = append(all, dialect.ViewImage)
 	}

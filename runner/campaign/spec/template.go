@@ -92,13 +92,14 @@ func suggestField(name string) string {
 	return ""
 }
 
-// ValueProblems returns why a target's values do not fit the job: a value is missing, or a key does not accept the text.
+// ValueProblems returns why a target's values do not fit the job: a value is missing, or, if
+// none is, a key does not accept the text.
 func (t Template) ValueProblems(values map[string]string) config.Problems {
 	var problems config.Problems
 	node, filledPaths := cloneNode(t.node), placeholderPaths(t.node)
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
-		if !has && (space == "target" || space == "values") {
+		if !has && isOfTarget(space) {
 			problems = append(problems, t.problemAt(at, path, "needs "+space+"."+name+", which the target lacks", ""))
 		}
 		return value
@@ -172,14 +173,17 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 	return paths
 }
 
-// fillPlaceholders replaces each placeholder for target. or values. by fill's result. It also calls fill for others, and
+// isOfTarget reports whether a placeholder with that space stands for a target's value.
+func isOfTarget(space string) bool { return space == "target" || space == "values" }
+
+// fillPlaceholders replaces each placeholder for a target's value by fill's result. It also calls fill for others, and
 // keeps them unchanged.
 func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
 	visitTexts(node, path, func(path string, at *yaml.Node) {
 		at.Value = placeholder().ReplaceAllStringFunc(at.Value, func(mark string) string {
 			parts := placeholder().FindStringSubmatch(mark)
 			text := fill(path, at, parts[1], parts[2])
-			if parts[1] != "target" && parts[1] != "values" {
+			if !isOfTarget(parts[1]) {
 				return mark
 			}
 			at.Tag, at.Style = "!!str", yaml.DoubleQuotedStyle // a value that looks like a number stays text

@@ -34,7 +34,7 @@ type verb struct {
 	isRun        bool     // a command was run; otherwise something was changed
 	isAddition   bool     // it makes tests, which can be counted
 	actsOnObject bool     // its direct object was changed or run
-	places       []string // words before such an object
+	prepositions []string // words before other names that were changed or run
 }
 
 // verbsOf returns the verbs that claim something. "Fixed the crash in `a.go`" does not say that
@@ -43,14 +43,14 @@ var verbsOf = sync.OnceValue(func() []verb {
 	forms := strings.Fields
 	with := forms("with via using by running (")
 	return []verb{
-		{forms: forms("added adds adding created creates creating wrote writes writing introduced introduces introducing implemented implements implementing"), isAddition: true, actsOnObject: true, places: forms("in to into (")},
-		{forms: forms("removed removes removing deleted deletes deleting"), isAddition: true, actsOnObject: true, places: forms("in from (")},
-		{forms: forms("updated updates updating changed changes changing edited edits editing modified modifies modifying rewrote rewrites rewriting extended extends extending adapted adapts adapting bumped bumps bumping refactored refactors refactoring regenerated regenerates split splits"), actsOnObject: true, places: forms("in (")},
-		{forms: forms("renamed renames renaming moved moves moving"), actsOnObject: true, places: forms("in to into (")},
-		{forms: forms("fixed fixes fixing"), actsOnObject: true, places: forms("(")},
-		{forms: forms("documented documents documenting"), places: forms("in")},
-		{forms: forms("ran re-ran executed"), isRun: true, actsOnObject: true, places: with},
-		{forms: forms("tested verified validated confirmed checked formatted linted built"), isRun: true, places: with},
+		{forms: forms("added adds adding created creates creating wrote writes writing introduced introduces introducing implemented implements implementing"), isAddition: true, actsOnObject: true, prepositions: forms("in to into (")},
+		{forms: forms("removed removes removing deleted deletes deleting"), isAddition: true, actsOnObject: true, prepositions: forms("in from (")},
+		{forms: forms("updated updates updating changed changes changing edited edits editing modified modifies modifying rewrote rewrites rewriting extended extends extending adapted adapts adapting bumped bumps bumping refactored refactors refactoring regenerated regenerates split splits"), actsOnObject: true, prepositions: forms("in (")},
+		{forms: forms("renamed renames renaming moved moves moving"), actsOnObject: true, prepositions: forms("in to into (")},
+		{forms: forms("fixed fixes fixing"), actsOnObject: true, prepositions: forms("(")},
+		{forms: forms("documented documents documenting"), prepositions: forms("in")},
+		{forms: forms("ran re-ran executed"), isRun: true, actsOnObject: true, prepositions: with},
+		{forms: forms("tested verified validated confirmed checked formatted linted built"), isRun: true, prepositions: with},
 	}
 })
 
@@ -115,7 +115,8 @@ func splitClauses(text string) (all []clause) {
 func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
 
 // objectSpans returns the indexes of the code spans that a clause says were changed or run: the direct
-// objects of its verb, and the names after its places. Names after other prepositions are only mentioned.
+// objects of its verb, and the names after its prepositions. Of "Added `f` to `a.go` with `g`", these are the
+// first two; `g` is only mentioned.
 func objectSpans(text string, c clause) (spans []int) {
 	next := strings.Count(text[:c.from], codeMark)
 	words := wordsOf(text[c.from:c.to])
@@ -131,8 +132,9 @@ func objectSpans(text string, c clause) (spans []int) {
 				spans = append(spans, next)
 			}
 			next++
-		case slices.Contains(c.verb.places, w):
-			acts = beginsWithCode(words[i+1:]) && !participle().MatchString(before)
+		case slices.Contains(c.verb.prepositions, w):
+			onlyMentioned := participle().MatchString(before)
+			acts = beginsWithCode(words[i+1:]) && !onlyMentioned
 		case w == "in":
 			acts = false
 		case w == ":":

@@ -408,7 +408,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (s
 			default:
 				isRed, wasTested = true, wasTested || !x.LoadError
 				from.shared = from.shared && shared
-				from.addName(x.Name)
+				from.addFailingTest(x.Name)
 			}
 		}
 		if isRed {
@@ -437,8 +437,8 @@ func (p *proof) passesWithChange(x testsource.Failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 
-// addName adds the name of a failing test, up to a maximum.
-func (t *classOrigin) addName(name string) {
+// addFailingTest adds the name of a failing test, up to a maximum.
+func (t *classOrigin) addFailingTest(name string) {
 	const maxNames = 10
 	name = clip.Bytes(name, maxName)
 	if name != "" && len(t.names) < maxNames && !slices.Contains(t.names, name) {

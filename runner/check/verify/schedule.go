@@ -62,9 +62,9 @@ func skipOthers(applies []bool) knownResult {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !applies[i] }
 }
 
-// isPostponed is a knownResult that skips checks with `when` in the baseline, because most changes do not need
+// skipConditional is a knownResult that skips checks with `when` in the baseline, because most changes do not need
 // them. If a change does, runPostponedBaseline runs them later.
-func (c Checks) isPostponed(i int) (result, bool) {
+func (c Checks) skipConditional(i int) (result, bool) {
 	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 

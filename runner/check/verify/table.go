@@ -22,7 +22,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	base := c.Workspace.Base()
-	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.isPostponed)
+	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.skipConditional)
 	if err != nil {
 		return table, err
 	}

@@ -101,6 +101,6 @@ func isNameByte(c byte) bool {
 // withoutLinkedFolders returns a PATH without folders that lead to the checkout through links.
 func withoutLinkedFolders(path, checkout string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
-		return filepath.IsAbs(dir) && gitops.PathOutside(dir, checkout) == ""
+		return filepath.IsAbs(dir) && gitops.SearchPathOutside(dir, checkout) == ""
 	}), string(filepath.ListSeparator))
 }

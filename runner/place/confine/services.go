@@ -81,14 +81,14 @@ func (s *Sandboxes) openService(ctx context.Context, p Place, scratch string, tr
 // services and sidecars.
 func (s *Sandboxes) sharing(p Place, overlaid bool) (shared sandbox.Sharing) {
 	if p.LendsWorkspace && overlaid {
-		shared.Lend, shared.LendToWrite = s.countLentMounts()
+		shared.LendToRead, shared.LendToWrite = s.countLentMounts()
 	}
 	if !s.reachesServices(p) {
 		return shared
 	}
 	shared.Ports = s.services.Ports()
 	if overlaid {
-		shared.Lend += s.services.StartedCount()
+		shared.LendToRead += s.services.StartedCount()
 	}
 	return shared
 }

@@ -15,7 +15,7 @@ import (
 // there.
 func SearchPath(path, dir string) string {
 	root, _ := gitops.WorkTree(dir)
-	return gitops.PathOutside(path, root)
+	return gitops.SearchPathOutside(path, root)
 }
 
 // FindGit returns the git program on a PATH. It skips dir's checkout, where commands may have put

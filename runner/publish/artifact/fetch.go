@@ -196,7 +196,7 @@ func namesOf(all []github.Artifact) string {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return listNames(names)
+	return quoteNames(names)
 }
 
 // requireUnexpired returns a, or an error if GitHub has deleted its content.
@@ -207,8 +207,8 @@ func requireUnexpired(a github.Artifact) (github.Artifact, error) {
 	return a, nil
 }
 
-// listNames quotes names for a person, up to ten.
-func listNames(names []string) string {
+// quoteNames quotes names for a person, up to ten.
+func quoteNames(names []string) string {
 	const maxNames = 10
 	var quoted []string
 	for i, name := range names {
@@ -297,7 +297,7 @@ func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetch
 		}
 	}
 	if names := a.unusedFiles(taken); len(names) > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.CountNoun(len(names), "file"), listNames(names)))
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.CountNoun(len(names), "file"), quoteNames(names)))
 	}
 	return f, nil
 }

@@ -101,7 +101,7 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 	if err != nil {
 		return nil, err
 	}
-	own := intake.IsByAppOrTokenAccount(ctx, s.Server)
+	own := intake.ByAppOrTokenAccount(ctx, s.Server)
 	for _, each := range all {
 		if input, run, marked := intake.FeedbackOf(each.Body, s.Key); marked && own(each) {
 			found = append(found, earlierPost{each, input, run})

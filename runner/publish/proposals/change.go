@@ -75,7 +75,7 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	}
 	for _, lesson := range found.added {
 		for _, text := range lesson.Evidence {
-			if e, err := l.pinEvidence(text, change); err != nil || e == (lessons.Evidence{}) {
+			if e, err := l.pinValidEvidence(text, change); err != nil || e == (lessons.Evidence{}) {
 				return nil, err
 			}
 		}
@@ -266,7 +266,7 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
-		pinned, err := l.pinEvidence(text, change)
+		pinned, err := l.pinValidEvidence(text, change)
 		if err != nil {
 			return nil, err
 		}

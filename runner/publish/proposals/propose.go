@@ -125,7 +125,7 @@ func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 	for _, lesson := range l.proposed {
 		var evidence []string
 		for _, text := range lesson.Evidence {
-			e, err := l.pinEvidence(text, change)
+			e, err := l.pinValidEvidence(text, change)
 			if err != nil {
 				return nil, err
 			}
@@ -155,9 +155,9 @@ func (l *Lessons) WarnOfUnproven(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pinEvidence returns evidence pinned to a commit or blob. It returns the zero value if the evidence does not
+// pinValidEvidence returns evidence pinned to a commit or blob. It returns the zero value if the evidence does not
 // hold with the change.
-func (l *Lessons) pinEvidence(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
+func (l *Lessons) pinValidEvidence(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
 	if err != nil {
 		return lessons.Evidence{}, err

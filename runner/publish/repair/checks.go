@@ -30,16 +30,17 @@ type Red struct {
 	NoLogReason    string // why there is no log
 }
 
-// redConclusions maps each red conclusion to why it suggests an infrastructure failure, or to "".
-var redConclusions = map[string]string{
+// reasonByRedConclusion maps each red conclusion to why it suggests an infrastructure failure, or to "".
+var reasonByRedConclusion = map[string]string{
 	"failure": "", "timed_out": "it timed out", "startup_failure": "it could not be started", "cancelled": "it was cancelled",
 }
 
 // maxRed is how many red checks are examined. Further ones are only counted.
 const maxRed = 10
 
-// readCase reads the red checks on the pull request's head. Checks that are red on the base too are listed
-// separately, because the change did not cause them.
+// readCase reads the red checks on the pull request's head, with their logs. Checks that are red on the base too
+// are listed separately, because the change did not cause them. head is a run's commit, so its only parent is the
+// base that the change was made on.
 func readCase(ctx context.Context, repository forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := readChecks(ctx, repository, head.SHA)
@@ -55,7 +56,8 @@ func readCase(ctx context.Context, repository forge.Repository, pull *forge.Pull
 	if len(red) == 0 {
 		return c, nil
 	}
-	base, err := baseCommits(ctx, repository, pull.Base, head.Parents[0])
+	madeOn := head.Parents[0]
+	base, err := baseCommits(ctx, repository, pull.Base, madeOn)
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +70,14 @@ func readCase(ctx context.Context, repository forge.Repository, pull *forge.Pull
 			c.OnBase = append(c.OnBase, Red{Check: check})
 			continue
 		}
-		c.Red = append(c.Red, Red{Check: check, Infrastructure: redConclusions[check.Conclusion]})
+		c.Red = append(c.Red, Red{Check: check, Infrastructure: reasonByRedConclusion[check.Conclusion]})
 	}
 	return c, c.readLogs(ctx, repository)
 }
 
 // isRed reports whether a check has completed and failed.
 func isRed(c forge.Check) bool {
-	_, red := redConclusions[c.Conclusion]
+	_, red := reasonByRedConclusion[c.Conclusion]
 	return red && c.Status == "completed"
 }
 
@@ -153,5 +155,5 @@ func (c *Case) sameWorkflow(ctx context.Context, repository forge.Repository, ch
 // isConclusive reports whether a result on the base says anything about the code. Cancelled and skipped
 // checks do not.
 func isConclusive(c forge.Check) bool {
-	return c.Conclusion == "success" || isRed(c) && redConclusions[c.Conclusion] == "" || c.Conclusion == "timed_out"
+	return c.Conclusion == "success" || isRed(c) && reasonByRedConclusion[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

@@ -66,7 +66,7 @@ func (t *thread) readComment(ctx context.Context) error {
 		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
 	}
 	t.id, t.shown, t.storedState = 0, "", state{}
-	own := intake.IsByTokenAccount(ctx, t.Server)
+	own := intake.ByTokenAccount(ctx, t.Server)
 	for _, c := range comments {
 		if strings.HasPrefix(c.Body, intake.RepairMark) && own(c) {
 			t.id, t.shown, t.storedState = c.ID, c.Body, readState(c.Body)

@@ -37,7 +37,7 @@ func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error 
 			continue
 		}
 		for _, step := range job.Steps {
-			if _, bad := redConclusions[step.Conclusion]; bad {
+			if _, bad := reasonByRedConclusion[step.Conclusion]; bad {
 				red.FailedSteps = append(red.FailedSteps, step.Name)
 			}
 		}

@@ -404,8 +404,8 @@ type PlanStep struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// DoneSteps returns the number of completed steps.
-func (p Plan) DoneSteps() (n int) {
+// CompletedCount returns the number of completed steps.
+func (p Plan) CompletedCount() (n int) {
 	for _, step := range p.Steps {
 		if step.Status == "completed" {
 			n++

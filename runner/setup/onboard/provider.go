@@ -93,8 +93,8 @@ func secretNameFor(address string) string {
 }
 
 // parseDefaults returns the provider and the model in a repository's defaults file. api_key_env names both
-// the secret and the variable, except for the action's own variable: there the secret depends on the
-// address.
+// the secret and the variable. If it is missing or the action's own variable, the secret's name follows from
+// base_url, and KeyEnv is "".
 func parseDefaults(content []byte) (p Provider, model string, err error) {
 	var defaults struct {
 		Model struct {

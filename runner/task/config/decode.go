@@ -238,7 +238,8 @@ func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.
 	return true
 }
 
-// reportMissingKeys reports keys that are missing in a group, and those beside a key that stands alone.
+// reportMissingKeys reports required keys that a group lacks: "is missing; give host, or preset" if preset may
+// stand alone. A key that stands alone requires no others, and must have none beside it.
 func (d *Decoder) reportMissingKeys(k *Key, path string, node *yaml.Node, present map[string]bool) {
 	alternatives := ""
 	for _, below := range k.Keys {
@@ -252,8 +253,8 @@ func (d *Decoder) reportMissingKeys(k *Key, path string, node *yaml.Node, presen
 	}
 	for _, below := range k.Keys {
 		missing := JoinPath(path, below.Name)
-		isMisspelled := slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Suggestion == missing })
-		if !below.Required || present[below.Name] || isMisspelled {
+		isReportedAsMisspelled := slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Suggestion == missing })
+		if !below.Required || present[below.Name] || isReportedAsMisspelled {
 			continue
 		}
 		if alternatives != "" {

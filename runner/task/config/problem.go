@@ -59,6 +59,7 @@ const MaxProblems = 100
 
 // add stores a mistake of the layer with that number. Mistakes that belong to no layer have the number
 // len(d.layers), so they sort last.
+// It stores one more than MaxProblems, so that Problems knows of more, and drops the rest.
 func (d *Decoder) add(layer int, p Problem) {
 	if len(d.problems) <= MaxProblems {
 		p.layer = layer

@@ -117,18 +117,18 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
-	isOwn := IsByTokenAccount(ctx, s.Forge)
+	isOwn := ByTokenAccount(ctx, s.Forge)
 	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && isOwn(c) }
 }
 
-// IsByTokenAccount returns a function that recognises comments of the token's account, App or not.
-func IsByTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
+// ByTokenAccount returns a function that recognises comments of the token's account, App or not.
+func ByTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
 	return byAccount(func() (string, error) { return client.ActingAs(ctx) })
 }
 
-// IsByAppOrTokenAccount returns a function that recognises comments of any App and of the token's own
+// ByAppOrTokenAccount returns a function that recognises comments of any App and of the token's own
 // account. It asks for the account once. An App's token belongs to no account.
-func IsByAppOrTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
+func ByAppOrTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
 	isOwn := byAccount(func() (string, error) {
 		viewer, err := client.Viewer(ctx)
 		return viewer.Login, err
@@ -149,7 +149,7 @@ func byAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 // OwnProgress returns the progress comment of an earlier run: the last one by an App or the token's
 // own account, or nil. It ignores similar comments of people.
 func OwnProgress(ctx context.Context, client forge.Forge, all []forge.Comment) *forge.Comment {
-	isOwn := IsByAppOrTokenAccount(ctx, client)
+	isOwn := ByAppOrTokenAccount(ctx, client)
 	for i, c := range slices.Backward(all) {
 		if IsProgress(c) && isOwn(c) {
 			return &all[i]

@@ -203,7 +203,7 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", number), err)
 	}
-	isOwn := IsByTokenAccount(ctx, s.Forge)
+	isOwn := ByTokenAccount(ctx, s.Forge)
 	var parts []clean.Part
 	for _, c := range comments {
 		comment := forge.Comment{Author: c.Author}

@@ -141,7 +141,7 @@ func proxyLogins(name, address string) []string {
 	if _, after, schemed := strings.Cut(address, "://"); schemed {
 		address = after
 	}
-	login := beforeHost(address)
+	login := loginOf(address)
 	user, password, _ := strings.Cut(login, ":")
 	minLength := secrets.MinLength
 	logins := []string{login, unescapeURL(user) + ":" + unescapeURL(password)}
@@ -154,9 +154,9 @@ func proxyLogins(name, address string) []string {
 
 const minTokenLength = 16
 
-// beforeHost returns the login in front of the host, or "". The login may contain /, ? and #, which are
-// invalid there in a URL: the last @ ends it.
-func beforeHost(address string) string {
+// loginOf returns the login in an address without scheme, or "": "me:pw" in "me:pw@host/a@b". A password may
+// contain /, ? and #, although a URL forbids them: the login in "me:p/w@host" is "me:p/w".
+func loginOf(address string) string {
 	authority := address
 	if end := strings.IndexAny(address, "/?#"); end >= 0 && strings.Contains(address[:end], "@") {
 		authority = address[:end]

@@ -308,7 +308,7 @@ func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) er
 
 // approveCampaign lets the targets after the pilot run.
 func approveCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
-	by, err := c.mayApprove(ctx, p)
+	by, err := c.approver(ctx, p)
 	if err != nil {
 		return cli.ExitFailed, err
 	}

@@ -72,7 +72,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if err != nil {
 		return c.planFailure(p, err)
 	}
-	if open := ledger.Of(c.Name).OpenWave(); open != nil {
+	if open := ledger.Of(c.Name).UnsettledWave(); open != nil {
 		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
 		if !to.rewritable || !sameWave {
 			return cli.ExitFailed, campaign.UnsettledWaveError(open)
@@ -257,7 +257,7 @@ func (c *openedCampaign) checkClaim(p cli.Process, claimed campaign.Claimed) err
 // settleCampaign books the results of an open wave.
 func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		wave := l.Of(c.Name).OpenWave()
+		wave := l.Of(c.Name).UnsettledWave()
 		if wave == nil {
 			fmt.Fprintln(p.Stdout, "No wave is out.")
 			return nil

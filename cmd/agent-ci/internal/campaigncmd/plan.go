@@ -162,7 +162,8 @@ func (c *openedCampaign) refreshPulls(ctx context.Context, p cli.Process, ledger
 	return nil
 }
 
-// closeCampaign closes the pull requests of the campaign and deletes their branches.
+// closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open;
+// that is no failure.
 func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	client, _, err := newForgeClient(p)
 	if err != nil {
@@ -188,9 +189,9 @@ func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, 
 	})
 }
 
-// mayApprove returns the name of who approves. In GitHub Actions, each account that started the workflow
+// approver returns the account that approves. In GitHub Actions, each account that started the workflow
 // needs a role in the job's trust.roles. Elsewhere anyone who can write the ledger may approve.
-func (c *openedCampaign) mayApprove(ctx context.Context, p cli.Process) (by string, err error) {
+func (c *openedCampaign) approver(ctx context.Context, p cli.Process) (by string, err error) {
 	env := settings.Environment(p.Environ)
 	if !env.InActions() {
 		return currentUser(p), nil

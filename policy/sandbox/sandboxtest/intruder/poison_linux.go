@@ -42,7 +42,7 @@ func poisonCache(dir string) {
 	_ = unix.Setxattr(dir, "user.overlay.opaque", []byte("y"), 0)
 	_ = unix.Setxattr(in("attribute"), "user.poison", []byte("y"), 0)
 	write("attribute", os.O_TRUNC, "poison\n")
-	writeMapped(in("mapped"), "p")
+	writeByMmap(in("mapped"), "p")
 	_ = os.Rename(in("folder"), in("moved"))
 	_ = os.MkdirAll(in("folder"), 0o755)
 	write("folder/move", os.O_TRUNC, "poison\n")
@@ -55,8 +55,8 @@ func poisonCache(dir string) {
 	write("new", os.O_TRUNC, "poison\n")
 }
 
-// writeMapped writes the beginning of a file through memory.
-func writeMapped(path, text string) {
+// writeByMmap writes the beginning of a file through memory.
+func writeByMmap(path, text string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return

@@ -197,7 +197,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
 			images = append(images, shown...)
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
-			call, err := item.call()
+			call, err := item.toChatCall()
 			if err != nil {
 				return nil, err
 			}
@@ -303,9 +303,9 @@ func unwrapArguments(arguments string) string {
 	return inner
 }
 
-// call converts a call in any form to a function call. Its arguments are always a JSON object, even if the model wrote
+// toChatCall converts a call in any form to a function call. Its arguments are always a JSON object, even if the model wrote
 // something else: endpoints that parse the history would refuse all further requests.
-func (i chatItem) call() (chatCall, error) {
+func (i chatItem) toChatCall() (chatCall, error) {
 	name, text := i.Name, i.Arguments
 	var arguments any
 	switch i.Type {

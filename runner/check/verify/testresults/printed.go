@@ -35,20 +35,20 @@ type lineParts map[string]string
 // totals appears, which other programs do not print.
 type toolParser struct {
 	layout
-	results     Results
-	section     string
-	groupPath   []string // the groups around the next test, by indentation
-	suite       string   // the suite whose tests are printed
-	tests       []*Test  // failing tests
-	open        []*Test  // the failing tests that the next lines are about
-	skipsReason bool     // the next lines do not say why they fail
-	nextPlace   Test     // the place of the test whose name follows
-	title       []string // the first lines of a name with several lines
-	loadError   string   // why the file whose name follows did not load
-	unloaded    *Test    // that file
-	failedTotal int      // failing tests by the totals
-	hasTotals   bool     // the totals were printed
-	stopped     bool     // other tests did not run
+	results      Results
+	section      string
+	groupPath    []string // the groups around the next test, by indentation
+	suite        string   // the suite whose tests are printed
+	tests        []*Test  // failing tests
+	openFailures []*Test  // the failing tests that the next lines are about
+	skipsReason  bool     // the next lines do not say why they fail
+	nextPlace    Test     // the place of the test whose name follows
+	title        []string // the first lines of a name with several lines
+	loadError    string   // why the file whose name follows did not load
+	unloaded     *Test    // that file
+	failedTotal  int      // failing tests by the totals
+	hasTotals    bool     // the totals were printed
+	stopped      bool     // other tests did not run
 	// files has the files since the last totals. The value is true if each of their tests has a
 	// line.
 	files map[string]bool
@@ -91,9 +91,9 @@ func (p *toolParser) line(text string) {
 	}
 }
 
-// keepReason keeps the first line with the reason for the failure of the open tests.
+// keepReason keeps the first line with the reason for the open failures.
 func (p *toolParser) keepReason(groups lineParts) {
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		t.setMessage(groups["says"])
 	}
 }
@@ -134,7 +134,7 @@ func (p *toolParser) recordSkip(groups lineParts) {
 // recordFile records the file of a test that did not fail. If the tool numbers its tests, it also records
 // whether this is the last one.
 func (p *toolParser) recordFile(groups lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	if groups["file"] != "" {
 		p.results.addUnit(File, groups["file"])
 	}
@@ -150,11 +150,11 @@ func (p *toolParser) openFailure(t Test) {
 		p.stopped = true
 		return
 	}
-	if len(p.open) > 0 && p.open[0].Message != "" {
-		p.open = nil
+	if len(p.openFailures) > 0 && p.openFailures[0].Message != "" {
+		p.openFailures = nil
 	}
 	p.tests = append(p.tests, &t)
-	p.open, p.skipsReason = append(p.open, &t), false
+	p.openFailures, p.skipsReason = append(p.openFailures, &t), false
 }
 
 // continueFailures adds a failing test. If it follows other failing tests, they share the reason below.
@@ -166,7 +166,7 @@ func (p *toolParser) continueFailures(groups lineParts) {
 
 // startFailure adds a failing test. The reason of earlier tests ends here.
 func (p *toolParser) startFailure(groups lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	p.continueFailures(groups)
 }
 
@@ -174,7 +174,7 @@ func (p *toolParser) startFailure(groups lineParts) {
 func (p *toolParser) recordFailure(groups lineParts) {
 	p.startFailure(groups)
 	p.keepReason(groups)
-	p.open = nil
+	p.openFailures = nil
 }
 
 // recordLoadError adds a file that did not load.
@@ -183,9 +183,9 @@ func (p *toolParser) recordLoadError(groups lineParts) {
 	p.openFailure(Test{Name: file, File: file, LoadError: true})
 }
 
-// setThrowSite sets the place where the open tests failed. It may be in code that they call.
+// setThrowSite sets the place where the open failures happened. It may be in code that they call.
 func (p *toolParser) setThrowSite(groups lineParts) {
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		if t.Line == 0 {
 			t.setPlace(groups["file"], groups["line"])
 			t.AtThrowSite = true
@@ -194,15 +194,15 @@ func (p *toolParser) setThrowSite(groups lineParts) {
 	p.keepReason(groups)
 }
 
-// considerFrame handles a line of a failure's stack trace.
+// considerFrame sets the place of the open failures from a line of a stack trace, if that is better.
 func (p *toolParser) considerFrame(groups lineParts) {
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		t.considerPlace(clean(groups["file"], maxName), parseNumber(groups["line"]))
 	}
 	p.keepReason(groups)
 }
 
-// addTotals handles a line with the number of failing tests.
+// addTotals adds the number of failing tests from a line with totals.
 func (p *toolParser) addTotals(groups lineParts) {
 	p.hasTotals = true
 	p.failedTotal += sumNumbers(groups["fails"])
@@ -224,7 +224,7 @@ func (p *toolParser) markStopped(lineParts) { p.stopped = true }
 // enterSection returns an action that begins a section of the output.
 func enterSection(section string) func(*toolParser, lineParts) {
 	return func(p *toolParser, _ lineParts) {
-		p.section, p.open, p.title = section, nil, nil
+		p.section, p.openFailures, p.title = section, nil, nil
 	}
 }
 

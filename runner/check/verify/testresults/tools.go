@@ -28,7 +28,7 @@ var printers = []layout{
 		{contains: "Tests:", pattern: lazyregexp.New(`^Tests:(?P<counts> +(?:[0-9]+ [a-z]+, )*[0-9]+ total)$`), action: (*toolParser).jestTotals},
 		{contains: "Tests:", pattern: lazyregexp.New(`^Tests:`), action: (*toolParser).jestEndsFailure},
 		{contains: "Test Suites:", pattern: lazyregexp.New(`^Test Suites:(?P<some>.* of )?`), action: func(p *toolParser, groups lineParts) { p.stopped = p.stopped || groups["some"] != "" }},
-		{section: "failing", contains: " at ", pattern: lazyregexp.New(`^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`), action: (*toolParser).jestPlace},
+		{section: "failing", contains: " at ", pattern: lazyregexp.New(`^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`), action: (*toolParser).jestSetsLine},
 		{section: "files", pattern: lazyregexp.New(`^(?P<in> {2,})(?P<mark>[✓✕√×○✎]) (?:skipped |todo )?(?P<name>.+?)(?: \([0-9.]+ m?s\))?$`), action: (*toolParser).jestTest},
 		{section: "files", contains: "  ", pattern: lazyregexp.New(`^(?P<in> {2,})(?P<name>[^ ].*)$`), action: (*toolParser).enterGroup},
 	}},
@@ -151,7 +151,7 @@ func (p *toolParser) jestFile(groups lineParts) {
 		return
 	}
 	file := clean(groups["file"], maxName)
-	p.section, p.suite, p.groupPath, p.open = "files", file, nil, nil
+	p.section, p.suite, p.groupPath, p.openFailures = "files", file, nil, nil
 	p.results.addUnit(File, file)
 	if groups["end"] == "PASS" {
 		p.results.addPassed(file)
@@ -164,7 +164,7 @@ func (p *toolParser) jestFile(groups lineParts) {
 	}
 }
 
-// jestTest handles the line of a test. It also notes that the file's tests have lines.
+// jestTest records a test that passed or was skipped. It also notes that the file's tests have lines.
 func (p *toolParser) jestTest(groups lineParts) {
 	if _, found := p.files[p.suite]; found {
 		p.files[p.suite] = true
@@ -184,27 +184,27 @@ func (p *toolParser) jestFails(groups lineParts) {
 	}
 	p.section = "failing"
 	if strings.TrimSpace(groups["name"]) == "Test suite failed to run" {
-		p.open = nil
+		p.openFailures = nil
 		p.recordLoadError(lineParts{"file": p.suite})
 		delete(p.files, p.suite)
 		return
 	}
 	p.startFailure(groups)
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		t.File = p.suite
 	}
 }
 
-// jestPlace handles a line of a stack trace. Only a place in the test's own file counts.
-func (p *toolParser) jestPlace(groups lineParts) {
-	for _, t := range p.open {
+// jestSetsLine sets the line of the open failures that have none yet, from a stack frame in their own file.
+func (p *toolParser) jestSetsLine(groups lineParts) {
+	for _, t := range p.openFailures {
 		if t.Line == 0 && strings.HasSuffix(groups["file"], p.suite) {
 			t.Line = parseNumber(groups["line"])
 		}
 	}
 }
 
-// jestTotals handles the line with test totals. A file whose tests have no lines ran completely,
+// jestTotals adds the test totals. A file whose tests have no lines ran completely,
 // unless some tests were skipped.
 func (p *toolParser) jestTotals(groups lineParts) {
 	p.addTotals(groups)
@@ -213,12 +213,12 @@ func (p *toolParser) jestTotals(groups lineParts) {
 			p.results.addScope(scope{prefix: file + p.suiteSeparator})
 		}
 	}
-	p.section, p.suite, p.files, p.open = "", "", nil, nil
+	p.section, p.suite, p.files, p.openFailures = "", "", nil, nil
 }
 
 // jestEndsFailure ends the details of a failing test.
 func (p *toolParser) jestEndsFailure(lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	if p.section != "" {
 		p.section = "files"
 	}
@@ -229,7 +229,7 @@ func skippedSome(counts string) bool {
 	return strings.Contains(counts, "skipped") || strings.Contains(counts, "todo")
 }
 
-// vitestFile handles the line of a file. Failing tests are named elsewhere.
+// vitestFile records a file. Failing tests are named elsewhere.
 func (p *toolParser) vitestFile(groups lineParts) {
 	p.results.addUnit(File, groups["file"])
 	if !skippedSome(groups["counts"]) {
@@ -237,7 +237,7 @@ func (p *toolParser) vitestFile(groups lineParts) {
 	}
 }
 
-// vitestFiles handles the line with file totals. If some files did not run, it records that.
+// vitestFiles records whether some files did not run, by the file totals.
 func (p *toolParser) vitestFiles(groups lineParts) {
 	counts := groups["counts"]
 	missesSome := sumNumbers(counts) != parseNumber(groups["of"])
@@ -245,26 +245,26 @@ func (p *toolParser) vitestFiles(groups lineParts) {
 	p.stopped = p.stopped || missesSome || skippedAfterFailure
 }
 
-// nodeFails handles a failing test. If a load error was printed before, it belongs to this test.
+// nodeFails adds a failing test. If a load error was printed before, it belongs to this test.
 func (p *toolParser) nodeFails(groups lineParts) {
 	p.startFailure(groups)
-	if p.loadError != "" && len(p.open) > 0 {
-		p.unloaded = p.open[0]
+	if p.loadError != "" && len(p.openFailures) > 0 {
+		p.unloaded = p.openFailures[0]
 		p.keepReason(lineParts{"says": p.loadError})
 	}
 	p.loadError = ""
 }
 
-// nodePlace handles the place of the test whose name follows.
+// nodePlace keeps the place of the test whose name follows.
 func (p *toolParser) nodePlace(groups lineParts) {
 	p.nextPlace.setPlace(groups["file"], groups["line"])
 }
 
-// nodeAgain handles a failing test that is named again, after its place. A file that failed outside
+// nodeAgain sets the place of a failing test that is named again, after that place. A file that failed outside
 // of tests has its path as name.
 func (p *toolParser) nodeAgain(groups lineParts) {
 	p.reopenFailure(groups)
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		t.File, t.Line = p.nextPlace.File, p.nextPlace.Line
 		if strings.HasSuffix("/"+t.Name, "/"+t.File) {
 			t.Name, t.Line, t.LoadError = t.File, 0, t == p.unloaded
@@ -275,14 +275,14 @@ func (p *toolParser) nodeAgain(groups lineParts) {
 
 // reopenFailure opens a failing test that was named before and has no line yet.
 func (p *toolParser) reopenFailure(groups lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	name := clean(groups["name"], maxName)
 	if p.suite != "" {
 		name = p.fullName(groups)
 	}
 	for _, t := range p.tests {
 		if t.Line == 0 && (t.Name == name || strings.HasSuffix(t.Name, " > "+name)) {
-			p.open = []*Test{t}
+			p.openFailures = []*Test{t}
 			return
 		}
 	}
@@ -290,7 +290,7 @@ func (p *toolParser) reopenFailure(groups lineParts) {
 
 // mochaCounts handles the first total. The number of failures follows only if there are any.
 func (p *toolParser) mochaCounts(lineParts) {
-	p.hasTotals, p.section, p.open = true, "counts", nil
+	p.hasTotals, p.section, p.openFailures = true, "counts", nil
 }
 
 // mochaTotals handles the number of failures.
@@ -318,7 +318,7 @@ func (p *toolParser) mochaTitle(groups lineParts) {
 
 // mochaPlace handles the line of a stack trace that is in the test itself.
 func (p *toolParser) mochaPlace(groups lineParts) {
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		if t.Line == 0 {
 			t.setPlace(groups["file"], groups["line"])
 		}
@@ -327,7 +327,7 @@ func (p *toolParser) mochaPlace(groups lineParts) {
 
 // cargoTarget begins the tests of a crate. Their names begin with the crate's.
 func (p *toolParser) cargoTarget(groups lineParts) {
-	p.suite, p.open = "", nil
+	p.suite, p.openFailures = "", nil
 	if groups["suite"] != "" {
 		p.suite = clean(groups["suite"], maxName)
 	}
@@ -338,12 +338,12 @@ func (p *toolParser) cargoTarget(groups lineParts) {
 
 // cargoBuildError handles a crate that does not compile.
 func (p *toolParser) cargoBuildError(lineParts) {
-	p.open, p.stopped = nil, true
+	p.openFailures, p.stopped = nil, true
 }
 
 // mavenClass handles the line of a class. Failing tests are named elsewhere.
 func (p *toolParser) mavenClass(groups lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	if groups["skipped"] == "0" {
 		p.results.addScope(scope{prefix: groups["class"] + "."})
 	}
@@ -353,14 +353,14 @@ func (p *toolParser) mavenClass(groups lineParts) {
 // rspecAgain handles the place of a failing example that was named before.
 func (p *toolParser) rspecAgain(groups lineParts) {
 	p.reopenFailure(groups)
-	if len(p.open) == 0 {
+	if len(p.openFailures) == 0 {
 		p.continueFailures(groups)
 	}
-	for _, t := range p.open {
+	for _, t := range p.openFailures {
 		t.Name = clean(groups["file"]+" > "+groups["name"], maxName)
 		t.setPlace(groups["file"], groups["line"])
 	}
-	p.open = nil
+	p.openFailures = nil
 }
 
 var phpunitFails = lazyregexp.New(`(?:Errors|Failures): [0-9]+`)
@@ -368,12 +368,12 @@ var phpunitFails = lazyregexp.New(`(?:Errors|Failures): [0-9]+`)
 // phpunitTotals handles the line with test totals.
 func (p *toolParser) phpunitTotals(groups lineParts) {
 	p.addTotals(lineParts{"fails": strings.Join(phpunitFails().FindAllString(groups["others"], 2), " ")})
-	p.section, p.open = "", nil
+	p.section, p.openFailures = "", nil
 }
 
 // unittestLoad handles a module that could not be imported.
 func (p *toolParser) unittestLoad(groups lineParts) {
-	p.open = nil
+	p.openFailures = nil
 	file := strings.ReplaceAll(groups["module"], ".", "/") + ".py"
 	p.openFailure(Test{Name: clean(groups["module"], maxName), File: clean(file, maxName), LoadError: true})
 	p.skipsReason = true

@@ -58,12 +58,12 @@ func (r *remainingSpace) placeBlock(b block) (text string, onNextPage, fits bool
 	return text, onNextPage, true
 }
 
-// paginate places blocks on pages. fits is false if there is too little space.
+// paginate places blocks on pages, using up only its copy of the space. fits is false if there is too little.
 func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	var page strings.Builder
 	for _, b := range all {
-		text, onNextPage, fits := r.placeBlock(b)
-		if !fits {
+		text, onNextPage, isPlaced := r.placeBlock(b)
+		if !isPlaced {
 			return nil, false
 		}
 		if onNextPage {
@@ -87,8 +87,8 @@ func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []blo
 		return withGaps(slices.Concat(first[:kept], changedBlocks(first[kept:]), laterChanges), mode)
 	}
 	fits := func(all []block) bool {
-		_, fits := space.paginate(all)
-		return fits
+		_, enough := space.paginate(all)
+		return enough
 	}
 	// Search for the smallest number of dropped blocks with which the others fit.
 	if dropped := sort.Search(len(first)+1, func(n int) bool { return fits(withoutLast(n)) }); dropped <= len(first) {

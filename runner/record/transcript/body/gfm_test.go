@@ -183,7 +183,7 @@ func everywhere(s string) []transcripttest.Happening {
 			Turn: i, CallID: s, Tool: s, Output: s, Failed: i == 1, File: s, Bytes: int64(len(s)), Detail: map[string]any{"exit_code": i},
 		}})
 	}
-	run = append(run, transcripttest.CalledBy(1, 9, 0, s, "exec", s), transcripttest.CalledBy(1, 1, 9, s, s, s), transcripttest.EndedBy(1, 1, 9, s, s, s))
+	run = append(run, transcripttest.CalledBy(1, 9, 0, s, "exec", s), transcripttest.CalledBy(1, 1, 9, s, s, s), transcripttest.EndOfCallBy(1, 1, 9, s, s, s))
 	return append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: s, Status: changeset.Status(s)}}}},
 		transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s, Passed: true}, {Name: s, Run: s, Before: s, After: s, Tail: s, Failing: []transcript.FailingTest{{Name: s, File: s, Line: 1, Message: s, New: true}}, Fixed: []string{s}}}}},
 		transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}}, transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, HeadSHA: s, Remote: s, URL: s}},

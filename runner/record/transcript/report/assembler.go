@@ -141,8 +141,8 @@ func (a *assembler) holdBack(n *entry) {
 	a.openEvents[n.Seq] = true
 }
 
-// complete marks an entry as complete. seq is the event that completed it.
-func (a *assembler) complete(n *entry, seq int64) {
+// markComplete marks an entry as complete. seq is the event that completed it.
+func (a *assembler) markComplete(n *entry, seq int64) {
 	n.open = false
 	if n.Seq != seq { // otherwise the beginning is missing
 		n.Until = seq
@@ -221,7 +221,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 		a.calls[key] = []*entry{a.addCall(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
 	}
 	n := a.calls[key][0]
-	a.complete(n, e.Seq)
+	a.markComplete(n, e.Seq)
 	n.addResult(a.limit, finished)
 	n.Topic = cmp.Or(n.Topic, finished.Files())
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
@@ -255,7 +255,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 		n = a.newEntry(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
 	}
 	delete(a.turns, key)
-	a.complete(n, e.Seq)
+	a.markComplete(n, e.Seq)
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
 	n.End = transcript.FormatSeconds(response.Seconds) + " · " + describeTokens(response.Usage)
 	if n.Bad {

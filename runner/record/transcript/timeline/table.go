@@ -202,7 +202,7 @@ func listLessons(all []transcript.Lesson) string {
 
 // describePlan describes a plan: how many steps are done, and the current step.
 func describePlan(d transcript.Plan) Entry {
-	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.DoneSteps(), len(d.Steps))), PartOfNeighbours: true}
+	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.CompletedCount(), len(d.Steps))), PartOfNeighbours: true}
 	if index, inProgress := d.CurrentStep(); inProgress {
 		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[index].Step})
 	} else if index >= 0 {

@@ -84,8 +84,8 @@ func CalledBy(turn, number, caller int, id, tool, input string) Happening {
 	return Happening{transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, Number: number, Caller: caller, CallID: id, Tool: tool, Input: input, Offered: true}}
 }
 
-// EndedBy returns the end of such a call.
-func EndedBy(turn, number, caller int, id, tool, output string) Happening {
+// EndOfCallBy returns the end of such a call.
+func EndOfCallBy(turn, number, caller int, id, tool, output string) Happening {
 	return Happening{transcript.TypeToolFinished, transcript.ToolFinished{
 		Turn: turn, Number: number, Caller: caller, CallID: id, Tool: tool, Output: output, Bytes: int64(len(output)), Seconds: 0.11,
 	}}
@@ -98,16 +98,16 @@ func Scripts() []Happening {
 	run := append(Greeting()[:6], Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1, Model: "gpt-6-sol"}},
 		Said(1, "I read all files by a script."),
 		CalledBy(1, 1, 0, "c1", "exec", script),
-		CalledBy(1, 1, 1, "c1.1", "exec_command", `{"cmd":"ls"}`), EndedBy(1, 1, 1, "c1.1", "exec_command", "a\nb\n"),
-		CalledBy(1, 2, 1, "c1.2", "read_file", `{"path":"a"}`), EndedBy(1, 2, 1, "c1.2", "read_file", "L1: A"),
-		EndedBy(1, 1, 0, "c1", "exec", "Script running with cell ID 1\nWall time 1.0 seconds\nOutput:\n"),
+		CalledBy(1, 1, 1, "c1.1", "exec_command", `{"cmd":"ls"}`), EndOfCallBy(1, 1, 1, "c1.1", "exec_command", "a\nb\n"),
+		CalledBy(1, 2, 1, "c1.2", "read_file", `{"path":"a"}`), EndOfCallBy(1, 2, 1, "c1.2", "read_file", "L1: A"),
+		EndOfCallBy(1, 1, 0, "c1", "exec", "Script running with cell ID 1\nWall time 1.0 seconds\nOutput:\n"),
 		Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 2, Model: "gpt-6-sol"}},
 		CalledBy(1, 3, 1, "c1.3", "read_file", `{"path":"b"}`),
 		Said(2, "The script goes on."),
 		CalledBy(2, 2, 0, "c2", "wait", `{"cell_id":"1"}`),
-		EndedBy(1, 3, 1, "c1.3", "read_file", "L1: B"),
-		CalledBy(1, 4, 1, "c1.4", "apply_patch", patch), EndedBy(1, 4, 1, "c1.4", "apply_patch", "Success. Updated the following files:\nM greet/greet.go\n"),
-		EndedBy(2, 2, 0, "c2", "wait", "Script completed\nWall time 0.2 seconds\nOutput:\n"),
+		EndOfCallBy(1, 3, 1, "c1.3", "read_file", "L1: B"),
+		CalledBy(1, 4, 1, "c1.4", "apply_patch", patch), EndOfCallBy(1, 4, 1, "c1.4", "apply_patch", "Success. Updated the following files:\nM greet/greet.go\n"),
+		EndOfCallBy(2, 2, 0, "c2", "wait", "Script completed\nWall time 0.2 seconds\nOutput:\n"),
 		Happening{transcript.TypeModelRequest, transcript.ModelRequest{Turn: 3, Model: "gpt-6-sol"}},
 		Said(3, "The greeting has its comma."),
 	)

@@ -32,14 +32,14 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 	held := 0 // bytes of an incomplete line, kept at the start of the buffer
 	r.Encoding = ""
 	for first := true; ; first = false {
-		n, err := r.fill(file, held)
+		length, err := r.fill(file, held)
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !ended {
 			return false, err
 		}
-		text := r.buffer[:n]
+		text := r.buffer[:length]
 		if first {
-			head := text[:min(n, charset.Head)]
+			head := text[:min(length, charset.Head)]
 			r.Encoding = charset.Of(head)
 			isBinary := bytes.IndexByte(head, 0) >= 0
 			if r.Encoding != "" || isBinary {
@@ -49,7 +49,7 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 		if ended {
 			return p.MatchLines(text), nil
 		}
-		endOfLines := cmp.Or(bytes.LastIndexByte(text, '\n')+1, n) // n if the buffer has no line end
+		endOfLines := cmp.Or(bytes.LastIndexByte(text, '\n')+1, length) // a line longer than a window is divided
 		if p.MatchLines(text[:endOfLines]) {
 			return true, nil
 		}
@@ -61,7 +61,7 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 }
 
 // fill reads until the buffer contains a window or the end of the file, for which it returns io.EOF. held is the number of
-// bytes that the buffer contains already. It returns the number of bytes in the buffer.
+// bytes that the buffer contains already. It returns the number of bytes in the buffer, with those held.
 func (r *Reader) fill(file io.Reader, held int) (length int, err error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, firstWindow)
