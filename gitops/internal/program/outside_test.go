@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
-func TestPathOutside(t *testing.T) {
+func TestSearchPathOutside(t *testing.T) {
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, folder := range []string{"work/bin", "work2", "tools"} {

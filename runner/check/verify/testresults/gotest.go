@@ -208,7 +208,7 @@ func (g goBuilds) recordError(pkg, text string) bool {
 	return true
 }
 
-// endPackage handles the last line of a package. It returns false for any other line.
+// endPackage ends the results of a package at its last line. It returns false for any other line.
 func (g *goText) endPackage(text string) bool {
 	fields := strings.Fields(text)
 	isEnd := len(fields) >= 2 && strings.Contains(text, "\t") && (fields[0] == "ok" || fields[0] == "FAIL")

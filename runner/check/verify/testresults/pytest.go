@@ -66,7 +66,7 @@ func (p *pytest) line(text string) {
 	}
 }
 
-// headingOrTotal handles the title of a section, or the last line with the totals.
+// headingOrTotal begins a section at its title, or ends the run at the line with the totals.
 func (p *pytest) headingOrTotal(text string) {
 	if pyTotal().MatchString(text) {
 		p.endRun(text)
@@ -77,7 +77,7 @@ func (p *pytest) headingOrTotal(text string) {
 	}
 }
 
-// verboseLine handles the line of a test that -v prints.
+// verboseLine records the test of a line that -v prints.
 func (p *pytest) verboseLine(text string) {
 	m := pyEach().FindStringSubmatch(text)
 	if m == nil {
@@ -95,7 +95,7 @@ func (p *pytest) verboseLine(text string) {
 	}
 }
 
-// progressLine handles a line with a letter for each test. It may continue the line before.
+// progressLine records the file of a line with a letter for each test. The line may continue the line before.
 func (p *pytest) progressLine(text string) {
 	m := pyDots().FindStringSubmatch(text)
 	if m == nil {
@@ -122,7 +122,7 @@ func (p *pytest) markFile(file string, isCountedOnly bool) {
 	}
 }
 
-// endRun handles pytest's last line, and ends the results of one run of pytest.
+// endRun ends the results of one run of pytest. text is its last line, with the totals.
 func (p *pytest) endRun(text string) {
 	fails := 0
 	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
@@ -141,7 +141,7 @@ func (p *pytest) endRun(text string) {
 	*p = pytest{results: p.results}
 }
 
-// summary handles a line of the short summary.
+// summary adds the failing test of a line of the short summary.
 func (p *pytest) summary(text string) {
 	m := pyShort().FindStringSubmatch(text)
 	if m == nil || !strings.Contains(m[2], ".py") || len(p.summaries) >= maxTests {

@@ -44,8 +44,8 @@ func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) 
 	}
 	all := &Results{partial: cut}
 	for _, f := range formats {
-		if results := f.end(); results != nil {
-			all.Join(results)
+		if found := f.end(); found != nil {
+			all.Join(found)
 		}
 	}
 	return all, nil

@@ -77,7 +77,7 @@ func (p *tap) line(text string) {
 	}
 }
 
-// tapeComment handles tape's comment with a test's name. It returns false for any other line.
+// tapeComment begins a test at tape's comment with its name. It returns false for any other line.
 func (p *tap) tapeComment(text string) bool {
 	m := tapTitle().FindStringSubmatch(text)
 	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
@@ -90,7 +90,7 @@ func (p *tap) tapeComment(text string) bool {
 	return true
 }
 
-// readPlan handles a plan or version.
+// readPlan marks the output as TAP at a plan or version, and adds up the outermost plans.
 func (p *tap) readPlan(text string) {
 	m := tapPlan().FindStringSubmatch(text)
 	if m == nil {
@@ -145,7 +145,7 @@ func (p *tap) recordTest(depth int, failed bool, number, description string) {
 	}
 }
 
-// tapeAssertion handles an assertion of tape's current test.
+// tapeAssertion records tape's current test as passed, or as failed at its first failed assertion.
 func (p *tap) tapeAssertion(failed bool, description string) {
 	switch {
 	case !failed:
@@ -169,7 +169,7 @@ func (p *tap) fullName(depth int, number, description string) string {
 // lastFailure returns the last failed test.
 func (p *tap) lastFailure() *Test { return &p.failed[len(p.failed)-1] }
 
-// blockLine handles a line of the YAML block below a test.
+// blockLine sets message and place of the last failure from a line of the YAML block below it.
 func (p *tap) blockLine(body string) {
 	t := p.lastFailure()
 	if p.awaitsMessage {
@@ -201,7 +201,7 @@ func (p *tap) blockLine(body string) {
 	}
 }
 
-// mochaLine handles a line that mocha prints below a test: the reason, or the stack trace.
+// mochaLine sets message and place of the last failure from a line that mocha prints below it.
 func (p *tap) mochaLine(body string) {
 	t := p.lastFailure()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
@@ -210,7 +210,7 @@ func (p *tap) mochaLine(body string) {
 	t.setMessage(body)
 }
 
-// batsComment handles a comment that bats prints below a test.
+// batsComment sets message and place of the last failure from a comment that bats prints below it.
 func (p *tap) batsComment(text string) {
 	t := p.lastFailure()
 	if tapCount().MatchString(text) {

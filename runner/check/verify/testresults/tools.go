@@ -62,7 +62,7 @@ var printers = []layout{
 		{section: "failing", contains: ") ", pattern: lazyregexp.New(`^  [0-9]+\) (?P<name>.+)$`), action: (*toolParser).mochaTitle},
 		{section: "failing", contains: ") ", pattern: lazyregexp.New(`^ +[0-9]+\) `), action: ignoreLine},
 		{section: "title", contains: "       ", pattern: lazyregexp.New(`^ {7,}(?P<name>\S.*)$`), action: (*toolParser).mochaTitle},
-		{section: "failing", contains: "Context.<anonymous> (", pattern: lazyregexp.New(`^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`), action: (*toolParser).mochaPlace},
+		{section: "failing", contains: "Context.<anonymous> (", pattern: lazyregexp.New(`^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`), action: (*toolParser).mochaSetsPlace},
 		{section: "tree", contains: "✔ ", pattern: lazyregexp.New(`^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`), action: (*toolParser).recordPass},
 		{section: "tree", contains: "✓ ", pattern: lazyregexp.New(`^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`), action: (*toolParser).recordPass},
 		{section: "tree", contains: "  - ", pattern: lazyregexp.New(`^(?P<in> {2,})- (?P<name>.+)$`), action: (*toolParser).recordSkip},
@@ -288,18 +288,19 @@ func (p *toolParser) reopenFailure(groups lineParts) {
 	}
 }
 
-// mochaCounts handles the first total. The number of failures follows only if there are any.
+// mochaCounts ends the open failures at the first total. The number of failures follows only if there are any.
 func (p *toolParser) mochaCounts(lineParts) {
 	p.hasTotals, p.section, p.openFailures = true, "counts", nil
 }
 
-// mochaTotals handles the number of failures.
+// mochaTotals adds the number of failures, whose details follow.
 func (p *toolParser) mochaTotals(groups lineParts) {
 	p.addTotals(groups)
 	p.section = "failing"
 }
 
-// mochaTitle handles a line of a failing test's name. The last line ends in a colon.
+// mochaTitle collects the lines of a failing test's name, and adds the test after the last one, which ends in a
+// colon.
 func (p *toolParser) mochaTitle(groups lineParts) {
 	if p.section == "failing" {
 		p.title = nil
@@ -316,8 +317,8 @@ func (p *toolParser) mochaTitle(groups lineParts) {
 	p.section, p.title = "failing", nil
 }
 
-// mochaPlace handles the line of a stack trace that is in the test itself.
-func (p *toolParser) mochaPlace(groups lineParts) {
+// mochaSetsPlace sets the place of the open failures that have no line yet, from a stack frame in the test itself.
+func (p *toolParser) mochaSetsPlace(groups lineParts) {
 	for _, t := range p.openFailures {
 		if t.Line == 0 {
 			t.setPlace(groups["file"], groups["line"])
@@ -336,12 +337,12 @@ func (p *toolParser) cargoTarget(groups lineParts) {
 	}
 }
 
-// cargoBuildError handles a crate that does not compile.
+// cargoBuildError records that a crate does not compile, so its tests do not run.
 func (p *toolParser) cargoBuildError(lineParts) {
 	p.openFailures, p.stopped = nil, true
 }
 
-// mavenClass handles the line of a class. Failing tests are named elsewhere.
+// mavenClass records a class. Failing tests are named elsewhere.
 func (p *toolParser) mavenClass(groups lineParts) {
 	p.openFailures = nil
 	if groups["skipped"] == "0" {
@@ -350,7 +351,7 @@ func (p *toolParser) mavenClass(groups lineParts) {
 	p.results.addUnit(Class, groups["class"])
 }
 
-// rspecAgain handles the place of a failing example that was named before.
+// rspecAgain sets the name and place of a failing example that was printed before.
 func (p *toolParser) rspecAgain(groups lineParts) {
 	p.reopenFailure(groups)
 	if len(p.openFailures) == 0 {
@@ -365,13 +366,13 @@ func (p *toolParser) rspecAgain(groups lineParts) {
 
 var phpunitFails = lazyregexp.New(`(?:Errors|Failures): [0-9]+`)
 
-// phpunitTotals handles the line with test totals.
+// phpunitTotals adds the errors and failures.
 func (p *toolParser) phpunitTotals(groups lineParts) {
 	p.addTotals(lineParts{"fails": strings.Join(phpunitFails().FindAllString(groups["others"], 2), " ")})
 	p.section, p.openFailures = "", nil
 }
 
-// unittestLoad handles a module that could not be imported.
+// unittestLoad adds a module that could not be imported.
 func (p *toolParser) unittestLoad(groups lineParts) {
 	p.openFailures = nil
 	file := strings.ReplaceAll(groups["module"], ".", "/") + ".py"
