@@ -295,12 +295,13 @@ func TestKilledWhileAgentsWork(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	all := momentsOf(s.kinds, random)
 	t.Logf("seed %d, %d moments", seed, len(all))
-	killed, beside, runs := 0, 0, 0
+	killed, beside, runs, further := 0, 0, 0, 0
 	for ; len(all) > 0 || 8*beside < killed; runs++ {
 		if runs > 3*kills()+20 {
 			t.Fatalf("%d runs did not come to %v; %d of %d kills hit two agents at work, and an eighth must", runs, all, beside, killed)
 		}
 		if len(all) == 0 {
+			further++
 			all = []moment{{"agent.started", 2, time.Duration(random.Int64N(int64(20 * time.Millisecond)))}}
 		}
 		repo, out := w.teamCheckout(fmt.Sprintf("repo%d", runs)), fmt.Sprintf("run%d", runs)
@@ -336,7 +337,7 @@ func TestKilledWhileAgentsWork(t *testing.T) {
 			t.Fatalf("killed at %v, run %d has left\n%s", hits, runs, strings.Join(wrong, "\n"))
 		}
 	}
-	t.Logf("killed %d times in %d runs, %d times with two agents or more at work", killed, runs, beside)
+	t.Logf("killed %d times in %d runs, %d times with two agents or more at work, which took %d further moments", killed, runs, beside, further)
 }
 
 // momentsOf are moments to kill at: in merges, after events of other agents, and at random.

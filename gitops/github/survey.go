@@ -90,7 +90,7 @@ func (c *Client) surveyOnce(ctx context.Context, call apiCall, questions []forge
 	all := make([]forge.Finding, len(questions))
 	for i, q := range questions {
 		s, isAnswered := reply.Data[questionAlias(i)]
-		if !isAnswered && len(reply.Errors) == 0 {
+		if !isAnswered {
 			return nil, c.callError(ctx, call, errors.New("it has no answer to a question"))
 		}
 		if s != nil {

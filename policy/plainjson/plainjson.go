@@ -82,7 +82,7 @@ func kindOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	isText := reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || t == reflect.TypeFor[[]byte]()
+	isText := reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 	switch {
 	case isText:
 		return kinds["string"]
@@ -101,5 +101,5 @@ func kindOf(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return kinds["object"]
 	}
-	return "a value of that kind"
+	return "of the expected kind"
 }

@@ -3,6 +3,7 @@ package plainjson_test
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -29,16 +30,20 @@ func TestNamesFieldAndKind(t *testing.T) {
 		`{"issue":{"locked":"x"}}`:                             "issue.locked is a string, not true or false",
 		`{"issue":[]}`:                                         "issue is a list, not an object",
 		`{"issue":{"at":"tomorrow"}}`:                          `"tomorrow" is not a time like 2026-01-31T08:00:00Z`,
+		`{"issue":{"pack":7}}`:                                 "issue.pack is a number, not a string",
+		`{"issue":{"host":1}}`:                                 "issue.host is a number, not a string",
 		`{"issue":{"at":7}}`:                                   "a time is not a string like 2026-01-31T08:00:00Z",
 	} {
 		var event struct {
 			Issue *struct {
-				Number int       `json:"number"`
-				Title  string    `json:"title"`
-				Labels []string  `json:"labels"`
-				Cost   *float64  `json:"cost"`
-				Locked bool      `json:"locked"`
-				At     time.Time `json:"at"`
+				Number int        `json:"number"`
+				Title  string     `json:"title"`
+				Labels []string   `json:"labels"`
+				Cost   *float64   `json:"cost"`
+				Locked bool       `json:"locked"`
+				At     time.Time  `json:"at"`
+				Pack   []byte     `json:"pack"`
+				Host   netip.Addr `json:"host"`
 			} `json:"issue"`
 		}
 		err := plainjson.Unmarshal([]byte(raw), &event)

@@ -81,7 +81,7 @@ func confineBySpec(c *conn) (setidWatcher, error) {
 	return watcher, c.send(report, handed...)
 }
 
-// openHandedFiles opens the listeners and the shown folder for the process outside. It runs after confine, so they
+// openHandedFiles opens the listeners and the shared folder for the process outside. It runs after confine, so they
 // have only the rights of commands.
 func openHandedFiles(spec Spec) (handed []int, err error) {
 	for _, port := range spec.Ports {

@@ -40,7 +40,7 @@ func buildNamespaces(spec Spec, received []int, report *Report) (lent []int, err
 			return nil, err
 		}
 	}
-	if lent, err = cloneLoans(spec); err != nil { // after all mounts in the shown folder
+	if lent, err = cloneLoans(spec); err != nil { // after all mounts in the shared folder
 		return lent, err
 	}
 	if err := wrapStep("lock /proc", lockProc(spec, trees, report)); err != nil {
@@ -52,7 +52,7 @@ func buildNamespaces(spec Spec, received []int, report *Report) (lent []int, err
 	return lent, wrapStep("look at /", checkReadOnly("/"))
 }
 
-// cloneLoans returns detached mounts of the shown folder, with all mounts in it, for other sandboxes. The
+// cloneLoans returns detached mounts of the shared folder, with all mounts in it, for other sandboxes. The
 // first Spec.LendToRead are read-only. In the others, only read-only parts stay read-only.
 func cloneLoans(spec Spec) (lent []int, err error) {
 	for i := range spec.LendToRead + spec.LendToWrite {

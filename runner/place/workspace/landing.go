@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -92,18 +91,18 @@ func (w *Workspace) landWithFilteredFiles(ctx context.Context, do func() error) 
 
 // revertIncomplete reverts a partly written change of the checkout and returns why it failed.
 func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) error {
-	isDiskFull := errors.Is(why, syscall.ENOSPC)
 	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
 	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.PartlyWritten {
 		l.Files = nil // none was written
 	}
+	anyIncomplete := changed == nil // others who change files may also empty some
 	if changed != nil {
 		why = &blockedError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
 	if errors.As(why, new(*gitops.HeadMovedError)) {
 		why = &blockedError{why: "others switched to another branch, or renamed one"}
 	}
-	if err := w.revertFailed(ctx, l, isDiskFull); err != nil {
+	if err := w.revertFailed(ctx, l, anyIncomplete); err != nil {
 		w.delivery.isPartial = true
 		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
 		return fmt.Errorf("%w; %w", why, err)
@@ -193,11 +192,11 @@ func (w *Workspace) actionsOfOthers(ctx context.Context, l landing, partial *git
 }
 
 // revertFailed reverts a landing that failed in this process.
-func (w *Workspace) revertFailed(ctx context.Context, l landing, isDiskFull bool) error {
+func (w *Workspace) revertFailed(ctx context.Context, l landing, anyIncomplete bool) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
 	}
-	partial, ownPaths, err := w.findLanded(ctx, l, isDiskFull)
+	partial, ownPaths, err := w.findLanded(ctx, l, anyIncomplete)
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
@@ -224,7 +223,7 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitop
 // findLanded finds what a landing wrote. partial contains all changed paths of the checkout.
 // ownPaths lists those that the landing wrote, deleted or began to write. Any other path was
 // written by somebody else. Files are written in the order of their paths, so after a kill only the last
-// one can be incomplete. With anyIncomplete each one can: on a full disk git goes on to the next file.
+// one can be incomplete. With anyIncomplete each one can: git goes on after a file that it could not write.
 func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete bool) (partial *gitops.ChangeSet, ownPaths []string, err error) {
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {

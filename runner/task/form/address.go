@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -43,7 +44,12 @@ func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(stri
 			return errors.New("must not have a user or a password; " + secretHint)
 		case address.Fragment != "":
 			return errors.New("must not have a fragment (#…)")
-		case !allowKeyInQuery && mayHaveKey(address.RawQuery):
+		}
+		query, err := url.ParseQuery(address.RawQuery)
+		switch {
+		case err != nil:
+			return errors.New("must have a query such as ?name=value&other=value")
+		case !allowKeyInQuery && hasKey(query):
 			return errors.New("must not have a key in its query (?…); " + secretHint)
 		}
 		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
@@ -53,15 +59,12 @@ func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(stri
 	}
 }
 
-// mayHaveKey reports whether a query has a secret by the name of a part, or is no query.
-func mayHaveKey(raw string) bool {
-	query, err := url.ParseQuery(raw)
+// hasKey reports whether a query has a key, a token or a signature, judged by the names of its parts.
+func hasKey(query url.Values) bool {
 	for name := range query {
-		name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-		isSecret := func(word string) bool { return strings.HasSuffix(name, word) }
-		if slices.ContainsFunc([]string{"key", "token", "secret", "password", "sig", "signature", "code"}, isSecret) {
+		if policy.NamesSecret(name, "") || slices.Contains([]string{"sig", "signature", "code"}, strings.ToLower(name)) {
 			return true
 		}
 	}
-	return err != nil
+	return false
 }

@@ -137,6 +137,8 @@ func TestLocatesEachMistake(t *testing.T) {
 		{"address without a host", start + "model: {base_url: api.example.com}", []string{"job.yml:3:19: model.base_url: must be an address such as https://api.example.com/v1"}},
 		{"address with a query", start + "model: {base_url: 'https://api.example.com/v1?api-version=2025-04-01'}", nil},
 		{"address with a key", start + "model: {base_url: 'https://api.example.com/v1?a=b&Api-Key=x'}", []string{"job.yml:3:19: model.base_url: must not have a key in its query (?…); the key belongs in the variable that api_key_env names"}},
+		{"address with a signature", start + "model: {base_url: 'https://api.example.com/v1?a=b&sig=x'}", []string{"job.yml:3:19: model.base_url: must not have a key in its query (?…); the key belongs in the variable that api_key_env names"}},
+		{"address with a broken query", start + "model: {base_url: 'https://api.example.com/v1?api-key=ab%zz'}", []string{"job.yml:3:19: model.base_url: must have a query such as ?name=value&other=value"}},
 		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
 		{"pattern from the root", start + "policy: {protect: [/etc]}", []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths below the repository's root, without / or ! in front"}},
 		{"pattern with half a brace", start + `policy: {protect: ["{a,b"]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a brace in it is not complete"}},
