@@ -79,7 +79,7 @@ var roomKnows = map[string][]string{
 	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
 	"runner/publish":         {"runner/task/form", "runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
 	"runner/campaign/spec":   {"runner/task/config", "runner/task/form", "runner/task/job"},
-	"runner/task/form":       {"policy/reach"},
+	"runner/task/form":       {"policy", "policy/reach"},
 	"runner/task/config":     {"runner/task/form"},
 	"runner/task/compare":    {"runner/task/config", "runner/task/job"},
 	"runner/task/job":        {"runner/task/config", "runner/task/form", "policy/credential", "policy/reach", "tools"},
