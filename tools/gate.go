@@ -84,7 +84,8 @@ func (r Result) withGateResult(before Result) Result {
 	return r
 }
 
-// withAppended returns the result with a text that a gate has appended to Output also added to Commands, Parts or Object.
+// withAppended returns the result after a gate has appended text to Output: it adds text to Commands, Parts or Object,
+// too. It changes an Object that is a map in place.
 func (r Result) withAppended(text string) Result {
 	if last := len(r.Commands) - 1; last >= 0 {
 		r.Commands = slices.Clone(r.Commands)

@@ -224,7 +224,8 @@ func tracePath(trace [][]int32, a, b []int32) [][2]int {
 	return pairs
 }
 
-// cameFrom returns the end point of the path before its d-th edit, which reaches diagonal k.
+// cameFrom returns where the path to diagonal k was before its d-th edit. before has the furthest x after d-1 edits,
+// by diagonal.
 func cameFrom(before []int32, d, k int) (x, y int) {
 	reach := func(k int) int { return int(before[k+d-1]) }
 	from := k - 1

@@ -63,7 +63,7 @@ func (r *reader) readRecording() (*Recording, error) {
 	recording := &Recording{Answers: r.emptyAnswers(), RecordedOrder: team.NewOrder()}
 	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })
 	calls := recording.RecordedCalls()
-	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // the speed of this machine makes no difference then
+	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // commands return when the recorded ones did, whatever this machine's speed
 		answer, _ := calls.Answer(ctx, call)
 		_, ended := answer.Detail["exit_code"]
 		session, _ := answer.Detail["session_id"].(float64)

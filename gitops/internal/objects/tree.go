@@ -176,10 +176,10 @@ func groups(edits []Edit) map[string][]Edit {
 }
 
 // editEntry returns the entry for name after a group of edits: those below name, and one of name
-// itself. A file may replace a folder, or the reverse.
+// itself. A file may replace a folder, or the reverse. A zero Entry means that nothing remains.
 func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	var below []Edit
-	self := Edit{Path: "?"}
+	self := Edit{Path: "?"} // no edit of name itself
 	for _, g := range group {
 		if g.Path == "" {
 			self = g

@@ -180,8 +180,8 @@ var contentVariables = []string{
 	"autocrlf", "checkstat", "eol", "filemode", "ignorecase", "precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "symlinks", "trustctime",
 }
 
-// FillModule makes the git folder of a submodule inside the git folder f for commands, with the
-// same kind of configuration.
+// FillModule makes the git folder of a submodule inside the git folder f, which FillGitDir made, with the same
+// kind of configuration.
 func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	name := filepath.FromSlash(m.Name)
 	to, seenAt, from := filepath.Join(f.Dir, name), filepath.Join(f.SeenAt, name), m.ObjectFolders[0]

@@ -227,8 +227,8 @@ func (c *cleaner) convertWithGit(ctx context.Context, list []*scan.Suspect) erro
 	return nil
 }
 
-// convertStaged sets the ids of staged files with git. The stage's index has the old contents: if git must
-// guess whether a file is text, it keeps CRLF if the old content has CRLF.
+// convertStaged lets git update-index convert staged files, and takes their new ids from its index. That index
+// begins with the old contents, because git keeps CRLF in a file that had it before.
 func (c *cleaner) convertStaged(ctx context.Context, list []*scan.Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry

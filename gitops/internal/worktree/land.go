@@ -43,8 +43,8 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	return w.writeChanges(ctx, to, changes, known)
 }
 
-// CheckOutKnown is CheckOut that only removes files with the given stat data. It returns a
-// *ChangedError if a file has other stat data.
+// CheckOutKnown is like CheckOut, but replaces and removes only files that still have the given stat
+// data. It returns a *ChangedError if a file has other stat data.
 func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
 	_, err := w.writeChanges(ctx, to, changes, stats)
 	return err

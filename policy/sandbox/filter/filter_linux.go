@@ -83,8 +83,8 @@ func argumentIsNot(arg, value uint32) condition {
 	return condition{half: 2 * arg, mask: anyBit, value: value, negate: true}
 }
 
-// argumentRules returns the rules about arguments. The seccomp library would compare 64 bits, and callers
-// could evade it by setting upper bits that the kernel ignores.
+// argumentRules returns the rules about arguments. Conditions compare 32-bit halves of arguments: callers could
+// evade a comparison of 64 bits by setting upper bits that the kernel ignores.
 func argumentRules(o Options) []rule {
 	var rules []rule
 	add := func(answer, call uint32, conditions ...condition) {

@@ -23,7 +23,7 @@ func (h Hook) matches(tool string, call tools.Call) bool {
 	if t.Kind == dialect.Resources { // a hook on a server's tools also covers its resources
 		if server, _ := objectOf(call)["server"].(string); server != "" {
 			names = append(names, serverPrefix+server+"__"+tool)
-		} else {
+		} else { // the call is about all servers
 			matchesSomeServer = h.mayMatchServer(tool)
 		}
 	}

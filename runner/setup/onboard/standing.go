@@ -85,8 +85,8 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 	return model, nil
 }
 
-// whyUnsuitable returns why a workflow must not be combined with the provider's key, or "". wanted means
-// that the workflow is the one to set up, so it must pass a key.
+// whyUnsuitable returns why a workflow must not run with the provider's key, such as "passes no openai-api-key",
+// or "". wanted means that the workflow is the one to set up, so it must pass a key.
 func (p Provider) whyUnsuitable(workflow []byte, wanted bool) string {
 	if !wanted && !strings.Contains(string(workflow), "agent-ci") {
 		return ""
@@ -104,7 +104,7 @@ func (p Provider) whyUnsuitable(workflow []byte, wanted bool) string {
 			continue
 		}
 		if !regexp.MustCompile(`^\$\{\{ *secrets\.\w+ *\}\}$`).MatchString(key) {
-			return "passes the key of another form" // which may be the key itself
+			return "passes the key of another form" // not shown: it may be the secret itself
 		}
 		return "passes the key " + key
 	}

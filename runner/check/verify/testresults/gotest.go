@@ -271,7 +271,8 @@ func loadFailure(name, reason string, compilerError *Test) *Test {
 	return &t
 }
 
-// end adds the output after the last package: that of a test program run without go test.
+// end adds the output after the last package, from a test program run without go test, and returns the results.
+// They are partial if that output has failures but no end.
 func (g *goText) end() *Results {
 	g.results.partial = g.results.partial || len(g.current.failing) > 0 && !g.current.ended
 	g.current.addTo("", &g.results, nil)

@@ -92,8 +92,8 @@ func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
 	return found, nil
 }
 
-// isOnlyFile reports whether only one file, in base or change, has a path with this ending. Paths
-// in outputs start at a tool's folder.
+// isOnlyFile reports whether file is the only one, in base and change, whose path has the ending end. Outputs name
+// paths from a tool's folder on.
 func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error) {
 	if isOnly, known := n.uniqueEndings[end]; known {
 		return isOnly, nil

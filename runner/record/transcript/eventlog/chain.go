@@ -44,7 +44,7 @@ func VerifyChain(r io.Reader) (head string, err error) {
 }
 
 // followChain is like VerifyChain, but returns the state of the chain. After a *TornError or *ChainError, that
-// is the state before the faulty line.
+// is the state before the faulty line. A doubt about an earlier line comes before the error of a later one.
 func followChain(r io.Reader) (*chain, error) {
 	c := &chain{head: Genesis}
 	for line, err := range Lines(r) {
