@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -277,29 +276,24 @@ func findsOnDisk(dir *os.Root, name string) bool {
 // index. It returns after all folders below were scanned.
 func (s *Scan) compareTracked(ctx context.Context, dir *os.Root, names []listedName, changed []string, at folderRange) (seen []bool, err error) {
 	seen = make([]bool, len(names))
-	var below []subfolder
+	var aside sync.WaitGroup
+	defer aside.Wait()
 	for _, part := range s.changedRanges(at, changed) {
 		at.lo, at.hi = part.lo, part.hi
-		if below, err = s.compareRange(ctx, dir, names, seen, at, below); err != nil {
+		if err := s.compareRange(ctx, &aside, dir, names, seen, at); err != nil {
 			return nil, err
 		}
 	}
-	return seen, s.scanBelow(ctx, dir, below)
+	return seen, nil
 }
 
-// subfolder is a folder with tracked files that is to be scanned.
-type subfolder struct {
-	onDisk string // its name
-	folderRange
-}
-
-// compareRange compares a range of a folder's index entries with its names, and adds the folders
-// to below. It marks indexed names in seen.
-func (s *Scan) compareRange(ctx context.Context, dir *os.Root, names []listedName, seen []bool, at folderRange, below []subfolder) ([]subfolder, error) {
+// compareRange compares a range of a folder's index entries with its names, and scans the folders
+// below. It marks indexed names in seen.
+func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []listedName, seen []bool, at folderRange) (err error) {
 	next := 0 // both lists are sorted, so the next entry probably has this name
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		rest := s.index.Path(i)[len(at.path):]
 		if next < len(names) && names[next].inGit == string(rest) && s.provenUnchanged(names[next], i) {
@@ -319,58 +313,48 @@ func (s *Scan) compareRange(ctx context.Context, dir *os.Root, names []listedNam
 				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
 			}
 			if err := s.compareFile(dir, names, n, there, i); err != nil {
-				return nil, err
+				return err
 			}
 			i++
 			continue
 		}
-		sub := at
-		sub.path = at.path + part + "/"
-		sub.lo, sub.hi = s.index.Folder(sub.path, i, at.hi)
+		below := at
+		below.path = at.path + part + "/"
+		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
 		if there && names[n].mode.IsDir() {
 			seen[n] = true
-			below = append(below, subfolder{names[n].onDisk, sub})
+			err = s.enterInParallel(ctx, aside, dir, names[n], below)
 		} else {
-			s.reportDeletedRange(sub.lo, sub.hi)
+			s.reportDeletedRange(below.lo, below.hi)
 		}
-		i = sub.hi
+		if err != nil {
+			return err
+		}
+		i = below.hi
 	}
-	return below, nil
+	return nil
 }
 
-// scanBelow scans folders. This goroutine, and others that are free, take one after the other.
-func (s *Scan) scanBelow(ctx context.Context, dir *os.Root, list []subfolder) error {
-	var helpers sync.WaitGroup
-	defer helpers.Wait()
-	var taken atomic.Int64
-	var scanRest func() error
-	scanRest = func() error {
-		for i := taken.Add(1); i <= int64(len(list)); i = taken.Add(1) {
-			if i < int64(len(list)) {
-				select {
-				case s.goroutineSlots <- struct{}{}:
-					helpers.Go(func() {
-						err := scanRest()
-						s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
-						<-s.goroutineSlots
-					})
-				default:
-				}
-			}
-			if err := s.enterTracked(ctx, dir, list[i-1]); err != nil {
-				return err
-			}
-		}
+// enterInParallel scans a folder in another goroutine if one is free, or else in this one.
+func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n listedName, below folderRange) error {
+	select {
+	case s.goroutineSlots <- struct{}{}:
+		aside.Go(func() {
+			defer func() { <-s.goroutineSlots }()
+			err := s.enterTracked(ctx, dir, n, below)
+			s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
+		})
 		return nil
+	default:
+		return s.enterTracked(ctx, dir, n, below)
 	}
-	return scanRest()
 }
 
 // enterTracked scans a folder with tracked files. If the folder may not be read, it reports that instead.
-func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, below subfolder) error {
+func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
-	err := s.openAndScan(ctx, dir, below)
+	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
 		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
@@ -380,8 +364,8 @@ func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, below subfolder) 
 
 // openAndScan opens a folder and its upper folder, if any, and scans it. If the folder was removed meanwhile, it
 // reports the files as deleted.
-func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, below subfolder) error {
-	sub, err := regularfile.OpenFolder(dir, below.onDisk)
+func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
+	sub, err := regularfile.OpenFolder(dir, n.onDisk)
 	if regularfile.Absent(err) { // removed meanwhile
 		s.reportDeletedRange(below.lo, below.hi)
 		return nil
@@ -390,9 +374,9 @@ func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, below subfolder) e
 		return fmt.Errorf("open %q: %w", below.path, err)
 	}
 	defer sub.Close()
-	below.upper = openUpperSubfolder(below.upper, below.onDisk)
+	below.upper = openUpperSubfolder(below.upper, n.onDisk)
 	defer closeUpper(below.upper)
-	return s.scanFolder(ctx, sub, below.folderRange)
+	return s.scanFolder(ctx, sub, below)
 }
 
 // reportDeletedRange reports the index entries lo to hi as deleted.
