@@ -9,8 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -214,7 +212,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 		return nil, err
 	}
 	if _, err := git.With("GIT_INDEX_FILE="+at).Run(ctx, l.repo.Root, nil, "read-tree", "-m", "-u", trees[0], trees[1]); err != nil {
-		return nil, withShortage(refusal(err), l.repo.Root)
+		return nil, refusal(err)
 	}
 	return statsOf(at, files)
 }
@@ -273,17 +271,6 @@ func refusal(err error) error {
 		return err
 	}
 	return &ChangedError{Paths: paths}
-}
-
-// withShortage adds that root's disk is full to the error of a git that could not write a file. git does not
-// say why.
-func withShortage(err error, root string) error {
-	const room = 1 << 20 // git writes until nothing more fits
-	var disk syscall.Statfs_t
-	if strings.Contains(err.Error(), "unable to write file") && syscall.Statfs(root, &disk) == nil && disk.Bavail*uint64(disk.Bsize) < room {
-		return fmt.Errorf("%w (%s: %w)", err, root, syscall.ENOSPC)
-	}
-	return err
 }
 
 // requireUnmodified checks that each path has the old side of its change in the work tree. It
