@@ -42,6 +42,14 @@ type Stat struct {
 	Size                uint32
 }
 
+// appendTo appends the metadata of a file with a mode, as an entry begins.
+func (s Stat) appendTo(b []byte, mode uint32) []byte {
+	for _, word := range [...]uint32{s.CtimeSec, s.CtimeNsec, s.MtimeSec, s.MtimeNsec, s.Dev, s.Ino, mode, s.UID, s.GID, s.Size} {
+		b = binary.BigEndian.AppendUint32(b, word)
+	}
+	return b
+}
+
 type Entry struct {
 	Path         string
 	Mode         uint32
@@ -330,11 +338,8 @@ func (f *File) WithStats(updates []StatUpdate, modified time.Time) *File {
 	g := *f
 	g.data, g.cache, g.Modified = bytes.Clone(f.data), bytes.Clone(f.cache), modified
 	for _, u := range updates {
-		b := g.data[g.offsets[u.Entry]:]
-		s := u.Stat
-		for i, word := range [...]uint32{s.CtimeSec, s.CtimeNsec, s.MtimeSec, s.MtimeNsec, s.Dev, s.Ino, g.Mode(u.Entry), s.UID, s.GID, s.Size} {
-			binary.BigEndian.PutUint32(b[4*i:], word)
-		}
+		at := g.offsets[u.Entry]
+		u.Stat.appendTo(g.data[at:at], g.Mode(u.Entry)) // overwrites the old stat data
 	}
 	return &g
 }

@@ -116,13 +116,7 @@ func newEncoder(w io.Writer, version, entries uint32) *encoder {
 
 // writeEntry writes an entry. Entries must come in the order of their paths.
 func (e *encoder) writeEntry(entry Entry) {
-	b := e.AvailableBuffer()
-	s := entry.Stat
-	for _, word := range [...]uint32{
-		s.CtimeSec, s.CtimeNsec, s.MtimeSec, s.MtimeNsec, s.Dev, s.Ino, entry.Mode, s.UID, s.GID, s.Size,
-	} {
-		b = binary.BigEndian.AppendUint32(b, word)
-	}
+	b := entry.Stat.appendTo(e.AvailableBuffer(), entry.Mode)
 	b = append(b, entry.ID[:]...)
 	b = appendFlagWords(b, entry)
 	if e.version == 4 {
