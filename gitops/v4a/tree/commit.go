@@ -86,11 +86,7 @@ func (c *commit) run(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := c.open(s.folder)
-			if err == nil {
-				err = phase.do(s)
-			}
-			if err != nil {
+			if err := c.in(s.folder, func() error { return phase.do(s) }); err != nil {
 				return failedAt(s.file.path, err)
 			}
 		}
@@ -262,11 +258,7 @@ func (c *commit) discardOld() error {
 		if s.old == "" {
 			continue
 		}
-		err := c.open(s.folder)
-		if err == nil {
-			err = s.folder.Remove(s.old)
-		}
-		if err != nil {
+		if err := c.in(s.folder, func() error { return s.folder.Remove(s.old) }); err != nil {
 			errs = append(errs, err)
 			left = append(left, path.Join(s.folder.path, s.old))
 		}
@@ -287,6 +279,14 @@ type folder struct {
 
 // maxOpenFolders limits how many directories are open at once, besides the root.
 const maxOpenFolders = 64
+
+// in runs do while a directory is open. folder may be nil.
+func (c *commit) in(folder *folder, do func() error) error {
+	if err := c.open(folder); err != nil {
+		return err
+	}
+	return do()
+}
 
 // open opens a directory that is not open, without following links. It fails if another directory has taken the
 // place of one that was open before. folder may be nil.

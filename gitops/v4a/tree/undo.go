@@ -29,11 +29,7 @@ func (c *commit) rollBack(cause error) error {
 	}
 	stuck := ""
 	for _, u := range slices.Backward(c.undo) {
-		err := c.open(u.folder)
-		if err == nil {
-			err = u.do()
-		}
-		if err != nil {
+		if err := c.in(u.folder, u.do); err != nil {
 			stuck = u.path
 			failed.add(u, err)
 		}
