@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -216,12 +217,19 @@ func (p *played) landed(want *gitops.ChangeSet) {
 	p.same("what else changed in the checkout", map[string]string{}, after)
 }
 
-// shown is the change without the files that the checkout ignores, whose texts it checks: a
-// .gitignore that is ignored itself is no part of a change, but a file that it lets in is.
+// shown returns the change without the files that the checkout ignores, and checks the content of those. The change
+// has such a file if an ignored .gitignore lets it in: that .gitignore is no part of the change.
 func (p *played) shown(change *gitops.ChangeSet) *gitops.ChangeSet {
+	var names bytes.Buffer
+	for _, file := range change.Files {
+		names.WriteString(file.Path + "\x00")
+	}
+	check := exec.Command("git", "-C", p.in("repo"), "check-ignore", "-z", "--stdin")
+	check.Stdin = &names
+	ignored, _ := check.Output() // git fails if it ignores none
 	shown := *change
 	shown.Files = slices.DeleteFunc(slices.Clone(change.Files), func(file changeset.File) bool {
-		if exec.Command("git", "-C", p.in("repo"), "check-ignore", "-q", "--", file.Path).Run() != nil {
+		if !strings.Contains("\x00"+string(ignored), "\x00"+file.Path+"\x00") {
 			return false
 		}
 		name := filepath.Join(p.in("repo"), file.Path)
