@@ -82,12 +82,8 @@ func kindOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	isText := reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
-	switch {
-	case isText:
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return kinds["string"]
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr:
-		return "a whole number"
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -95,11 +91,17 @@ func kindOf(t reflect.Type) string {
 	case reflect.String:
 		return kinds["string"]
 	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice {
+			return kinds["string"] // base64
+		}
 		return kinds["array"]
 	case reflect.Float32, reflect.Float64:
 		return kinds["number"]
 	case reflect.Map, reflect.Struct:
 		return kinds["object"]
+	}
+	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr {
+		return "a whole number"
 	}
 	return "of the expected kind"
 }

@@ -330,8 +330,8 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 // Interrupted returns the result for a call that started but did not finish.
 type Interrupted func(call tools.Call) tools.Result
 
-// Resume finishes the last answer of p by adding an output for each of its calls: the recorded result of a finished
-// call, the result from interrupted for a call that had only started, and a new result for the others, which run now.
+// Resume finishes the last answer of p: it adds an output for each call. A finished call has its recorded result. A call
+// that had only started gets its result from interrupted. The other calls run now.
 func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted Interrupted) error {
 	if err := c.undoSummaryRequest(p); err != nil {
 		return err

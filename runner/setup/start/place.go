@@ -15,8 +15,8 @@ import (
 )
 
 // PreparePlace reads everything that the base commit configures, and checks whether the work is allowed and
-// not done yet. It runs no command. Afterwards the workspace is on the head of the person's branch or of
-// the pull request that the run comments on, if there is one.
+// not done yet. It runs no command. It moves the workspace to the head of the person's branch, or of the
+// pull request that the run comments on.
 func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.Workspace) (p *Place, err error) {
 	base := ws.Base()
 	newPlace := Place{configBase: base}

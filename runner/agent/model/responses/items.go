@@ -317,8 +317,8 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	return answer, nil
 }
 
-// complete adds missing texts and items to an answer that has ended: from listed, the items in its last event, if that
-// begins with items like the received ones, or else from what earlier events announced.
+// complete adds missing texts and items to an answer that has ended. It takes them from listed, the items in the last
+// event, if listed begins with items like the received ones. Otherwise it takes what earlier events announced.
 func (r *itemReader) complete(listed []json.RawMessage) error {
 	sameItems := r.beginsWithSameTypes(listed)
 	if err := r.fillHeldBack(listed, sameItems); err != nil {
