@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/publish/repair/failinglog"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -98,20 +98,16 @@ func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, max
 
 // infrastructurePatterns matches log lines about failed machines, networks and services. A change can print
 // such lines, but that only gains one rerun of the checks.
-var infrastructurePatterns = []struct{ pattern, reason string }{
-	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
-	{`(?i)no space left on device`, "the disk of its runner was full"},
-	{`(?i)could not resolve host|temporary failure in name resolution|no such host|EAI_AGAIN|getaddrinfo ENOTFOUND`, "a host could not be found"},
-	{`(?i)connection reset by peer|ECONNRESET|ETIMEDOUT|TLS handshake timeout|connection timed out|i/o timeout|unexpected EOF while reading`, "a connection broke off"},
-	{`(?i)(?:HTTP|status|error|code|returned|response)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|too many requests|toomanyrequests|service unavailable|bad gateway|gateway time-?out`, "a service did not answer"},
+var infrastructurePatterns = []struct {
+	pattern func() *regexp.Regexp
+	reason  string
+}{
+	{lazyregexp.New(`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`), "its runner was lost"},
+	{lazyregexp.New(`(?i)no space left on device`), "the disk of its runner was full"},
+	{lazyregexp.New(`(?i)could not resolve host|temporary failure in name resolution|no such host|EAI_AGAIN|getaddrinfo ENOTFOUND`), "a host could not be found"},
+	{lazyregexp.New(`(?i)connection reset by peer|ECONNRESET|ETIMEDOUT|TLS handshake timeout|connection timed out|i/o timeout|unexpected EOF while reading`), "a connection broke off"},
+	{lazyregexp.New(`(?i)(?:HTTP|status|error|code|returned|response)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|too many requests|toomanyrequests|service unavailable|bad gateway|gateway time-?out`), "a service did not answer"},
 }
-
-var compiledPatterns = sync.OnceValue(func() (all []*regexp.Regexp) {
-	for _, trouble := range infrastructurePatterns {
-		all = append(all, regexp.MustCompile(trouble.pattern))
-	}
-	return all
-})
 
 // lastLines is how many lines at the end of a log are searched for why the job ended.
 const lastLines = 15
@@ -120,9 +116,9 @@ const lastLines = 15
 func infrastructureReason(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
-	for i, pattern := range compiledPatterns() {
-		if pattern.MatchString(end) {
-			return infrastructurePatterns[i].reason
+	for _, trouble := range infrastructurePatterns {
+		if trouble.pattern().MatchString(end) {
+			return trouble.reason
 		}
 	}
 	return ""

@@ -2,9 +2,9 @@ package transcript
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Site is a repository on a forge. Its methods return addresses of pages, which are safe in
@@ -14,21 +14,17 @@ type Site struct {
 	Repository string // OWNER/REPO
 }
 
-// sitePatterns are the permitted forms of an address's parts. They keep hostile text out of
-// addresses.
-type sitePatterns struct{ server, repository, issue, commit, page *regexp.Regexp }
+const serverPattern, repositoryPattern = `https?://[\w.-]+(?::\d{1,5})?`, `[\w.-]+/[\w.-]+`
 
-var sitePatternCache = sync.OnceValue(func() sitePatterns {
-	const server, repository = `https?://[\w.-]+(?::\d{1,5})?`, `[\w.-]+/[\w.-]+`
-	return sitePatterns{
-		server:     regexp.MustCompile(`^` + server + `$`),
-		repository: regexp.MustCompile(`^` + repository + `$`),
-		issue:      regexp.MustCompile(`^(` + repository + `)#([1-9]\d{0,9})$`),
-		commit:     regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`),
-		page: regexp.MustCompile(`^(` + server + `)/` + repository +
-			`/(?:actions/runs/\d+(?:/attempts/\d+)?(?:#artifacts)?|issues/\d+|pull/\d+)$`),
-	}
-})
+// The permitted forms of an address's parts. They keep hostile text out of addresses.
+var (
+	serverAddress  = lazyregexp.New(`^` + serverPattern + `$`)
+	repositoryName = lazyregexp.New(`^` + repositoryPattern + `$`)
+	issueReference = lazyregexp.New(`^(` + repositoryPattern + `)#([1-9]\d{0,9})$`)
+	commitID       = lazyregexp.New(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	pageAddress    = lazyregexp.New(`^(` + serverPattern + `)/` + repositoryPattern +
+		`/(?:actions/runs/\d+(?:/attempts/\d+)?(?:#artifacts)?|issues/\d+|pull/\d+)$`)
+)
 
 // Site returns the run's repository by the addresses in the transcript. Trust it no more than other
 // text of the transcript.
@@ -38,7 +34,7 @@ func (v *View) Site() Site {
 		pages = append(pages, p.URL)
 	}
 	for _, page := range pages {
-		if m := sitePatternCache().page.FindStringSubmatch(page); m != nil {
+		if m := pageAddress().FindStringSubmatch(page); m != nil {
 			return Site{Server: m[1], Repository: v.Workspace.Repository}
 		}
 	}
@@ -47,7 +43,7 @@ func (v *View) Site() Site {
 
 // isValid reports whether server and repository may be parts of an address.
 func (s Site) isValid() bool {
-	return sitePatternCache().server.MatchString(s.Server) && sitePatternCache().repository.MatchString(s.Repository)
+	return serverAddress().MatchString(s.Server) && repositoryName().MatchString(s.Repository)
 }
 
 // Home returns the page of the repository.
@@ -60,8 +56,8 @@ func (s Site) Home() string {
 
 // Issue returns the page of an issue, given as OWNER/REPO#N.
 func (s Site) Issue(reference string) string {
-	m := sitePatternCache().issue.FindStringSubmatch(reference)
-	if m == nil || !sitePatternCache().server.MatchString(s.Server) {
+	m := issueReference().FindStringSubmatch(reference)
+	if m == nil || !serverAddress().MatchString(s.Server) {
 		return ""
 	}
 	return s.Server + "/" + m[1] + "/issues/" + m[2]
@@ -77,7 +73,7 @@ func (s Site) Pull(number int) string {
 
 // Commit returns the page of a commit. sha must be complete.
 func (s Site) Commit(sha string) string {
-	if !s.isValid() || !sitePatternCache().commit.MatchString(sha) {
+	if !s.isValid() || !commitID().MatchString(sha) {
 		return ""
 	}
 	return s.Server + "/" + s.Repository + "/commit/" + sha
@@ -86,7 +82,7 @@ func (s Site) Commit(sha string) string {
 // Page returns address if it is the page of a workflow run, issue or pull request on the site's
 // server. If the site has no server, any server with https is permitted.
 func (s Site) Page(address string) string {
-	m := sitePatternCache().page.FindStringSubmatch(address)
+	m := pageAddress().FindStringSubmatch(address)
 	switch {
 	case m == nil:
 		return ""
