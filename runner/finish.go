@@ -192,7 +192,7 @@ func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 		result.ExitCode = result.Outcome.ExitCode()
 	}
 	// The page can be regenerated from the transcript, so a failure does not change the outcome.
-	if err := r.Record.WriteReport(); err != nil {
+	if err := r.Record.WriteReport(context.Background()); err != nil {
 		addError(err)
 		return result
 	}

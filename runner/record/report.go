@@ -1,10 +1,12 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
@@ -36,18 +38,23 @@ func WriteReport(runDir string) (string, error) {
 		return "", err
 	}
 	defer dir.Close()
-	if err := dir.WriteReport(); err != nil {
+	if err := dir.WriteReport(context.Background()); err != nil {
 		return "", err
 	}
 	return dir.Join(ReportFile), nil
 }
 
-// WriteReport writes the page from the transcript on disk.
-func (d *Directory) WriteReport() (err error) {
+// WriteReport writes the page from the transcript on disk. It stops when ctx ends, because a transcript of a
+// gigabyte takes minutes.
+func (d *Directory) WriteReport(ctx context.Context) (err error) {
 	log, err := d.Open(TranscriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return d.Replace(ReportFile, func(w io.Writer) error { return report.Write(w, log) })
+	bounded := struct {
+		io.Reader
+		io.Seeker
+	}{boundedfile.WithContext(ctx, log), log}
+	return d.Replace(ReportFile, func(w io.Writer) error { return report.Write(w, bounded) })
 }

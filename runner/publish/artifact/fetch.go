@@ -16,11 +16,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -248,25 +246,11 @@ func fetchInto(ctx context.Context, from artifactServer, wanted artifactRef, a g
 		return nil, err
 	}
 	fetched.noteContradictions(wanted)
-	if err := writeReport(ctx, dir); err != nil {
+	if err := dir.WriteReport(ctx); err != nil {
 		return nil, err
 	}
 	fetched.Directory, fetched.Report = dir.Path(), dir.Join(record.ReportFile)
 	return fetched, nil
-}
-
-// writeReport writes the report page. It stops when ctx ends, because a transcript of a gigabyte takes minutes.
-func writeReport(ctx context.Context, dir *record.Directory) (err error) {
-	log, err := dir.Open(record.TranscriptFile)
-	if err != nil {
-		return fmt.Errorf("read transcript: %w", err)
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	bounded := struct {
-		io.Reader
-		io.Seeker
-	}{boundedfile.WithContext(ctx, log), log}
-	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, bounded) })
 }
 
 // extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the

@@ -348,7 +348,7 @@ func TestReportEndsWithContext(t *testing.T) {
 	defer dir.Close()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Is(t, context.Canceled, writeReport(over, dir))
+	must.Is(t, context.Canceled, dir.WriteReport(over))
 }
 
 // A size that a transcript tells may be any number.
