@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
@@ -92,9 +91,6 @@ type cachedBaseline struct {
 	State string    `json:"state"`
 }
 
-// runIDPattern matches run ids.
-var runIDPattern = lazyregexp.New(`^[0-9A-Za-z-]{1,64}$`)
-
 // GreenRun returns the id of the run that cached a green baseline under key. It returns "" if there is
 // none, and for an unreadable or expired one.
 func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
@@ -104,7 +100,7 @@ func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
 	if err != nil || json.Unmarshal(raw, &cached) != nil {
 		return ""
 	}
-	isValid := cached.State == "green" && runIDPattern().MatchString(cached.RunID)
+	isValid := cached.State == "green" && IsSafeID(cached.RunID)
 	if age := now.Sub(cached.At); !isValid || age < 0 || age > baselineLifetime {
 		return ""
 	}

@@ -15,6 +15,12 @@ var idPattern = lazyregexp.New(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 // IsID reports whether a text is the id of a run.
 func IsID(text string) bool { return idPattern().MatchString(text) }
 
+// safeIDPattern matches ids that may be part of a message, of Markdown or of a commit's trailer.
+var safeIDPattern = lazyregexp.New(`^[0-9A-Za-z-]{1,64}$`)
+
+// IsSafeID reports whether a run's id from an untrusted file has no special characters.
+func IsSafeID(text string) bool { return safeIDPattern().MatchString(text) }
+
 // maxElsewhere is how many runs with directories elsewhere are remembered; the newest are kept.
 // maxNoteBytes is the maximum length of such a directory's path.
 const (

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -38,7 +37,7 @@ func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err
 	if b.View, err = rec.View(); err != nil {
 		return b, invalidBundleError("%s", outcome.WithoutFullStop(err))
 	}
-	if isSafeRunID(b.View.Started.RunID) {
+	if record.IsSafeID(b.View.Started.RunID) {
 		rec.ID = b.View.Started.RunID
 	}
 	if b.View.Finished == nil {
@@ -144,11 +143,6 @@ func (b Bundle) base() string {
 		return b.View.Change.BaseSHA
 	}
 	return b.View.Workspace.BaseSHA
-}
-
-// isSafeRunID reports whether id is safe in a commit trailer.
-func isSafeRunID(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
 // unpack reads the change's objects into a checkout. It returns an error if they differ from the transcript.

@@ -125,7 +125,7 @@ func TestRefusesUnpublishableRuns(t *testing.T) {
 
 func TestChecksTrailerValues(t *testing.T) {
 	for id, want := range map[string]bool{"20260301T090000Z-0a1b2c3d": true, "": false, "a b": false, "a\nB: c": false, strings.Repeat("a", 65): false} {
-		must.Same(t, want, isSafeRunID(id), "safeRunID", id)
+		must.Same(t, want, record.IsSafeID(id), "IsSafeID", id)
 	}
 	for digest, want := range map[string]bool{strings.Repeat("0f", 32): true, strings.Repeat("0F", 32): false, "": false, strings.Repeat("0f", 31) + "\n0": false} {
 		must.Same(t, want, isDigest(digest), "isDigest", digest)

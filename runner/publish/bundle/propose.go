@@ -130,7 +130,7 @@ func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask,
 	if madeFor := b.View.Workspace.Repository; repository != "" && madeFor != "" && !strings.EqualFold(madeFor, repository) {
 		return invalidBundleError("it was made for %s, this is %s", madeFor, repository)
 	}
-	if !isSafeRunID(b.View.Started.RunID) {
+	if !record.IsSafeID(b.View.Started.RunID) {
 		return invalidBundleError("its run id is not one")
 	}
 	if err := form.ValidateBranch(branch); err != nil {
