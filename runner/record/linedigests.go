@@ -2,8 +2,6 @@ package record
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -172,17 +170,11 @@ func (d *Directory) firstLineDigest() string {
 		return ""
 	}
 	defer f.Close()
-	line, sum := bufio.NewReaderSize(f, 64<<10), sha256.New()
-	for {
-		part, err := line.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			sum.Write(part)
-		case err != nil:
-			return ""
-		default:
-			sum.Write(part[:len(part)-1])
-			return hex.EncodeToString(sum.Sum(nil))
+	for line, err := range eventlog.Lines(f) {
+		if err != nil {
+			break
 		}
+		return line.Digest()
 	}
+	return ""
 }
