@@ -6,7 +6,6 @@ package proposals
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -140,8 +139,7 @@ func toTranscript(all []memory.Lesson) []transcript.Lesson {
 // dateOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date
 // of began.
 func dateOf(id string, began time.Time) string {
-	stamp, _, _ := strings.Cut(id, "-")
-	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {
+	if made := record.StartTime(id); !made.IsZero() {
 		began = made
 	}
 	return began.UTC().Format(time.DateOnly)
