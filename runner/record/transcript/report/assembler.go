@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
 )
@@ -205,8 +206,7 @@ func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry
 func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
-		n.Diff = newDiff(a.limit, patch)
-		n.paths = n.Diff.paths
+		n.Diff, n.paths = drawDiff(a.limit, patch), v4a.Paths(patch)
 		n.Open = true
 	}
 	if !alone {

@@ -15,93 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// diff is a patch, laid out for the page.
-type diff struct {
-	Files  []fileDiff
-	Hidden string // how much is not shown; empty if everything is
-	paths  []string
-}
-
-type fileDiff struct {
-	Op, Path, MoveTo string
-	Hunks            []hunk
-}
-
-// hunk is one place of a file. Its blocks have unchanged and changed lines in turn.
-type hunk struct {
-	Place  string // the lines by which the patch finds the place
-	Blocks []change
-}
-
-// change is a block of unchanged lines, or of lines with their replacement.
-type change struct {
-	Keep     string
-	Old, New []line
-}
-
-// line is a line of a file, in pieces. Marked pieces are the words that changed.
-type line []piece
-
-type piece struct {
-	Text   string
-	Marked bool
-}
-
-// node draws a patch, with a note if it is not complete.
-func (d *diff) node() g.Node {
-	return g.Group{g.Map(d.Files, fileDiff.node), cutNote(d.Hidden)}
-}
-
-// node draws the diff of a file below its path.
-func (f fileDiff) node() g.Node {
-	name := g.Group{g.Text(f.Op + " "), codeNode(f.Path)}
-	if f.MoveTo != "" {
-		name = append(name, g.Text(", now "), codeNode(f.MoveTo))
-	}
-	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
-}
-
-// hunkList draws the hunks of a file. Before each one is its place, or a sign for omitted lines.
-func hunkList(all []hunk) g.Node {
-	var nodes g.Group
-	for i, one := range all {
-		place := one.Place
-		if place == "" && i > 0 {
-			place = "⋯"
-		}
-		if place != "" {
-			nodes = append(nodes, h.P(h.Class("place"), g.Text(place)))
-		}
-		nodes = append(nodes, g.Map(one.Blocks, change.node))
-	}
-	return nodes
-}
-
-// node draws unchanged lines, or removed lines with their replacement.
-func (c change) node() g.Node {
-	if len(c.Old) == 0 && len(c.New) == 0 {
-		return h.Pre(h.Class("keep"), g.Text("\n"+c.Keep))
-	}
-	return h.Pre(
-		h.Class("change"),
-		g.If(len(c.Old) > 0, h.Del(g.Map(c.Old, line.node))),
-		g.If(len(c.New) > 0, h.Ins(g.Map(c.New, line.node))),
-	)
-}
-
-// node draws a line of a diff.
-func (l line) node() g.Node {
-	return h.Span(g.Map(l, piece.node), g.Text("\n"))
-}
-
-// node draws a piece of a line. A changed piece is marked.
-func (p piece) node() g.Node {
-	if p.Marked {
-		return h.Mark(g.Text(p.Text))
-	}
-	return g.Text(p.Text)
-}
-
 // patchOf returns the patch in a call's arguments, in any of its forms, or nil. alone means that
 // the arguments contain nothing else.
 func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
@@ -213,21 +126,21 @@ func editPatch(tool, input string) *v4a.Patch {
 	return &v4a.Patch{Sections: []v4a.Section{section}}
 }
 
-// newDiff lays out a patch, up to the limit for its size.
-func newDiff(limit textLimit, p *v4a.Patch) *diff {
+// drawDiff draws a patch up to the limit for its size, with a note if it is not complete.
+func drawDiff(limit textLimit, p *v4a.Patch) g.Node {
 	weight, all := patchSize(p)
-	b := diffBuilder{remaining: limit(weight)}
-	d := &diff{paths: v4a.Paths(p)}
+	d := diffDrawer{remaining: limit(weight)}
+	var nodes g.Group
 	for _, s := range p.Sections {
-		d.Files = append(d.Files, b.layOutFile(s))
-		if b.remaining <= 0 {
+		nodes = append(nodes, d.file(s))
+		if d.remaining <= 0 {
 			break
 		}
 	}
-	if hidden := all - b.lines; hidden > 0 {
-		d.Hidden = transcript.CountNoun(hidden, "line") + " of this patch not shown"
+	if hidden := all - d.lines; hidden > 0 {
+		nodes = append(nodes, cutNote(transcript.CountNoun(hidden, "line")+" of this patch not shown"))
 	}
-	return d
+	return nodes
 }
 
 // patchSize returns the size of a patch on the page in bytes, and the number of its lines.
@@ -257,49 +170,62 @@ func hunks(s v4a.Section) []v4a.Hunk {
 	return []v4a.Hunk{{Lines: lines}}
 }
 
-// diffBuilder lays out patches until the space is used up.
-type diffBuilder struct {
+// diffDrawer draws patches until the space is used up.
+type diffDrawer struct {
 	remaining int // bytes on the page
-	lines     int // lines laid out so far
+	lines     int // lines drawn so far
 }
 
 var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}
 
-// layOutFile lays out the hunks of a file, until the space is used up.
-func (b *diffBuilder) layOutFile(s v4a.Section) fileDiff {
-	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}
-	b.remaining -= 2 * lineBytes
-	for _, h := range hunks(s) {
-		if b.remaining <= 0 {
-			break
-		}
-		f.Hunks = append(f.Hunks, b.layOutHunk(h))
+// file draws the hunks of a file below its path.
+func (d *diffDrawer) file(s v4a.Section) g.Node {
+	d.remaining -= 2 * lineBytes
+	name := g.Group{g.Text(opName[s.Op] + " "), codeNode(fileField(s.Path))}
+	if s.MoveTo != "" {
+		name = append(name, g.Text(", now "), codeNode(fileField(s.MoveTo)))
 	}
-	return f
+	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), d.hunks(hunks(s)))
 }
 
-// layOutHunk lays out the lines of a hunk, until the space is used up. Its blocks have unchanged lines,
-// or removed and added lines.
-func (b *diffBuilder) layOutHunk(h v4a.Hunk) hunk {
-	laidOut := hunk{Place: Field(strings.Join(h.Context, " › "))}
-	b.remaining -= lineBytes
-	block := blockLines{}
-	for _, l := range h.Lines {
-		text := b.takeLine(l.Text)
-		if b.remaining < 0 {
+// hunks draws the hunks of a file. Before each one is its place, or a sign for omitted lines.
+func (d *diffDrawer) hunks(all []v4a.Hunk) (nodes g.Group) {
+	for i, one := range all {
+		if d.remaining <= 0 {
 			break
 		}
-		b.lines++
+		d.remaining -= lineBytes
+		place := Field(strings.Join(one.Context, " › "))
+		if place == "" && i > 0 {
+			place = "⋯"
+		}
+		if place != "" {
+			nodes = append(nodes, h.P(h.Class("place"), g.Text(place)))
+		}
+		nodes = append(nodes, d.blocks(one.Lines)...)
+	}
+	return nodes
+}
+
+// blocks draws the lines of a hunk. A block has unchanged lines, or removed and added lines.
+func (d *diffDrawer) blocks(lines []v4a.Line) (nodes g.Group) {
+	block := blockLines{}
+	for _, l := range lines {
+		text := d.takeLine(l.Text)
+		if d.remaining < 0 {
+			break
+		}
+		d.lines++
 		if block.endsBefore(l.Kind) {
-			laidOut.Blocks = append(laidOut.Blocks, block.change())
+			nodes = append(nodes, block.node())
 			block = blockLines{}
 		}
 		block[l.Kind] = append(block[l.Kind], text)
 	}
 	if len(block) > 0 {
-		laidOut.Blocks = append(laidOut.Blocks, block.change())
+		nodes = append(nodes, block.node())
 	}
-	return laidOut
+	return nodes
 }
 
 // blockLines holds the lines of a block by kind.
@@ -316,20 +242,21 @@ func (r blockLines) endsBefore(kind v4a.Kind) bool {
 	return len(r[v4a.Keep]) > 0
 }
 
-// change returns the lines as unchanged ones, or as removed lines with their replacement.
-func (r blockLines) change() change {
+// node draws unchanged lines, or removed lines with their replacement.
+func (r blockLines) node() g.Node {
 	if unchanged := r[v4a.Keep]; len(unchanged) > 0 {
-		return change{Keep: strings.Join(unchanged, "\n")}
+		return h.Pre(h.Class("keep"), g.Text("\n"+strings.Join(unchanged, "\n")))
 	}
-	return compareLines(r[v4a.Remove], r[v4a.Insert])
+	old, replacement := compareLines(r[v4a.Remove], r[v4a.Insert])
+	return h.Pre(h.Class("change"), g.If(len(old) > 0, h.Del(old)), g.If(len(replacement) > 0, h.Ins(replacement)))
 }
 
 // longLine limits a line of a diff, in UTF-16 units.
 const longLine = 2000
 
 // takeLine returns a line as the page shows it, and takes its size from the remaining space.
-func (b *diffBuilder) takeLine(s string) string {
+func (d *diffDrawer) takeLine(s string) string {
 	s = markdown.Show(markdown.Cut(s, longLine))
-	b.remaining -= plainWeights.weigh(s) + lineBytes
+	d.remaining -= plainWeights.weigh(s) + lineBytes
 	return s
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	g "maragu.dev/gomponents"
+
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -30,7 +32,7 @@ type entry struct {
 
 	Message []excerpt // the agent's messages: Markdown
 	Parts   []part
-	Diff    *diff
+	Diff    g.Node // of the patch in a call
 	File    string // a sentence about the file with the whole output
 
 	open    bool // it is not complete yet

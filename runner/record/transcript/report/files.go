@@ -21,24 +21,19 @@ func (o *overview) fileDiffs() g.Node {
 		return nil
 	}
 	hunksOf := parseUnified(o.View.Change.Diff)
-	builder := diffBuilder{remaining: filesBytes}
+	drawer := diffDrawer{remaining: filesBytes}
 	var all g.Group
 	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), maxRows)] {
-		var hunks []hunk
-		for _, one := range hunksOf[f.Path] {
-			if builder.remaining > 0 {
-				hunks = append(hunks, builder.layOutHunk(one))
-			}
-		}
+		hunks := drawer.hunks(hunksOf[f.Path])
 		if len(hunks) == 0 {
 			continue
 		}
 		id := fmt.Sprintf("f%d", i+1)
 		o.Diffs[f.Path] = id
 		all = append(all, h.Details(
-			h.Class("file"), h.ID(id), g.If(builder.lines <= openLines, g.Attr("open")),
+			h.Class("file"), h.ID(id), g.If(drawer.lines <= openLines, g.Attr("open")),
 			h.Summary(codeNode(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f))),
-			h.Div(h.Class("diff"), hunkList(hunks)),
+			h.Div(h.Class("diff"), hunks),
 		))
 	}
 	return append(all, cutNote(o.describeMissingDiff()))

@@ -4,20 +4,22 @@ import (
 	"strings"
 	"testing"
 
+	g "maragu.dev/gomponents"
+
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
+// nodeHTML returns a node as HTML.
+func nodeHTML(t *testing.T, n g.Node) string {
+	t.Helper()
+	var b strings.Builder
+	must.Do(t, n.Render(&b))
+	return b.String()
+}
+
 func TestMarksChangedWords(t *testing.T) {
-	show := func(l line) string {
-		var b strings.Builder
-		for _, p := range l {
-			if p.Marked {
-				b.WriteString("[" + p.Text + "]")
-				continue
-			}
-			b.WriteString(p.Text)
-		}
-		return b.String()
+	show := func(line g.Node) string {
+		return strings.NewReplacer("<span>", "", "\n</span>", "", "<mark>", "[", "</mark>", "]").Replace(nodeHTML(t, line))
 	}
 	tests := []struct{ name, old, fresh, wantOld, wantNew string }{
 		{"a word", "return a + b", "return a - b", "return a [+] b", "return a [-] b"},
@@ -29,9 +31,9 @@ func TestMarksChangedWords(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := compareLines([]string{test.old}, []string{test.fresh})
-			must.Same(t, test.wantOld, show(c.Old[0]), "old")
-			must.Same(t, test.wantNew, show(c.New[0]), "new")
+			old, fresh := compareLines([]string{test.old}, []string{test.fresh})
+			must.Same(t, test.wantOld, show(old[0]), "old")
+			must.Same(t, test.wantNew, show(fresh[0]), "new")
 		})
 	}
 }
@@ -67,35 +69,33 @@ func TestFindsPatchesInCalls(t *testing.T) {
 	}
 }
 
+// diffHTML returns the HTML of a file's diff.
+func diffHTML(head, blocks string) string {
+	return `<div class="diff"><p class="name">` + head + "</p>" + blocks + "</div>"
+}
+
 // TestShowsEdits has edit and write show what they were to change, lines that stay among it.
 func TestShowsEdits(t *testing.T) {
-	one := func(s string) []line { return []line{{{Text: s}}} }
-	for tool, test := range map[string]struct {
-		input string
-		want  fileDiff
-	}{
+	for tool, test := range map[string]struct{ input, want string }{
 		"edit": {
 			`{"filePath":"a.txt","oldString":"x\nold\ny","newString":"x\nnew\ny"}`,
-			fileDiff{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Keep: "x"}, {Old: one("old"), New: one("new")}, {Keep: "y"}}}}},
+			diffHTML("Changed <code>a.txt</code>", "<pre class=\"keep\">\nx</pre><pre class=\"change\"><del><span>old\n</span></del><ins><span>new\n</span></ins></pre><pre class=\"keep\">\ny</pre>"),
 		},
-		"write": {`{"filePath":"a.txt","content":"new\n"}`, fileDiff{Op: "Wrote", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Old: []line{}, New: one("new")}}}}}},
+		"write": {`{"filePath":"a.txt","content":"new\n"}`, diffHTML("Wrote <code>a.txt</code>", "<pre class=\"change\"><ins><span>new\n</span></ins></pre>")},
 	} {
 		patch, _ := patchOf(tool, test.input)
-		must.Same(t, []fileDiff{test.want}, newDiff(fixedLimit(textBytes), patch).Files, tool)
+		must.Same(t, test.want, nodeHTML(t, drawDiff(fixedLimit(textBytes), patch)), tool)
 	}
 	made, _ := patchOf("edit", `{"filePath":"a.txt","oldString":"","newString":"new"}`)
-	must.Same(t, "Added", newDiff(fixedLimit(textBytes), made).Files[0].Op, "a file that is made")
+	must.Contain(t, nodeHTML(t, drawDiff(fixedLimit(textBytes), made)), "Added")
 }
 
 func TestDiffBlocks(t *testing.T) {
 	patch, _ := patchOf("apply_patch", "*** Begin Patch\n*** Update File: a.txt\n@@ func f()\n keep\n \n-old\n+new\n-older\n \n*** End Patch")
-	d := newDiff(fixedLimit(textBytes), patch)
-	one := func(s string) []line { return []line{{{Text: s}}} }
-	want := []fileDiff{{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Place: "func f()", Blocks: []change{
-		{Keep: "keep\n"}, {Old: one("old"), New: one("new")}, {Old: one("older"), New: []line{}}, {Keep: ""},
-	}}}}}
-	must.Same(t, want, d.Files)
-	must.Same(t, "6 lines of this patch not shown", newDiff(fixedLimit(4*lineBytes), patch).Hidden, "what is cut")
+	want := diffHTML("Changed <code>a.txt</code>", "<p class=\"place\">func f()</p><pre class=\"keep\">\nkeep\n</pre>"+
+		"<pre class=\"change\"><del><span>old\n</span></del><ins><span>new\n</span></ins></pre><pre class=\"change\"><del><span>older\n</span></del></pre><pre class=\"keep\">\n</pre>")
+	must.Same(t, want, nodeHTML(t, drawDiff(fixedLimit(textBytes), patch)))
+	must.Contain(t, nodeHTML(t, drawDiff(fixedLimit(4*lineBytes), patch)), "6 lines of this patch not shown")
 }
 
 func TestProse(t *testing.T) {
@@ -106,9 +106,7 @@ func TestProse(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var got strings.Builder
-			must.Do(t, prose(excerpt{Head: test.in}).Render(&got))
-			must.Same(t, test.want, got.String())
+			must.Same(t, test.want, nodeHTML(t, prose(excerpt{Head: test.in})))
 		})
 	}
 }

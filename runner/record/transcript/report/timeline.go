@@ -109,19 +109,16 @@ func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(do
 
 // folded draws an entry that has more than one line.
 func (e *entry) folded() g.Node {
-	var by, diff g.Node
+	var by g.Node
 	if e.By != 0 {
 		by = h.P(h.Class("cut"), g.Text("Called by "), eventLink(e.By), g.Text("."))
-	}
-	if e.Diff != nil {
-		diff = e.Diff.node()
 	}
 	return g.Group{
 		h.Details(
 			g.If(e.Open, g.Attr("open")),
 			h.Summary(e.summary()),
 			by,
-			diff,
+			e.Diff,
 			g.Map(e.Parts, part.node),
 			cutNote(e.File),
 		),

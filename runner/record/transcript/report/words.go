@@ -4,33 +4,31 @@ import (
 	"slices"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// compareLines returns removed lines next to the added lines that replace them. In similar lines it marks
-// the words that differ.
-func compareLines(removed, added []string) change {
-	c := change{Old: unmarkedLines(removed), New: unmarkedLines(added)}
+// compareLines draws removed lines and the added lines that replace them. In similar lines it marks the
+// words that differ.
+func compareLines(removed, added []string) (old, replacement g.Group) {
+	unmarked := func(text string) g.Node { return lineNode(g.Text(text)) }
+	old, replacement = g.Map(removed, unmarked), g.Map(added, unmarked)
 	for i := range min(len(removed), len(added)) {
 		if a, b, alike := markDifferences(splitWords(removed[i]), splitWords(added[i])); alike {
-			c.Old[i], c.New[i] = a, b
+			old[i], replacement[i] = a, b
 		}
 	}
-	return c
+	return old, replacement
 }
 
-// unmarkedLines returns a line for each text, without marks.
-func unmarkedLines(texts []string) []line {
-	lines := make([]line, 0, len(texts))
-	for _, text := range texts {
-		lines = append(lines, line{{Text: text}})
-	}
-	return lines
-}
+// lineNode draws a line of a diff from its pieces.
+func lineNode(pieces ...g.Node) g.Node { return h.Span(g.Group(pieces), g.Text("\n")) }
 
-// markDifferences marks the words between the common beginning and the common end of two lines. alike is
-// false if less than a third of the longer line is common, ignoring blanks.
-func markDifferences(a, b []string) (old, replacement line, alike bool) {
+// markDifferences draws two lines with marks on the words between their common beginning and common end.
+// alike is false if less than a third of the longer line is common, ignoring blanks.
+func markDifferences(a, b []string) (old, replacement g.Node, alike bool) {
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -41,7 +39,7 @@ func markDifferences(a, b []string) (old, replacement line, alike bool) {
 	if 3*letters(slices.Concat(a[:head], a[len(a)-tail:])) < max(letters(a), letters(b)) {
 		return nil, nil, false
 	}
-	return pieces(a, head, tail), pieces(b, head, tail), true
+	return markMiddle(a, head, tail), markMiddle(b, head, tail), true
 }
 
 // wordPattern matches a run of letters and digits, a run of blanks, or one other character.
@@ -58,14 +56,9 @@ func letters(all []string) (n int) {
 	return n
 }
 
-// pieces joins words to up to three pieces: the first head words, the marked middle, and the last
-// tail words. Empty pieces are left out.
-func pieces(all []string, head, tail int) (out line) {
-	end := len(all) - tail
-	for _, p := range []piece{{Text: strings.Join(all[:head], "")}, {strings.Join(all[head:end], ""), true}, {Text: strings.Join(all[end:], "")}} {
-		if p.Text != "" {
-			out = append(out, p)
-		}
-	}
-	return out
+// markMiddle draws a line whose words are marked, except the first head and the last tail words.
+func markMiddle(words []string, head, tail int) g.Node {
+	text := func(part []string) g.Node { return g.Text(strings.Join(part, "")) }
+	end := len(words) - tail
+	return lineNode(text(words[:head]), g.If(head < end, h.Mark(text(words[head:end]))), text(words[end:]))
 }
