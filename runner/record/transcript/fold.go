@@ -35,7 +35,7 @@ func RestoreFollower(r io.Reader) (*Follower, error) {
 
 // foldLog folds a whole log into a new view. Before an incomplete last line it stops and sets Torn.
 func (f *fold) foldLog(r io.Reader) (*View, error) {
-	f.startView(&View{LogState: LogState{Head: eventlog.Genesis}})
+	f.view = &View{LogState: LogState{Head: eventlog.Genesis}}
 	for line, err := range eventlog.Lines(r) {
 		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -57,19 +57,10 @@ type fold struct {
 	visit       func(*View, Event) error // may be nil
 	keepEntries bool                     // Entries are made, with excerpts within cut
 	limits      ExcerptLimits
-	// openCalls has the calls without an end, oldest first. It has lists, because a model may use
-	// an id twice.
-	openCalls  map[callKey][]*Call
-	scripts    map[scriptKey]*Call // calls of scripts, which may make calls
-	answered   bool                // the last request of the run's own agent was answered
-	calledTool bool                // the run's own agent called a tool since its last request
-	mainTurns  int                 // turns of the run's own agent
-}
-
-// startView sets the view to fold into, and forgets the open calls.
-func (f *fold) startView(view *View) {
-	f.view, f.openCalls = view, map[callKey][]*Call{}
-	f.scripts = map[scriptKey]*Call{}
+	calls       OpenCalls[*Call]
+	answered    bool // the last request of the run's own agent was answered
+	calledTool  bool // the run's own agent called a tool since its last request
+	mainTurns   int  // turns of the run's own agent
 }
 
 // Follower folds events into a view while they are written. The view has no Entries.
@@ -86,9 +77,7 @@ func NewFollower(known *View) *Follower {
 		copied := *a // others keep reading a
 		view.Agents = append(view.Agents, &copied)
 	}
-	f := new(Follower)
-	f.fold.startView(view)
-	f.fold.mainTurns = known.Turns
+	f := &Follower{fold{view: view, mainTurns: known.Turns}}
 	for _, a := range known.Agents {
 		f.fold.mainTurns -= a.Turns
 	}
@@ -100,16 +89,6 @@ func (f *Follower) Apply(e Event) error { return f.fold.apply(e) }
 
 // View returns the current view. The next Apply changes that view.
 func (f *Follower) View() *View { return f.fold.view }
-
-type callKey struct {
-	agent, id string
-	CallRef
-}
-
-type scriptKey struct {
-	agent  string
-	number int
-}
 
 // foldLine folds a line and advances the view's head.
 func (f *fold) foldLine(l eventlog.Line) error {
@@ -440,40 +419,24 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 // the call refers to that script's call.
 func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
-	key := callKey{e.Agent, d.CallID, d.Ref()}
-	f.openCalls[key] = append(f.openCalls[key], call)
+	call.Script = f.calls.Add(e, d, call)
 	f.view.Calls++
 	if a := f.agentOf(e); a != nil {
 		a.Calls++
 	}
-	if !f.keepEntries {
-		return call
+	if f.keepEntries {
+		f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Call: call})
 	}
-	if d.Caller > 0 {
-		call.Script = f.scripts[scriptKey{e.Agent, d.Caller}]
-	} else if IsScript(d.Tool) {
-		f.scripts[scriptKey{e.Agent, d.Number}] = call
-	}
-	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Call: call})
 	return call
 }
 
-// toolFinished ends the oldest open call with its id. If the log lacks the call's start, it opens
-// the call first.
+// toolFinished ends a call.
 func (f *fold) toolFinished(e Event, d ToolFinished) {
-	key := callKey{e.Agent, d.CallID, d.Ref()}
-	if len(f.openCalls[key]) == 0 {
-		f.startCall(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
-	}
 	if d.Uncounted() {
 		f.view.UncountedCalls++
 	}
 	f.skillLoaded(d)
-	call := f.openCalls[key][0]
-	f.openCalls[key] = f.openCalls[key][1:]
-	if len(f.openCalls[key]) == 0 {
-		delete(f.openCalls, key)
-	}
+	call := f.calls.Take(e, d, f.startCall)
 	if f.keepEntries {
 		call.setResult(d, f.limits)
 	}

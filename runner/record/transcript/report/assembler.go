@@ -17,28 +17,15 @@ import (
 type assembler struct {
 	limit textLimit
 	emit  func(*entry)
+	view  *transcript.View // names the agents and the scripted session
 	start time.Time
-	// scripted means that a scripted session replaces the model.
-	scripted bool
 	// unfinished has the events that begin something without an end. It is nil in the first pass,
 	// which finds them.
 	unfinished map[int64]bool
 	queue      []*entry
-	calls      map[callKey][]*entry // calls without an end, oldest first
-	turns      map[turnKey]*entry   // turns without an answer
-	openEvents map[int64]bool       // events that begin calls and turns without an end
-	scripts    map[scriptKey]int64  // the first events of scripts' entries
-	names      map[string]string    // of agents started by other agents, by id
-}
-
-type scriptKey struct {
-	agent  string
-	number int
-}
-
-type callKey struct {
-	agent, id string
-	transcript.CallRef
+	calls      transcript.OpenCalls[*entry]
+	turns      map[turnKey]*entry // turns without an answer
+	openEvents map[int64]bool     // events that begin calls and turns without an end
 }
 
 type turnKey struct {
@@ -48,8 +35,8 @@ type turnKey struct {
 
 // newAssembler returns an assembler that passes complete entries to emit. unfinished has the events that
 // begin something without an end; it is nil in the first pass.
-func newAssembler(limit textLimit, unfinished map[int64]bool, emit func(*entry)) *assembler {
-	return &assembler{limit: limit, emit: emit, unfinished: unfinished, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, openEvents: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
+func newAssembler(view *transcript.View, limit textLimit, unfinished map[int64]bool, emit func(*entry)) *assembler {
+	return &assembler{view: view, limit: limit, emit: emit, unfinished: unfinished, turns: map[turnKey]*entry{}, openEvents: map[int64]bool{}}
 }
 
 // add adds an event and passes on complete entries.
@@ -57,7 +44,11 @@ func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
-	if err := a.addEvent(e); err != nil {
+	handle := handlers[e.Type]
+	if handle == nil {
+		handle = (*assembler).addNote
+	}
+	if err := handle(a, e); err != nil {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
@@ -67,33 +58,13 @@ func (a *assembler) add(e transcript.Event) error {
 	return nil
 }
 
-// addEvent begins or completes the entry of an event.
-func (a *assembler) addEvent(e transcript.Event) error {
-	switch e.Type {
-	case transcript.TypeModelRequest:
-		return handleData(e, a.modelRequest)
-	case transcript.TypeModelResponse:
-		return handleData(e, a.modelResponse)
-	case transcript.TypeToolStarted:
-		return handleData(e, a.toolStarted)
-	case transcript.TypeToolFinished:
-		return handleData(e, a.toolFinished)
-	case transcript.TypeRunStarted:
-		_ = handleData(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // addNote returns this error, too
-	case transcript.TypeAgentStarted:
-		_ = handleData(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
-	}
-	return a.addNote(e)
-}
-
-// handleData decodes an event's data as T and calls handle with it.
-func handleData[T any](e transcript.Event, handle func(transcript.Event, T)) error {
-	var data T
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return err
-	}
-	handle(e, data)
-	return nil
+// handlers maps event types to the functions that begin or complete an entry. Other events have an entry on
+// their own.
+var handlers = map[transcript.Type]func(*assembler, transcript.Event) error{
+	transcript.TypeModelRequest:  transcript.Decoded((*assembler).modelRequest),
+	transcript.TypeModelResponse: transcript.Decoded((*assembler).modelResponse),
+	transcript.TypeToolStarted:   transcript.Decoded((*assembler).toolStarted),
+	transcript.TypeToolFinished:  transcript.Decoded((*assembler).toolFinished),
 }
 
 // addNote adds an entry for an event on its own.
@@ -129,7 +100,7 @@ func (a *assembler) releaseAll() {
 func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
 	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), Kind: kind, Name: name}
 	if e.Agent != transcript.MainAgent {
-		n.Agent = cmp.Or(a.names[e.Agent], e.Agent)
+		n.Agent = cmp.Or(a.view.AgentName(e.Agent), e.Agent)
 	}
 	a.queue = append(a.queue, n)
 	return n
@@ -179,24 +150,19 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	n := a.addCall(e, started)
 	n.Topic = transcript.Topic(started.ReadableInput())
 	n.End, n.Bad = "did not end", true
+	a.holdBack(n)
 	if transcript.IsScript(started.Tool) {
 		a.addPart(n, "Script", started.Input)
 	} else {
 		a.addInput(n, started.Tool, started.ReadableInput())
 	}
-	key := callKey{e.Agent, started.CallID, started.Ref()}
-	a.calls[key] = append(a.calls[key], n)
-	a.holdBack(n)
 }
 
 // addCall begins the entry of a call, with a reference to the script that made it.
 func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry {
 	n := a.newEntry(e, "call", d.Tool)
-	switch {
-	case d.Caller > 0:
-		n.By = a.scripts[scriptKey{e.Agent, d.Caller}]
-	case transcript.IsScript(d.Tool):
-		a.scripts[scriptKey{e.Agent, d.Number}] = n.Seq
+	if script := a.calls.Add(e, d, n); script != nil {
+		n.By = script.Seq
 	}
 	n.Nested = d.Caller > 0
 	return n
@@ -214,26 +180,19 @@ func (a *assembler) addInput(n *entry, tool, input string) {
 	}
 }
 
-// toolFinished completes the oldest entry of a call. If the call's start is missing, it adds one.
+// toolFinished completes the entry of a call.
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
-	key := callKey{e.Agent, finished.CallID, finished.Ref()}
-	if len(a.calls[key]) == 0 {
-		a.calls[key] = []*entry{a.addCall(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
-	}
-	n := a.calls[key][0]
+	n := a.calls.Take(e, finished, a.addCall)
 	a.markComplete(n, e.Seq)
 	n.addResult(a.limit, finished)
 	n.Topic = cmp.Or(n.Topic, finished.Files())
-	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
-		delete(a.calls, key)
-	}
 }
 
 // modelRequest begins the entry of a turn, which its response completes.
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.newEntry(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	n.Topic = request.Model
-	if a.scripted {
+	if a.view.Started.Scripted != "" {
 		n.Topic = "scripted answers"
 	}
 	n.End, n.Bad = "no answer", true

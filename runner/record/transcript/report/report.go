@@ -40,8 +40,11 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	}
 	sizes := &textSizes{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
-	entries := newAssembler(sizes.record, nil, first.countEntry)
-	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
+	entries := newAssembler(nil, sizes.record, nil, first.countEntry)
+	view, err := transcript.FoldEvents(log, func(v *transcript.View, e transcript.Event) error {
+		entries.view = v
+		return entries.add(e)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	var writeErr error
-	entries := newAssembler(fixedLimit(o.limit), o.unfinished, func(e *entry) {
+	entries := newAssembler(o.View, fixedLimit(o.limit), o.unfinished, func(e *entry) {
 		if writeErr == nil {
 			writeErr = e.node().Render(w)
 		}
