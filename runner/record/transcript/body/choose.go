@@ -77,56 +77,38 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 
 // chooseBlocks returns the blocks to show, in order, with marks for gaps. If not all fit, it prefers calls
 // that changed files. Then it adds others from the beginning, while they fit.
-func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []block {
-	first, laterChanges := fittingBlocks(all, mode, space)
-	if len(laterChanges) == 0 {
-		return first
+func chooseBlocks(entries []transcript.Entry, mode Mode, space remainingSpace) []block {
+	all := blocksOf(entries, mode, space.units+space.furtherPages*space.pageSize)
+	changes := changedBlocks(all)
+	choice := func(dropped int) []block { // drops others from the end, then changes from the end
+		if kept := len(all) - dropped; kept >= 0 {
+			return withGaps(append(all[:kept:kept], changedBlocks(all[kept:])...), mode)
+		}
+		return withGaps(changes[:len(all)+len(changes)-dropped], mode)
 	}
-	withoutLast := func(dropped int) []block { // keeps dropped blocks that changed files
-		kept := len(first) - dropped
-		return withGaps(slices.Concat(first[:kept], changedBlocks(first[kept:]), laterChanges), mode)
+	return choice(sort.Search(len(all)+len(changes), func(dropped int) bool {
+		_, fits := space.paginate(choice(dropped))
+		return fits
+	}))
+}
+
+// blocksOf returns entries as blocks. Once the blocks exceed units UTF-16 units together, it only adds calls
+// that changed files, because no other one can fit.
+func blocksOf(entries []transcript.Entry, mode Mode, units int) (all []block) {
+	calls := 0
+	for _, e := range entries {
+		if units >= 0 || e.Call != nil && e.Call.Changed {
+			b := entryBlock(e, mode, calls)
+			all, units = append(all, b), units-b.topLength
+		}
+		calls += callCount(e)
 	}
-	fits := func(all []block) bool {
-		_, enough := space.paginate(all)
-		return enough
-	}
-	// Search for the smallest number of dropped blocks with which the others fit.
-	if dropped := sort.Search(len(first)+1, func(n int) bool { return fits(withoutLast(n)) }); dropped <= len(first) {
-		return withoutLast(dropped)
-	}
-	changes := append(changedBlocks(first), laterChanges...)
-	for !fits(withGaps(changes, mode)) {
-		changes = changes[:len(changes)-1]
-	}
-	return withGaps(changes, mode)
+	return all
 }
 
 // changedBlocks returns the blocks of calls that changed files.
 func changedBlocks(all []block) []block {
 	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
-}
-
-// fittingBlocks returns the blocks from the beginning that fit. laterChanges has the calls after them that
-// changed files.
-func fittingBlocks(all []transcript.Entry, mode Mode, space remainingSpace) (first, laterChanges []block) {
-	calls, noSpace := 0, false
-	for _, e := range all {
-		if changed := e.Call != nil && e.Call.Changed; !noSpace || changed {
-			next := entryBlock(e, mode, calls)
-			if !noSpace {
-				_, _, fits := space.placeBlock(next)
-				noSpace = !fits
-			}
-			switch {
-			case !noSpace:
-				first = append(first, next)
-			case changed:
-				laterChanges = append(laterChanges, next)
-			}
-		}
-		calls += callCount(e)
-	}
-	return first, laterChanges
 }
 
 // callCount returns the number of calls in an entry: 0 or 1.
