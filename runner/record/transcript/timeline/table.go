@@ -30,13 +30,13 @@ func Describe(event transcript.Event) (e Entry, err error) {
 		d := decode[transcript.RunResumed](event, &err)
 		e = detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
 		if d.TornBytes > 0 {
-			e.Line = append(e.Line, document.Span{Text: "; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off"})
+			e.add("; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off")
 		}
 		if d.PatchUndone {
-			e.Line = append(e.Line, document.Span{Text: "; a half-applied patch was undone"})
+			e.add("; a half-applied patch was undone")
 		}
 		if d.RestoredElsewhere {
-			e.Line = append(e.Line, document.Span{Text: "; the work was put into the checkout again"})
+			e.add("; the work was put into the checkout again")
 		}
 	case transcript.TypeRunFinished:
 		d := decode[transcript.RunFinished](event, &err)
@@ -66,10 +66,10 @@ func Describe(event transcript.Event) (e Entry, err error) {
 		}
 		e = Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
-			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
+			e.add(" The request was " + d.Request + ".")
 		}
 		if d.Remedy != "" {
-			e.Line = append(e.Line, document.Span{Text: " To let it through, " + d.Remedy + "."})
+			e.add(" To let it through, " + d.Remedy + ".")
 		}
 	case transcript.TypeSecretUsed:
 		d := decode[transcript.SecretUsed](event, &err)
@@ -130,7 +130,7 @@ func Describe(event transcript.Event) (e Entry, err error) {
 			e = detailEntry("conversation repaired", ": the API refused a part of it")
 		}
 		if d.TokensBefore > 0 && d.TokensAfter > 0 {
-			e.Line = append(e.Line, document.Span{Text: fmt.Sprintf(": from %s to %s", transcript.CountNoun(int(d.TokensBefore), "token"), transcript.CountNoun(int(d.TokensAfter), "token"))})
+			e.add(fmt.Sprintf(": from %s to %s", transcript.CountNoun(int(d.TokensBefore), "token"), transcript.CountNoun(int(d.TokensAfter), "token")))
 		}
 		var items bytes.Buffer
 		for _, item := range d.Items {
@@ -204,9 +204,9 @@ func listLessons(all []transcript.Lesson) string {
 func describePlan(d transcript.Plan) Entry {
 	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.CompletedCount(), len(d.Steps))), PartOfNeighbours: true}
 	if index, inProgress := d.CurrentStep(); inProgress {
-		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[index].Step})
+		e.add(", now: " + d.Steps[index].Step)
 	} else if index >= 0 {
-		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[index].Step})
+		e.add(", next: " + d.Steps[index].Step)
 	}
 	e.Texts = []LongText{{"Why", d.Explanation}, {"Steps", document.PlainText(sections.Steps(d))}}
 	return e
@@ -234,12 +234,12 @@ func describeVerify(d transcript.Verify) Entry {
 		e.Outputs = append(e.Outputs, outputsOf(row.Name, result, row.Tail)...)
 		e.Seconds += row.TotalSeconds()
 	}
-	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})
+	e.add(strings.Join(rows, ", "))
 	e.Texts = []LongText{{"Checks", checks}}
 	if d.Attempt == 0 {
 		return e
 	}
-	e.Line = append(e.Line, document.Span{Text: describeProofs(d)})
+	e.add(describeProofs(d))
 	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Verify: &d}}}).ForPages(sections.Proofs) {
 		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}

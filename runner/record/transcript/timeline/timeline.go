@@ -25,6 +25,9 @@ type Entry struct {
 	RefusedBy        string // the rule that refused the host
 }
 
+// add adds a part to the line.
+func (e *Entry) add(text string) { e.Line = append(e.Line, document.Span{Text: text}) }
+
 // LongText is a longer text about an event.
 type LongText struct{ Title, Text string }
 
