@@ -353,6 +353,18 @@ type ToolFinished struct {
 	ScriptValue    any            `json:"object,omitempty"`  // the value that a script got instead of Output, from an external tool
 }
 
+// DescribeResult returns how the call ended, in words: "ok", "failed" or "exit 1".
+func (d ToolFinished) DescribeResult() string {
+	code, exited := d.Detail["exit_code"].(float64)
+	switch {
+	case exited && code != 0:
+		return fmt.Sprintf("exit %.0f", code)
+	case d.Failed:
+		return "failed"
+	}
+	return "ok"
+}
+
 // CallRef identifies a call of a run.
 type CallRef struct {
 	Number int    `json:"number"`

@@ -446,16 +446,13 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 func (c *Call) setResult(finished ToolFinished, limits ExcerptLimits) {
 	c.Finished = true
 	c.Failed = finished.Failed
+	c.Result = finished.DescribeResult()
 	c.Output = limits.excerptOutput(ReadableOutput(finished.Output))
 	c.OutputFile = finished.File
 	c.OutputBytes = finished.Bytes
 	c.Seconds = finished.Seconds
 	c.Changed = listsChangedFiles(finished.Detail)
 	c.Topic = cmp.Or(c.Topic, finished.Files())
-	if code, ok := finished.Detail["exit_code"].(float64); ok {
-		exit := int(code)
-		c.ExitCode = &exit
-	}
 }
 
 // listsChangedFiles reports whether the detail of a call, or of a command in it, lists changed files.

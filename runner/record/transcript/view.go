@@ -125,7 +125,7 @@ type Call struct {
 	Output      Excerpt
 	Finished    bool // otherwise the run ended before the call did
 	Failed      bool
-	ExitCode    *int
+	Result      string // "ok", "failed" or "exit 1"
 	OutputFile  string
 	OutputBytes int64
 	Seconds     float64

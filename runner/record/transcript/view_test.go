@@ -44,15 +44,10 @@ func outlines(v *transcript.View) []string {
 }
 
 func ending(c *transcript.Call) string {
-	switch {
-	case !c.Finished:
+	if !c.Finished {
 		return "did not end"
-	case c.ExitCode != nil:
-		return fmt.Sprintf("exit %d", *c.ExitCode)
-	case c.Failed:
-		return "failed"
 	}
-	return "ok"
+	return c.Result
 }
 
 func TestProjectCalls(t *testing.T) {
@@ -64,17 +59,17 @@ func TestProjectCalls(t *testing.T) {
 		{
 			"out of order",
 			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "b", "x", ""), transcripttest.Ended(1, "b", "x", "B", 0), transcripttest.Ended(1, "a", "x", "A", 2)},
-			[]string{`main x a: "A" exit 2`, `main x b: "B" exit 0`},
+			[]string{`main x a: "A" exit 2`, `main x b: "B" ok`},
 		},
 		{
 			"the same id twice at a time",
 			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "a", "y", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Ended(1, "a", "y", "2", 0)},
-			[]string{`main x a: "1" exit 0`, `main y a: "2" exit 0`},
+			[]string{`main x a: "1" ok`, `main y a: "2" ok`},
 		},
 		{
 			"without a beginning",
 			[]transcripttest.Happening{transcripttest.Ended(1, "a", "x", "A", 0)},
-			[]string{`main x a: "A" exit 0`},
+			[]string{`main x a: "A" ok`},
 		},
 	}
 	for _, test := range tests {
@@ -95,7 +90,7 @@ func TestProjectAgents(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
 	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts))(t)
-	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
+	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" ok`} // a response that stands behind its calls
 	must.Same(t, want, outlines(view), "entries")
 	must.Same(t, "mine", view.Summary(), "the summary is another agent's")
 }

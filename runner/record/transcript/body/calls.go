@@ -153,12 +153,5 @@ func callEnd(c *transcript.Call) string {
 	if !c.Finished {
 		return "did not end"
 	}
-	result := "ok"
-	switch {
-	case c.ExitCode != nil && *c.ExitCode != 0:
-		result = fmt.Sprintf("exit %d", *c.ExitCode)
-	case c.Failed:
-		result = "failed"
-	}
-	return result + " · " + transcript.FormatSeconds(c.Seconds)
+	return c.Result + " · " + transcript.FormatSeconds(c.Seconds)
 }

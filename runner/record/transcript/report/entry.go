@@ -51,15 +51,9 @@ type part struct {
 // output.
 func (e *entry) addResult(limit textLimit, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
-	code, exited := f.Detail["exit_code"].(float64)
-	result := "ok"
-	switch {
-	case e.refused != "":
+	result := f.DescribeResult()
+	if e.refused != "" {
 		result = "refused"
-	case exited && code != 0:
-		result = fmt.Sprintf("exit %.0f", code)
-	case f.Failed:
-		result = "failed"
 	}
 	e.Bad = result != "ok"
 	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
