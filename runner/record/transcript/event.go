@@ -541,13 +541,12 @@ func (r VerifyRow) DescribeTests() string {
 		}
 	}
 	var parts []string
+	noun := "failure"
 	if newFailures > 0 {
-		parts = append(parts, CountNoun(newFailures, "new failure"))
+		parts, noun = append(parts, CountNoun(newFailures, "new failure")), "other failure"
 	}
-	if others := len(r.Failing) + r.FailingMore - newFailures; others > 0 && newFailures > 0 {
-		parts = append(parts, CountNoun(others, "other failure"))
-	} else if others > 0 {
-		parts = append(parts, CountNoun(others, "failure"))
+	if others := len(r.Failing) + r.FailingMore - newFailures; others > 0 {
+		parts = append(parts, CountNoun(others, noun))
 	}
 	if len(r.Fixed) > 0 {
 		parts = append(parts, CountNoun(len(r.Fixed), "test")+" fixed")

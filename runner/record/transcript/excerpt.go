@@ -21,9 +21,6 @@ type ExcerptLimits struct {
 	Width        int
 }
 
-// excerptOutput returns an excerpt of an input or output.
-func (c ExcerptLimits) excerptOutput(s string) Excerpt { return c.excerpt(s, c.Lines) }
-
 // excerpt shortens a text to a number of lines. The rest of the text is not kept in memory.
 func (c ExcerptLimits) excerpt(s string, lines int) Excerpt {
 	s = strings.TrimRight(s, "\n")
@@ -38,14 +35,10 @@ func (c ExcerptLimits) excerpt(s string, lines int) Excerpt {
 	return Excerpt{Head: c.joinNarrowed(all[:lines-tail]), OmittedLines: len(all) - lines, Tail: c.joinNarrowed(all[len(all)-tail:])}
 }
 
-// joinNarrowed joins lines, each cut to the width.
+// joinNarrowed joins lines, after it has cut each to the width. The result is a copy.
 func (c ExcerptLimits) joinNarrowed(lines []string) string {
-	var b strings.Builder
 	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(markdown.Cut(line, c.Width))
+		lines[i] = markdown.Cut(line, c.Width)
 	}
-	return b.String()
+	return strings.Clone(strings.Join(lines, "\n"))
 }

@@ -252,14 +252,12 @@ func (f *fold) publish(_ Event, d Publish) {
 	f.view.Work.LastPublishStep = d.Step
 }
 
-// requestHead has the fields of a request that a view needs.
-type requestHead struct {
+// modelRequest records a request of the run's own agent.
+func (f *fold) modelRequest(e Event, d struct {
 	Turn  int    `json:"turn"`
 	Model string `json:"model"`
-}
-
-// modelRequest records a request of the run's own agent.
-func (f *fold) modelRequest(e Event, d requestHead) {
+},
+) {
 	if f.agentOf(e) != nil {
 		return
 	}
@@ -411,7 +409,7 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
 	if f.keepEntries {
 		call.Topic = Topic(d.ReadableInput())
-		call.Input = f.limits.excerptOutput(ReadableArguments(d.ReadableInput()))
+		call.Input = f.limits.excerpt(ReadableArguments(d.ReadableInput()), f.limits.Lines)
 	}
 }
 
@@ -447,7 +445,7 @@ func (c *Call) setResult(finished ToolFinished, limits ExcerptLimits) {
 	c.Finished = true
 	c.Failed = finished.Failed
 	c.Result = finished.DescribeResult()
-	c.Output = limits.excerptOutput(ReadableOutput(finished.Output))
+	c.Output = limits.excerpt(ReadableOutput(finished.Output), limits.Lines)
 	c.OutputFile = finished.File
 	c.OutputBytes = finished.Bytes
 	c.Seconds = finished.Seconds

@@ -1,5 +1,7 @@
 package transcript
 
+import "github.com/agent-ci/agent-ci/tools/dialect"
+
 // OpenCalls has a T for each call that has begun and not ended. The zero value is ready to use.
 type OpenCalls[T any] struct {
 	open    map[callKey][]T // oldest first; a list, because a model may use an id twice
@@ -42,3 +44,6 @@ func (o *OpenCalls[T]) Take(e Event, finished ToolFinished, begin func(Event, To
 	}
 	return call
 }
+
+// IsScript reports whether a tool's input is JavaScript that may call other tools.
+func IsScript(tool string) bool { return dialect.Is(tool, dialect.Scripts) }

@@ -49,6 +49,9 @@ func Topic(input string) string {
 	return strings.Clone(markdown.Cut(first, topicWidth))
 }
 
+// scriptOptionsLine matches a first line that has options of a script.
+var scriptOptionsLine = lazyregexp.New(`^//[ \t]*[@\w.-]+:[^\n]*\n`)
+
 // topicOf returns the best argument of a call as its topic, or "".
 func topicOf(args map[string]json.RawMessage) string {
 	for _, key := range topicKeys() {
