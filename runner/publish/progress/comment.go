@@ -34,7 +34,6 @@ type comment struct {
 	now   func() time.Time
 	pages Pages
 
-	run      *transcript.Follower
 	stage    string
 	trace    string    // hidden mark for a later run
 	shown    string    // text on the forge
@@ -44,9 +43,9 @@ type comment struct {
 }
 
 // otherAgents returns a phrase with the working agents besides the run's own, or "".
-func (c *comment) otherAgents() string {
+func otherAgents(v *transcript.View) string {
 	var names []string
-	for _, a := range c.run.View().Agents {
+	for _, a := range v.Agents {
 		if a.Status == transcript.AgentRunning {
 			names = append(names, markdown.Text(a.Name))
 		}
@@ -66,9 +65,8 @@ var stages = map[transcript.Type]string{
 }
 
 // applyEvent applies an event, and edits the comment if the last edit is long enough ago. Each failure in a
-// row doubles that time, because a server that does not answer delays the run.
-func (c *comment) applyEvent(e transcript.Event) {
-	_ = c.run.Apply(e) // ignored: an unreadable event changes nothing shown
+// row doubles that time, because a server that does not answer delays the run. v is the run after the event.
+func (c *comment) applyEvent(e transcript.Event, v *transcript.View) {
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
@@ -78,12 +76,12 @@ func (c *comment) applyEvent(e transcript.Event) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), editTimeout)
 	defer cancel()
-	c.update(ctx, c.runningText(), c.run.View().Plan)
+	c.update(ctx, c.runningText(v), v.Plan)
 }
 
 // runningText returns what the run is doing, with a link to it.
-func (c *comment) runningText() string {
-	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.otherAgents(), c.runLink())
+func (c *comment) runningText(v *transcript.View) string {
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, otherAgents(v), c.runLink())
 }
 
 // runLink returns a link to the workflow run in brackets, or "" outside of a workflow.
@@ -147,8 +145,8 @@ func (t *Thread) write(ctx context.Context, body string) error {
 
 // Comment starts a progress comment.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
-	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.NewFollower(&transcript.View{})}
-	c.update(ctx, c.runningText(), transcript.Plan{})
+	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting"}
+	c.update(ctx, c.runningText(&transcript.View{}), transcript.Plan{})
 	w.comment.Store(c)
 }
 

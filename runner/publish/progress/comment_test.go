@@ -29,7 +29,14 @@ func (b *board) write(_ context.Context, body string) error {
 }
 
 func (b *board) comment() *comment {
-	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting", run: transcript.NewFollower(&transcript.View{})}
+	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting"}
+}
+
+// watching returns a watch that shows events in a comment.
+func watching(c *comment) *Watch {
+	w := &Watch{}
+	w.comment.Store(c)
+	return w
 }
 
 func planned(t *testing.T, status string) transcript.Event {
@@ -41,7 +48,8 @@ func planned(t *testing.T, status string) transcript.Event {
 func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	p := b.comment()
-	p.update(t.Context(), p.runningText(), transcript.Plan{})
+	w := watching(p)
+	p.update(t.Context(), p.runningText(&transcript.View{}), transcript.Plan{})
 	for _, step := range []struct {
 		after time.Duration
 		event transcript.Event
@@ -54,7 +62,7 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 		{time.Hour, transcript.Event{Type: transcript.TypeToolStarted}},   // nothing is new
 	} {
 		b.now = b.now.Add(step.after)
-		p.applyEvent(step.event)
+		w.Show(step.event)
 	}
 	want := []string{
 		intake.ProgressMark + "agent-ci is starting.\n",
@@ -67,12 +75,13 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 func TestRetriesFailedCommentLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
-	p.update(t.Context(), p.runningText(), transcript.Plan{})
+	w := watching(p)
+	p.update(t.Context(), p.runningText(&transcript.View{}), transcript.Plan{})
 	pass := func(seconds, attempts int) {
 		t.Helper()
 		for range seconds {
 			b.now = b.now.Add(time.Second)
-			p.applyEvent(transcript.Event{Type: transcript.TypeToolStarted})
+			w.Show(transcript.Event{Type: transcript.TypeToolStarted})
 		}
 		must.Same(t, attempts, len(b.bodies))
 	}
@@ -82,7 +91,7 @@ func TestRetriesFailedCommentLater(t *testing.T) {
 	b.err = nil
 	pass(1, 3)
 	must.Do(t, p.err)
-	p.applyEvent(planned(t, "pending"))
+	w.Show(planned(t, "pending"))
 	pass(15, 4)
 }
 

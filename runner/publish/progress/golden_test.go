@@ -21,9 +21,8 @@ func TestProgressCommentGolden(t *testing.T) {
 		{Step: "Look at loop.go", Status: "completed"},
 		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},
 	}}
-	c.update(t.Context(), c.runningText(), plan)
-	w := &Watch{}
-	w.comment.Store(c)
+	c.update(t.Context(), c.runningText(&transcript.View{}), plan)
+	w := watching(c)
 	end := End{
 		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
 		View: &transcript.View{Finished: &transcript.RunFinished{Seconds: 7}, Conversation: transcript.Conversation{Plan: plan}, ChangeState: transcript.ChangeState{

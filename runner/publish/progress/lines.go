@@ -42,7 +42,7 @@ func (w *Watch) Show(e transcript.Event) {
 	w.writeJSON(e)
 	w.showEvent(e)
 	if c := w.comment.Load(); c != nil { // last, since it may wait for a server
-		c.applyEvent(e)
+		c.applyEvent(e, w.current.run.View())
 	}
 }
 
@@ -63,6 +63,10 @@ func (w *Watch) writeJSON(e transcript.Event) {
 // showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the
 // verdict at the run's end.
 func (w *Watch) showEvent(e transcript.Event) {
+	description, err := timeline.Describe(e)
+	if err != nil {
+		description = timeline.Entry{Detail: true}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status().applyEvent(e, time.Now())
@@ -75,14 +79,12 @@ func (w *Watch) showEvent(e transcript.Event) {
 		w.openGroup()
 	}
 	if !(w.NoRunDirectory && e.Type == transcript.TypeRunStarted) {
-		if line := w.eventLine(e); line != "" {
+		if line := w.eventLine(e, description); line != "" {
 			w.addToGroup("agent-ci: " + line + "\n")
 		}
 	}
-	if description, err := timeline.Describe(e); err == nil {
-		for _, each := range description.Outputs {
-			w.showOutput(each)
-		}
+	for _, each := range description.Outputs {
+		w.showOutput(each)
 	}
 	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
 		w.addToGroup("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
@@ -101,8 +103,8 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 
 // eventLine returns the line for an event, or "". It begins with the agent's name if another agent started
 // that agent.
-func (w *Watch) eventLine(e transcript.Event) string {
-	line := lineFor(e) + w.usageSuffix(e)
+func (w *Watch) eventLine(e transcript.Event, description timeline.Entry) string {
+	line := lineOf(description) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
 		return line
 	}
@@ -126,10 +128,9 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 	return ""
 }
 
-// lineFor describes an event in one line, or returns "" for an event that is not shown.
-func lineFor(e transcript.Event) string {
-	description, err := timeline.Describe(e)
-	if err != nil || description.Detail {
+// lineOf returns the line for a described event, or "" for an event that is not shown.
+func lineOf(description timeline.Entry) string {
+	if description.Detail {
 		return ""
 	}
 	line := description.Line.String()

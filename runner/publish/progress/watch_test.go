@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
@@ -22,6 +23,15 @@ func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
 	t.Helper()
 	raw := must.Get(json.Marshal(data))(t)
 	return transcript.Event{Type: kind, Data: raw}
+}
+
+// lineFor returns the line for an event, or "" for one that cannot be described.
+func lineFor(e transcript.Event) string {
+	description, err := timeline.Describe(e)
+	if err != nil {
+		return ""
+	}
+	return lineOf(description)
 }
 
 func TestDescribesEvents(t *testing.T) {
