@@ -161,6 +161,13 @@ func (r *Record) Cost() *float64 {
 	return r.follower.View().Cost()
 }
 
+// HookUses returns how the run's hooks were used so far.
+func (r *Record) HookUses() []transcript.HookUse {
+	r.foldLock.Lock()
+	defer r.foldLock.Unlock()
+	return slices.Clone(r.follower.View().Hooks)
+}
+
 // Log returns the transcript, or nil. It is for writing many events.
 func (r *Record) Log() *eventlog.Log { return r.log }
 

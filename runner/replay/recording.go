@@ -85,8 +85,8 @@ func (r *reader) emptyAnswers() *Answers {
 		answers.otherAgents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
 	}
 	if len(r.run.StartHooks.Hooks) > 0 {
-		hookAnswers := r.run.HookAnswers() // those of a resumed run; a replay starts anew
-		hookAnswers.ReplaceQuestions, hookAnswers.StopRounds, hookAnswers.PendingRequest, hookAnswers.Uses = true, 0, "", nil
+		hookAnswers := r.run.HookAnswers // those of a resumed run; a replay starts anew
+		hookAnswers.ReplaceQuestions, hookAnswers.StopRounds, hookAnswers.PendingRequest = true, 0, ""
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(r.run.StartHooks), Record: r.replayRecord, Answers: hookAnswers}
 	}
 	return answers

@@ -16,66 +16,45 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// answer is a hook's decision.
-type answer struct {
-	decision   string // "", or one of the decision constants
-	reason     string
-	context    string            // text for the model
-	message    string            // text for people
-	stop       bool              // the run must end
-	feedback   bool              // the model gets the reason in addition to the output, instead of losing the output
-	input      json.RawMessage   // replacement for a call's input
-	output     *string           // replacement for a call's output
-	namedTexts map[string]string // environment variables, or descriptions of tools, by name
-}
-
-// Decisions of a hook: to refuse, to ask a person (which counts as a refusal), or to demand more work.
-const (
-	decisionDeny = transcript.HookDeny
-	decisionAsk  = "ask"
-	decisionMore = transcript.HookMore
-)
+// decisionAsk is a hook's decision to ask a person, which counts as a refusal.
+const decisionAsk = "ask"
 
 // exitRefuses is the exit status of a hook that refuses. Its reason is on standard error.
 const exitRefuses = 2
 
 // parseAnswer returns the answer in the exit status and output of a hook.
-func (h Hook) parseAnswer(out hookOutput) (answer, error) {
+func (h Hook) parseAnswer(out hookOutput) (reply, error) {
 	switch {
 	case out.exitStatus == exitRefuses:
-		a := answer{reason: strings.TrimSpace(string(out.stderr))}
-		h.applyRefusal(&a)
-		return a, nil
+		var r reply
+		r.Reason = strings.TrimSpace(string(out.stderr))
+		h.applyRefusal(&r)
+		return r, nil
 	case out.exitStatus != 0:
-		return answer{}, fmt.Errorf("it ended with exit status %d%s", out.exitStatus, lastWords(out.stderr))
+		return reply{}, fmt.Errorf("it ended with exit status %d%s", out.exitStatus, lastWords(out.stderr))
 	}
 	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(out.stdout), []byte("\ufeff"))) // PowerShell writes a byte order mark
 	switch {
 	case len(text) == 0:
-		return answer{}, nil
+		return reply{}, nil
 	case text[0] != '{':
 		return h.plainText(string(text))
 	}
 	return h.readJSON(text)
 }
 
-// applyRefusal turns an answer into a refusal. For the event Stop, that means a demand for more work. For PostToolUse
-// it is feedback to the model, because the call has already run.
-func (h Hook) applyRefusal(a *answer) {
-	if h.On != job.OnStop {
-		a.decision, a.feedback = decisionDeny, h.On == job.OnPostToolUse
-		return
-	}
-	a.decision = decisionMore
-	if a.reason == "" {
-		a.reason = "It gives no reason. Look whether the task is done."
+// applyRefusal turns a reply into a refusal. For the event Stop, that means a demand for more work.
+func (h Hook) applyRefusal(r *reply) {
+	r.Decision = transcript.HookDeny
+	if h.On == job.OnStop {
+		r.Decision, r.Reason = transcript.HookMore, cmp.Or(r.Reason, "It gives no reason. Look whether the task is done.")
 	}
 }
 
 // plainText returns the answer of a hook that printed text instead of JSON. At the start of a run, the text is context
 // for the model. At other events it is ignored, as in Claude Code. Text that may contain a JSON decision, such as an
 // object after a log line, is an error.
-func (h Hook) plainText(text string) (answer, error) {
+func (h Hook) plainText(text string) (reply, error) {
 	beginsLikeJSON := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
 	mayBeJSON := strings.Contains(text, "{") || beginsLikeJSON(text)
 	isContext := h.On == job.OnSessionStart || h.On == job.OnUserPrompt
@@ -84,11 +63,11 @@ func (h Hook) plainText(text string) (answer, error) {
 	}
 	switch {
 	case mayBeJSON:
-		return answer{}, errors.New("it prints text with what may be JSON in it; print one JSON object and nothing else, or write to standard error")
+		return reply{}, errors.New("it prints text with what may be JSON in it; print one JSON object and nothing else, or write to standard error")
 	case isContext:
-		return answer{context: text}, nil
+		return reply{HookAnswer: transcript.HookAnswer{Context: text}}, nil
 	}
-	return answer{}, nil
+	return reply{}, nil
 }
 
 // lastWords returns ": " and the end of a failed hook's output, or "" if the output is empty.
@@ -131,7 +110,7 @@ var (
 )
 
 // readJSON returns the answer in a JSON object in Claude Code's format.
-func (h Hook) readJSON(text []byte) (answer, error) {
+func (h Hook) readJSON(text []byte) (reply, error) {
 	var outer struct {
 		Continue      *bool           `json:"continue"`
 		StopReason    string          `json:"stopReason"`
@@ -142,53 +121,55 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	}
 	var specific specificOutput
 	if err := h.decode(text, &outer, outerKeys, specificKeys); err != nil {
-		return answer{}, err
+		return reply{}, err
 	}
 	if nonNull(outer.Specific) != nil {
 		if err := h.decode(outer.Specific, &specific, specificKeys, outerKeys); err != nil {
-			return answer{}, err
+			return reply{}, err
 		}
 	}
 	if specific.Event != "" && specific.Event != h.On {
-		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.On)
+		return reply{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.On)
 	}
-	a := answer{context: specific.Context, message: outer.SystemMessage, reason: outer.Reason, input: nonNull(specific.Input), namedTexts: specific.Env}
+	r := reply{
+		HookAnswer: transcript.HookAnswer{Context: specific.Context, Message: outer.SystemMessage, Reason: outer.Reason},
+		input:      nonNull(specific.Input), namedTexts: specific.Env,
+	}
 	if h.On == job.OnToolDefinition {
-		a.namedTexts = specific.Descriptions
+		r.namedTexts = specific.Descriptions
 	}
 	switch outer.Decision {
 	case "", "approve", "allow":
-	case "block", decisionDeny:
-		h.applyRefusal(&a)
+	case "block", "deny":
+		h.applyRefusal(&r)
 	default:
-		return answer{}, fmt.Errorf("its decision %q is none that is known", outer.Decision)
+		return reply{}, fmt.Errorf("its decision %q is none that is known", outer.Decision)
 	}
-	if err := a.setPermission(specific); err != nil {
-		return answer{}, err
+	if err := r.setPermission(specific); err != nil {
+		return reply{}, err
 	}
-	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
-		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
+	if h.On == job.OnStop && r.Context != "" { // as in Claude Code, context at Stop demands more work
+		r.Decision, r.Reason, r.Context = transcript.HookMore, strings.TrimSpace(r.Reason+"\n"+r.Context), ""
 	}
 	endsRun := outer.Continue != nil && !*outer.Continue
 	if !endsRun {
-		return a, a.setOutput(specific)
+		return r, r.setOutput(specific)
 	}
 	if h.On == job.OnStop { // continue: false at Stop means that the agent may end
-		return answer{message: outer.SystemMessage}, nil
+		return reply{HookAnswer: transcript.HookAnswer{Message: outer.SystemMessage}}, nil
 	}
-	a.decision, a.stop, a.feedback = decisionDeny, true, false
-	a.reason = cmp.Or(outer.StopReason, a.reason)
-	return a, a.setOutput(specific)
+	r.Decision, r.Stop, r.Reason = transcript.HookDeny, true, cmp.Or(outer.StopReason, r.Reason)
+	return r, r.setOutput(specific)
 }
 
 // setPermission sets the decision and reason from permissionDecision, which takes precedence over decision.
-func (a *answer) setPermission(specific specificOutput) error {
+func (r *reply) setPermission(specific specificOutput) error {
 	switch specific.Permission {
 	case "", "allow":
-	case decisionDeny:
-		a.decision, a.reason = decisionDeny, specific.Reason
+	case "deny":
+		r.Decision, r.Reason = transcript.HookDeny, specific.Reason
 	case decisionAsk, "defer": // both leave the decision to a person
-		a.decision, a.reason = decisionAsk, specific.Reason
+		r.Decision, r.Reason = decisionAsk, specific.Reason
 	default:
 		return fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", specific.Permission)
 	}
@@ -196,7 +177,7 @@ func (a *answer) setPermission(specific specificOutput) error {
 }
 
 // setOutput sets the replacement for a call's output, if the hook gives one.
-func (a *answer) setOutput(specific specificOutput) error {
+func (r *reply) setOutput(specific specificOutput) error {
 	raw := nonNull(specific.Output)
 	if raw == nil {
 		raw = nonNull(specific.MCPOutput)
@@ -208,7 +189,7 @@ func (a *answer) setOutput(specific specificOutput) error {
 	if err != nil {
 		return errors.New("the output that it gives instead is neither text nor a list of texts")
 	}
-	a.output = &text
+	r.output = &text
 	return nil
 }
 

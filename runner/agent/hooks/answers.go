@@ -13,8 +13,7 @@ type Answers struct {
 	// ReplaceQuestions is true in a replay: no hook runs, and a question without a recorded answer counts as allowed.
 	// It is false for a resumed run: then the record answers only questions that occur once per run.
 	ReplaceQuestions bool
-	Uses             []transcript.HookUse // use of the hooks in the recorded part of the run
-	StopRounds       int                  // how often stop hooks demanded more work
+	StopRounds       int // how often stop hooks demanded more work
 	// PendingRequest is the latest demand of the stop hooks that the model did not get yet, or "".
 	PendingRequest string
 	// stopHooksRan means stop hooks ran after the model's last answer.
@@ -76,21 +75,12 @@ func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recor
 
 // recordedReply returns the hook's reply in the recorded answer d.
 func (h Hook) recordedReply(d transcript.HookAnswer) reply {
-	r := reply{
-		answer:      answer{decision: d.Decision, reason: d.Reason, context: d.Context, message: d.Message, stop: d.Stop},
-		replacement: d.After, ignored: d.Continued, seconds: d.Seconds,
-	}
-	switch d.Decision {
-	case decisionDeny:
-		r.feedback = h.On == job.OnPostToolUse && !d.Stop
-	case transcript.HookReplace:
-		r.output = &r.replacement
-	case transcript.HookRewrite:
-		if h.On == job.OnPreToolUse {
-			r.input = json.RawMessage(r.replacement)
-		} else {
-			_ = json.Unmarshal([]byte(r.replacement), &r.namedTexts) // if it is invalid, nothing is set
-		}
+	r := reply{HookAnswer: d}
+	switch {
+	case d.Decision == transcript.HookReplace:
+		r.output = &r.After
+	case d.Decision == transcript.HookRewrite && h.On != job.OnPreToolUse:
+		_ = json.Unmarshal([]byte(d.After), &r.namedTexts) // if it is invalid, nothing is set
 	}
 	return r
 }

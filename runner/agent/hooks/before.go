@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -74,13 +75,13 @@ func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, p
 		return hook.failureText(err), false
 	case r.refuses():
 		return hook.refusal(r), false
-	case r.input != nil && canonicalInput(r.replacement) != canonicalInput(review.call.Input):
-		if !review.rewrite(r.replacement) {
+	case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != canonicalInput(review.call.Input):
+		if !review.rewrite(r.After) {
 			return "", false
 		}
 		review.notesForModel = append(review.notesForModel, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(review.call.Input))
 	}
-	if added := hook.addedContext(r); r.context != "" && !slices.Contains(review.notesForModel, added) {
+	if added := hook.addedContext(r); r.Context != "" && !slices.Contains(review.notesForModel, added) {
 		review.notesForModel = append(review.notesForModel, added)
 	}
 	return "", true

@@ -67,7 +67,7 @@ func (h *Hooks) askAfter(ctx context.Context, group []Hook, tool string, call to
 				return resultReview{result: withholdResult(reviewed.result, hook.failureText(err))}
 			}
 			reviewed.result = hook.applyReply(reviewed.result, r)
-			if r.refuses() && !r.feedback {
+			if r.withholds() {
 				reviewed.allowed = false
 				return reviewed
 			}
@@ -95,19 +95,19 @@ func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []
 // its reason. Any other refusal appends its reason to the output.
 func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
-	case r.failed() && !r.ignored:
-		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.reason)+". The call itself was run.")
-	case r.refuses() && !r.feedback:
-		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.reason)+" The call itself was run.")
+	case r.failed() && !r.Continued:
+		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.Reason)+". The call itself was run.")
+	case r.Stop:
+		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.Reason)+" The call itself was run.")
 	case r.output != nil:
 		failed := result.Failed
 		result = withholdResult(result, *r.output)
 		result.Failed = failed
 	}
-	if r.feedback {
-		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.reason))
+	if r.refuses() {
+		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.Reason))
 	}
-	if r.context != "" {
+	if r.Context != "" {
 		result = appendText(result, h.addedContext(r))
 	}
 	return result
@@ -145,7 +145,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, added string
 				return hook.failureText(err), ""
 			case r.refuses():
 				return hook.refusal(r), ""
-			case r.context != "":
+			case r.Context != "":
 				texts = append(texts, hook.addedContext(r)+"\n")
 			}
 		}

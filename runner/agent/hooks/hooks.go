@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,6 @@ type Hooks struct {
 	mu      sync.Mutex
 	agent   *sandbox.Sandbox // the agent's sandbox; hooks run beside it
 	current *hookSandboxes   // nil until a hook needs one
-	uses    []transcript.HookUse
 	// patchesByCall holds the patches of calls that have no result yet.
 	patchesByCall map[transcript.CallRef][]claudeCall
 	requestedStop error // the first stop that a hook demanded, or nil
@@ -61,20 +61,23 @@ type question struct {
 	checkText func(name, text string) error
 }
 
-// reply is a hook's checked answer. Its decision is one of the transcript's. A hook that failed has the failure as
-// its reason.
+// reply is a hook's answer in the form in which it is recorded. A hook that failed has the failure as its reason.
 type reply struct {
-	answer
-	replacement string // replaces question.replaceable
-	ignored     bool   // the hook failed, and the run continued
-	seconds     float64
+	transcript.HookAnswer
+	input      json.RawMessage   // replacement for a call's input, as the hook gave it
+	output     *string           // replacement for a call's output
+	namedTexts map[string]string // environment variables, or descriptions of tools, by name
 }
 
 // refuses reports whether the hook forbids the action.
-func (r reply) refuses() bool { return r.failed() && !r.ignored || r.decision == decisionDeny }
+func (r reply) refuses() bool { return r.failed() && !r.Continued || r.Decision == transcript.HookDeny }
 
 // failed reports whether the hook gave no valid answer.
-func (r reply) failed() bool { return r.decision == transcript.HookFailed }
+func (r reply) failed() bool { return r.Decision == transcript.HookFailed }
+
+// withholds reports whether a reply about a result keeps the output from the model. Any other refusal is a comment on
+// the output, because the call has already run.
+func (r reply) withholds() bool { return r.refuses() && (r.failed() || r.Stop) }
 
 // ask asks one hook, or uses its recorded answer, and records the reply. A hook that fails gives a reply, too. An error
 // means that ctx has ended, or that the record cannot be written.
@@ -96,17 +99,16 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 		return reply{}, ctx.Err()
 	}
 	if err != nil {
-		r = failedReply(err.Error())
-		r.ignored = hook.OnError == "continue"
+		r = failedReply(h.Record.Redact(err.Error()))
+		r.Continued = hook.OnError == job.OnErrorContinue
 	}
-	r.seconds = time.Since(startedAt).Seconds()
-	r = r.redacted(h.Record.Redact)
+	r.Seconds = time.Since(startedAt).Seconds()
 	return r, h.recordReply(hook, q, r)
 }
 
 // failedReply returns the reply of a hook that gave no valid answer for this reason.
 func failedReply(reason string) reply {
-	return reply{answer: answer{decision: transcript.HookFailed, reason: reason}}
+	return reply{HookAnswer: transcript.HookAnswer{Decision: transcript.HookFailed, Reason: reason}}
 }
 
 // runAndCheck runs a hook and returns its checked answer. It returns an error if there is no valid answer.
@@ -119,7 +121,7 @@ func (h *Hooks) runAndCheck(ctx context.Context, hook Hook, q question) (r reply
 	if err != nil {
 		return r, err
 	}
-	if r.answer, err = hook.parseAnswer(out); err != nil {
+	if r, err = hook.parseAnswer(out); err != nil {
 		return r, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.namedTexts)) {
@@ -127,91 +129,60 @@ func (h *Hooks) runAndCheck(ctx context.Context, hook Hook, q question) (r reply
 			return r, fmt.Errorf("it sets %q, which %w", shorten(name), err)
 		}
 	}
+	r.redact(h.Record.Redact)
 	switch {
-	case r.decision == decisionAsk:
-		r.decision, r.reason = decisionDeny, strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. "+r.reason)
-	case r.decision != "": // a refusal replaces nothing
+	case r.Decision == decisionAsk:
+		r.Decision, r.Reason = transcript.HookDeny, strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. "+r.Reason)
+	case r.Decision != "": // a refusal replaces nothing
 	case r.input != nil && q.rewrite == nil:
 		return r, errors.New("it gives another input, which a patch has no place for")
 	case r.input != nil:
-		r.decision = transcript.HookRewrite
-		r.replacement, err = q.rewrite(r.input)
+		r.Decision = transcript.HookRewrite
+		r.After, err = q.rewrite(r.input)
 	case r.output != nil:
-		r.decision, r.replacement = transcript.HookReplace, *r.output
+		r.Decision, r.After = transcript.HookReplace, *r.output
 	case r.namedTexts != nil:
-		r.decision = transcript.HookRewrite
-		r.replacement, err = encodeJSON(r.namedTexts)
+		r.Decision = transcript.HookRewrite
+		r.After, err = encodeJSON(r.namedTexts)
 	default:
-		r.decision = transcript.HookPass
+		r.Decision = transcript.HookPass
 	}
 	return r, err
 }
 
-// redacted returns the reply with secrets replaced. It does not change a new input, which the call needs unchanged.
-func (r reply) redacted(redact func(string) string) reply {
-	r.reason, r.context, r.message = redact(r.reason), redact(r.context), redact(r.message)
+// redact replaces secrets in the reply's texts. It does not change a new input, which the call needs unchanged.
+func (r *reply) redact(redact func(string) string) {
+	r.Reason, r.Context, r.Message = redact(r.Reason), redact(r.Context), redact(r.Message)
 	if r.output != nil {
-		text := redact(*r.output)
-		r.output, r.replacement = &text, text
+		*r.output = redact(*r.output)
 	}
-	return r
 }
 
 // maxRecordedText is the maximum size of a replaced text in the record, in bytes.
 const maxRecordedText = 256 << 10
 
-// eventOf returns the event that records the hook's reply to a question.
-func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
-	event := transcript.HookAnswer{
-		Name: h.Name, Event: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decision,
-		Reason: r.reason, Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.seconds, Continued: r.ignored,
-	}
-	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
-	if replaces {
-		event.After = r.replacement
-	}
-	withholds := h.On == job.OnPostToolUse && r.refuses() && !r.feedback
-	if replaces || withholds {
+// recordReply records a hook's reply to a question. It warns if the hook failed and the run continues, or if the reply
+// has a message for people. It keeps the first reply that demands the end of the run, for StopReason.
+func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
+	event := r.HookAnswer
+	event.Name, event.Event, event.SHA256, event.Trusted = hook.Name, hook.On, hook.SHA256, hook.trusted
+	event.Number, event.Caller, event.Agent = q.call.Number, q.call.Caller, q.call.Agent
+	replaces := r.Decision == transcript.HookRewrite || r.Decision == transcript.HookReplace
+	if replaces || hook.On == job.OnPostToolUse && r.withholds() {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
-	return event
-}
-
-// recordReply records and counts a reply. It warns if the hook failed and the run continues, or if the reply has a
-// message for people.
-func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
-	event := hook.eventOf(q, r)
-	h.count(event, r)
-	if r.ignored {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.reason)
+	if r.Continued {
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.Reason)
 	}
-	if r.message != "" {
-		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.message))
+	if r.Message != "" {
+		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.Message))
+	}
+	if r.Stop {
+		h.mu.Lock()
+		h.requestedStop = cmp.Or(h.requestedStop, error(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.Reason))))
+		h.mu.Unlock()
 	}
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
-}
-
-// count counts a reply in the uses of its hook. It keeps the first reply that demands the end of the run, for
-// StopReason.
-func (h *Hooks) count(event transcript.HookAnswer, r reply) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range h.usesSoFar() {
-		if h.uses[i].Name == event.Name {
-			h.uses[i].CountAnswer(event)
-		}
-	}
-	if r.stop && h.requestedStop == nil {
-		h.requestedStop = outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", event.Name, event.Event, sentence(r.reason))
-	}
-}
-
-// usesSoFar returns each hook's number of questions and decisions. The caller holds the lock.
-func (h *Hooks) usesSoFar() []transcript.HookUse {
-	if h.uses == nil {
-		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
-	}
-	return h.uses
 }
 
 // StopReason returns the error that ends the run because a hook demanded that, or nil.
@@ -249,9 +220,9 @@ func sentence(text string) string {
 func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	if r.failed() {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.reason))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.Reason))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.reason))
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.Reason))
 }
 
 // failureText returns a text that tells the model that the hook could not be asked.
@@ -260,12 +231,12 @@ func (h Hook) failureText(err error) string {
 }
 
 // addedContext returns the context of a reply as a sentence for the model.
-func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
+func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.Context }
 
 // refusal returns a text that tells the model why the hook does not let a call run.
 func (h Hook) refusal(r reply) string {
 	if r.failed() {
-		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.reason))
+		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.Reason))
 	}
-	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.reason))
+	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.Reason))
 }

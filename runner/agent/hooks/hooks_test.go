@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -124,49 +122,49 @@ func TestParsesAnswers(t *testing.T) {
 		name string
 		hook job.Hook
 		said hookOutput
-		want answer
+		want transcript.HookAnswer
 		bad  string // part of the error; empty for none
 	}{
-		{"nothing", job.Hook{On: job.OnPreToolUse}, hookOutput{}, answer{}, ""},
-		{"blanks", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(" \n")}, answer{}, ""},
-		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("no\n"), exitStatus: 2}, answer{decision: decisionDeny, reason: "no"}, ""},
-		{"another status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("boo"), exitStatus: 3}, answer{}, "it ended with exit status 3: boo"},
-		{"text", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("fine")}, answer{}, ""},
-		{"text at a start for others", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
-		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":`)}, answer{}, "no JSON"},
-		{"two objects", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{} {}`)}, answer{}, "more than one"},
-		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
-		{"old approval", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"approve"}`)}, answer{}, ""},
-		{"old block", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
-		{"permission", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
-		{"permission that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
-		{"permission later", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: decisionAsk}, ""},
-		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
-		{"a list", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
-		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
-		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
-		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
-		{"another case", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
-		{"no known key", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
-		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
-		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, hookOutput{stdout: []byte(`{"suppressOutput":true,"descision":"block"}`)}, answer{}, `"descision", which is no key of pre_publish`},
-		{"one in the inner object", job.Hook{On: job.OnShellEnv}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, answer{}, `"enw", which is no key of shell_env`},
-		{"an empty object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{}`)}, answer{}, ""},
-		{"text with code at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
-		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
-		{"null", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
-		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "PostToolUse has no place for"},
-		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
-		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
-		{"a key twice", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
-		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
-		{"a stop without words", job.Hook{On: job.OnStop}, hookOutput{exitStatus: 2}, answer{decision: decisionMore, reason: "It gives no reason. Look whether the task is done."}, ""},
-		{"a stop with context", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: decisionMore, reason: "test it"}, ""},
-		{"another event", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
-		{"a stop that blocks", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: decisionMore, reason: "test it"}, ""},
-		{"a stop that lets end", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
-		{"an end of all", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: decisionDeny, reason: "x", stop: true}, ""},
-		{"feedback", job.Hook{On: job.OnPostToolUse}, hookOutput{stderr: []byte("tab"), exitStatus: 2}, answer{decision: decisionDeny, reason: "tab", feedback: true}, ""},
+		{"nothing", job.Hook{On: job.OnPreToolUse}, hookOutput{}, transcript.HookAnswer{}, ""},
+		{"blanks", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(" \n")}, transcript.HookAnswer{}, ""},
+		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("no\n"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "no"}, ""},
+		{"another status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("boo"), exitStatus: 3}, transcript.HookAnswer{}, "it ended with exit status 3: boo"},
+		{"text", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("fine")}, transcript.HookAnswer{}, ""},
+		{"text at a start for others", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
+		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":`)}, transcript.HookAnswer{}, "no JSON"},
+		{"two objects", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{} {}`)}, transcript.HookAnswer{}, "more than one"},
+		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"maybe"}`)}, transcript.HookAnswer{}, "maybe"},
+		{"old approval", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"approve"}`)}, transcript.HookAnswer{}, ""},
+		{"old block", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"permission", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"permission that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, transcript.HookAnswer{}, "perhaps"},
+		{"permission later", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, transcript.HookAnswer{Decision: decisionAsk}, ""},
+		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("checking\n" + `{"decision":"block"}`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"a list", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`[{"decision":"block"}]`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"permissionDecision":"deny"}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"another case", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"Decision":"block"}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"no known key", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"verdict":"deny"}`)}, transcript.HookAnswer{}, "no key that is known"},
+		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"suppressOutput":true,"newer":1}`)}, transcript.HookAnswer{}, ""},
+		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, hookOutput{stdout: []byte(`{"suppressOutput":true,"descision":"block"}`)}, transcript.HookAnswer{}, `"descision", which is no key of pre_publish`},
+		{"one in the inner object", job.Hook{On: job.OnShellEnv}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, transcript.HookAnswer{}, `"enw", which is no key of shell_env`},
+		{"an empty object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{}`)}, transcript.HookAnswer{}, ""},
+		{"text with code at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("func f() {\n}")}, transcript.HookAnswer{Context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("log\n" + `{"continue":false}`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"null", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":null}`)}, transcript.HookAnswer{}, ""},
+		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, transcript.HookAnswer{}, "PostToolUse has no place for"},
+		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
+		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"a key twice", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"deny","decision":"allow"}`)}, transcript.HookAnswer{}, "more than once"},
+		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, transcript.HookAnswer{}, "more than once"},
+		{"a stop without words", job.Hook{On: job.OnStop}, hookOutput{exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
+		{"another event", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, transcript.HookAnswer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"decision":"block","reason":"test it"}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
+		{"a stop that lets end", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, transcript.HookAnswer{}, ""},
+		{"an end of all", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"continue":false,"stopReason":"x"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "x", Stop: true}, ""},
+		{"feedback", job.Hook{On: job.OnPostToolUse}, hookOutput{stderr: []byte("tab"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "tab"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Hook{Hook: test.hook}.parseAnswer(test.said)
@@ -175,7 +173,7 @@ func TestParsesAnswers(t *testing.T) {
 				return
 			}
 			must.Do(t, err)
-			must.Same(t, test.want, got, cmp.AllowUnexported(answer{}))
+			must.Same(t, test.want, got.HookAnswer)
 		})
 	}
 }

@@ -59,8 +59,8 @@ func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (
 		if r.refuses() {
 			return &hook, r, nil, nil
 		}
-		if r.context != "" {
-			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", hook.Name, r.context))
+		if r.Context != "" {
+			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", hook.Name, r.Context))
 		}
 	}
 	return nil, r, added, nil
@@ -167,28 +167,24 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 // if the agent may end. Without a turn left, a demand only gives a warning.
 func (h *Hooks) Stop(ctx context.Context, lastMessage string, hasTurnLeft bool) (more string, err error) {
 	for _, hook := range h.forEvent(job.OnStop) {
-		h.mu.Lock()
 		rounds := h.Answers.StopRounds
-		h.mu.Unlock()
 		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": lastMessage}})
 		switch {
 		case err != nil:
 			return "", err
-		case r.decision != decisionMore && r.refuses():
+		case r.refuses():
 			return "", hook.stop(r, "the work is not taken")
-		case r.decision != decisionMore:
+		case r.Decision != transcript.HookMore:
 			continue
 		case rounds >= maxStopRounds:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", hook.Name, maxStopRounds, sentence(r.reason))
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", hook.Name, maxStopRounds, sentence(r.Reason))
 			continue
 		case !hasTurnLeft:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", hook.Name, sentence(r.reason))
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", hook.Name, sentence(r.Reason))
 			continue
 		}
-		h.mu.Lock()
 		h.Answers.StopRounds++
-		h.mu.Unlock()
-		return fmt.Sprintf("The hook %s does not let you end yet: %s", hook.Name, sentence(r.reason)), nil
+		return fmt.Sprintf("The hook %s does not let you end yet: %s", hook.Name, sentence(r.Reason)), nil
 	}
 	return "", nil
 }
@@ -275,9 +271,7 @@ func (h *Hooks) requireAnswered(event string) error {
 	if h == nil {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, use := range h.usesSoFar() {
+	for _, use := range h.Record.HookUses() {
 		isLate := use.Event == job.OnPrePublish || use.Event == job.OnSessionEnd
 		isDue := use.Event == event || event == "" && !isLate
 		neverAnswered := use.Calls <= use.Errors

@@ -30,7 +30,7 @@ import (
 type Run struct {
 	*transcript.View
 	conversation   worker.ResumeState
-	hooks          hooks.Answers
+	HookAnswers    hooks.Answers
 	StartHooks     transcript.Hooks    // that it had
 	Job            job.Job             // with the limits that it has
 	LimitsAtStop   job.Limits          // when the run was stopped
@@ -64,7 +64,7 @@ func Read(rec *record.Record) (*Run, error) {
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	err := h.storeEvent(known, e)
 	if err == nil {
-		err = h.hooks.Apply(e)
+		err = h.HookAnswers.Apply(e)
 	}
 	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
 	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
@@ -187,13 +187,6 @@ func (h *Run) BaselineTable() (transcript.Verify, error) {
 		return table, workspace.CannotResume("its transcript has no baseline of the verify commands")
 	}
 	return table, nil
-}
-
-// HookAnswers returns the recorded answers of hooks.
-func (h *Run) HookAnswers() hooks.Answers {
-	answers := h.hooks
-	answers.Uses = h.Hooks
-	return answers
 }
 
 // RequireSameOperatorHooks returns an error unless a resumed run has the operator's hooks of its start.

@@ -152,7 +152,7 @@ func (s *Start) findHooks(ctx context.Context, p *Place, boxes *confine.Sandboxe
 	}
 	found := hooks.New(all, boxes, p.Workspace.SandboxPath())
 	if found != nil && p.ResumedRun != nil {
-		found.Answers = p.ResumedRun.HookAnswers()
+		found.Answers = p.ResumedRun.HookAnswers
 	}
 	return found, nil
 }
