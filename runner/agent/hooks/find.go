@@ -6,7 +6,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -34,9 +33,7 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	folder := path.Clean(boxes.Job.Repository.Path)
 	return &Hooks{
 		All: all, Record: boxes.Record,
-		Facts: Facts{
-			RunID: boxes.Record.ID, Model: boxes.Job.Model.Name, Path: folder, WorkDir: path.Join(root, folder), Transcript: boxes.Record.Join(record.TranscriptFile),
-		},
+		Facts: Facts{Model: boxes.Job.Model.Name, Path: folder, WorkDir: path.Join(root, folder)},
 		Sandboxes: SandboxProvider{
 			Environ: boxes.Environ, BaseTree: boxes.BaseTree, WritableByCommands: boxes.WritableFolders(),
 			Open: func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error) {

@@ -21,62 +21,55 @@ var _ tools.Gate = (*Hooks)(nil)
 // returns. mayReadComplete is false if a hook refused or replaced the output: then the model must not read the complete
 // output either.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, completeOutput func() (string, error)) (reviewed tools.Result, mayReadComplete bool) {
+	defer h.forgetPatch(call)
 	all := h.forEvent(job.OnPostToolUse)
-	operators := OperatorHooks(all) // the first ones in all
-	review := resultReview{result: result, original: result.Output, completeOutput: completeOutput, allowed: true}
-	for _, group := range [][]Hook{all[len(operators):], operators} {
-		review = h.askAfter(ctx, group, tool, call, review)
+	if len(all) == 0 {
+		return result, true
 	}
-	h.forgetPatch(call)
+	operators := OperatorHooks(all) // the first ones in all
+	jobs := all[len(operators):]
+	review := resultReview{result: result, shown: result, allowed: true}
+	var err error
+	if review.shown.Output, err = completeOutput(); err != nil {
+		review.withhold(slices.Concat(jobs, operators)[0].failureText(err))
+	}
+	h.askAfter(ctx, jobs, tool, call, &review)
+	h.askAfter(ctx, operators, tool, call, &review)
 	return review.result, review.allowed
 }
 
 // resultReview is the result of a call while hooks review it.
 type resultReview struct {
-	result         tools.Result
-	original       string                 // the possibly shortened output, before hooks changed it
-	completeOutput func() (string, error) // returns the complete output
-	allowed        bool                   // no hook refused or replaced the output
+	result  tools.Result // for the model, with the possibly shortened output
+	shown   tools.Result // for hooks, with the complete output
+	allowed bool         // no hook refused or replaced the output
 }
 
-// forHook returns the result for the next hook: with the complete output and the texts that earlier hooks appended,
-// unless a hook refused or replaced the output.
-func (r resultReview) forHook() (tools.Result, error) {
-	if !r.allowed {
-		return r.result, nil
-	}
-	complete, err := r.completeOutput()
-	appended := strings.TrimPrefix(r.result.Output, strings.TrimSuffix(r.original, "\n"))
-	shown := r.result
-	shown.Output = strings.TrimSuffix(complete, "\n") + appended
-	return shown, err
+// withhold replaces the output by a text that says why.
+func (r *resultReview) withhold(text string) {
+	*r = resultReview{result: withholdResult(r.result, text), shown: withholdResult(r.shown, text)}
 }
 
-// askAfter asks a group of hooks about a result until one refuses, and returns the result after their replies.
-func (h *Hooks) askAfter(ctx context.Context, group []Hook, tool string, call tools.Call, reviewed resultReview) resultReview {
+// askAfter asks a group of hooks about a result until one refuses, and applies their replies to the review.
+func (h *Hooks) askAfter(ctx context.Context, group []Hook, tool string, call tools.Call, review *resultReview) {
 	for _, hook := range group {
-		shown, err := reviewed.forHook()
-		if err != nil {
-			return resultReview{result: withholdResult(reviewed.result, hook.failureText(err))}
-		}
 		for _, claude := range h.resultQuestions(hook, tool, call) {
 			about := claude.questionInput(call)
-			about["tool_response"] = claude.toolResponse(shown)
-			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: reviewed.result.Output})
+			about["tool_response"] = claude.toolResponse(review.shown)
+			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: review.result.Output})
 			if err != nil {
-				return resultReview{result: withholdResult(reviewed.result, hook.failureText(err))}
+				review.withhold(hook.failureText(err))
+				return
 			}
-			reviewed.result = hook.applyReply(reviewed.result, r)
+			review.result, review.shown = hook.applyReply(review.result, r), hook.applyReply(review.shown, r)
+			if r.withholds() || r.output != nil {
+				review.allowed = false
+			}
 			if r.withholds() {
-				reviewed.allowed = false
-				return reviewed
-			}
-			if r.output != nil {
-				reviewed.allowed = false
+				return
 			}
 		}
 	}
-	return reviewed
 }
 
 // resultQuestions returns the calls that a hook is asked about after a call: the patches that it applied, and the call
@@ -125,20 +118,15 @@ func appendText(result tools.Result, line string) tools.Result {
 	return result
 }
 
-// Patch is a patch that is about to be applied.
-type Patch struct {
-	Edits []tree.Edit // paths are relative to the working directory
-	Diff  string      // unified diff
-}
-
-// ReviewPatch asks the hooks whether a patch of any tool may be applied. refusal tells the model why not, and is "" if
-// it may be applied. added is text from the hooks for the model.
-func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, added string) {
+// ReviewPatch asks the hooks whether a patch of any tool may be applied. The paths of its edits are relative to the
+// working directory, diff is a unified diff. refusal tells the model why not, and is "" if it may be applied. added is
+// text from the hooks for the model.
+func (h *Hooks) ReviewPatch(ctx context.Context, edits []tree.Edit, diff string) (refusal, added string) {
 	call, _ := tools.CallOf(ctx)
-	edits := h.patchCalls(p)
+	calls := h.patchCalls(edits)
 	var texts []string
 	for _, hook := range h.All {
-		for _, input := range h.patchInputs(hook, p, call, edits) {
+		for _, input := range h.patchInputs(hook, edits, diff, call, calls) {
 			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: input})
 			switch {
 			case err != nil:
@@ -153,31 +141,31 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, added string
 	// Hooks on results see the call of an edit tool anyway. Remember the patch of any other tool, such as a command, for them.
 	isEditTool := dialect.Is(tools.OwnToolNamed(call.Name), dialect.Edits)
 	if h.HasOutputHooks() && !isEditTool {
-		h.rememberPatch(call, edits)
+		h.rememberPatch(call, calls)
 	}
 	return "", strings.Join(texts, "")
 }
 
 // patchInputs returns the inputs of the questions that a hook is asked about a patch. It returns none if the patch does
-// not concern the hook. call is the call that makes the patch, edits is the result of patchCalls.
-func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
+// not concern the hook. call is the call that makes the patch, calls is the result of patchCalls.
+func (h *Hooks) patchInputs(hook Hook, edits []tree.Edit, diff string, call tools.Call, calls []claudeCall) (all []map[string]any) {
 	switch hook.On {
 	case job.OnPrePatch:
-		files := make([]tree.Change, len(p.Edits)) // with paths relative to the repository's root
-		for i, e := range p.Edits {
+		files := make([]tree.Change, len(edits)) // with paths relative to the repository's root
+		for i, e := range edits {
 			files[i] = e.Change
 			files[i].Path = path.Join(h.Facts.Path, e.Path)
 			if e.MovedFrom != "" {
 				files[i].MovedFrom = path.Join(h.Facts.Path, e.MovedFrom)
 			}
 		}
-		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
+		return []map[string]any{{"patch": map[string]any{"files": files, "diff": diff}}}
 	case job.OnPreToolUse:
 		tool := tools.OwnToolNamed(call.Name)
 		// Before the call of an edit tool, the hook was asked about the path that the model wrote. A link leads to another path.
 		isEditTool := dialect.Is(tool, dialect.Edits)
 		askedPath := h.toClaudeCall(tool, call).input["file_path"]
-		for _, edit := range edits {
+		for _, edit := range calls {
 			alreadyAsked := isEditTool && (edit.tool == dialect.ApplyPatch || edit.input["file_path"] == askedPath)
 			if !alreadyAsked && hook.matchesPatch(edit) {
 				all = append(all, edit.questionInput(call))
@@ -189,9 +177,9 @@ func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeC
 
 // patchCalls converts a patch to the calls that hooks know: Claude Code's Write and Edit calls for each file, then
 // Codex's apply_patch call for the whole patch. A moved file is written to its new path and emptied at its old path.
-func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
+func (h *Hooks) patchCalls(edits []tree.Edit) (all []claudeCall) {
 	var wholePatch strings.Builder
-	for _, e := range p.Edits {
+	for _, e := range edits {
 		if e.Op == v4a.Add || e.MovedFrom != "" {
 			all = append(all, claudeCall{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
 		} else {

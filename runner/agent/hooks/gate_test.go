@@ -44,11 +44,11 @@ func TestCodexMatcherGetsWholePatch(t *testing.T) {
 	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'EOF'\nEOF"}`}
 	for matcher, refuses := range map[string]bool{"apply_patch": true, "exec_command": false, "Bash": false} {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": no(matcher)})
-		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{
+		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), []tree.Edit{
 			{Change: tree.Change{Op: v4a.Add, Path: "a && b"}, New: "x\n"},
 			{Change: tree.Change{Op: v4a.Update, Path: "d", MovedFrom: "c"}, Old: "1\n", New: "2\n"},
 			{Change: tree.Change{Op: v4a.Delete, Path: "e"}, Old: "gone\n"},
-		}})
+		}, "")
 		if (refusal != "") != refuses || len(*events) != map[bool]int{true: 1}[refuses] || h.HasPatchHooks() != refuses {
 			t.Errorf("%s: %q, %v, of patches: %t", matcher, refusal, *events, h.HasPatchHooks())
 		}
@@ -79,7 +79,7 @@ func TestShowsTextsOfEdits(t *testing.T) {
 		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Tools: []string{"Edit|Write"}},
 	})
 	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}`}
-	refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "a < b", New: "c"}}})
+	refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "a < b", New: "c"}}, "")
 	must.Same(t, "", refusal)
 	result := tools.Result{Output: "done\n", Detail: map[string]any{"files": []map[string]any{{"op": "M", "path": "a"}}}}
 	got, _ := h.After(t.Context(), "exec_command", call, result, func() (string, error) { return result.Output, nil })
@@ -92,7 +92,7 @@ func TestPatchMatchersCoverAllFiles(t *testing.T) {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/a"' && exit 2`}, Tools: []string{matcher}}})
 		call := tools.Call{Number: 1, Name: "apply_patch", Form: tools.Freeform, Input: "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch\n"}
 		v := h.Before(t.Context(), "apply_patch", call, nil)
-		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "x\n", New: "y\n"}}})
+		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "x\n", New: "y\n"}}, "")
 		if v.Refusal != "" || refusal == "" || len(*events) != 1 || !h.HasPatchHooks() {
 			t.Errorf("%q: %+v, %q, %q", matcher, v, refusal, decisions(*events))
 		}
@@ -106,7 +106,7 @@ func TestAsksAboutTargetOfLink(t *testing.T) {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/real/a"' && exit 2; exit 0`}, Tools: []string{"Edit"}}})
 		call := tools.Call{Number: 1, Name: "edit", Input: `{"filePath":"link/a","oldString":"x","newString":"y"}`}
 		v := h.Before(t.Context(), "edit", call, nil)
-		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: path}, Old: "x", New: "y"}}})
+		refusal, _ := h.ReviewPatch(tools.WithCall(t.Context(), call), []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: path}, Old: "x", New: "y"}}, "")
 		if v.Refusal != "" || (refusal != "") != (path == "real/a") || len(*events) != questions {
 			t.Errorf("%s: %+v, %q, %q", path, v, refusal, decisions(*events))
 		}

@@ -30,9 +30,11 @@ type Hooks struct {
 	// Answers replaces questions by recorded answers; the zero value has none.
 	Answers Answers
 
-	mu      sync.Mutex
-	agent   *sandbox.Sandbox // the agent's sandbox; hooks run beside it
-	current *hookSandboxes   // nil until a hook needs one
+	running sync.WaitGroup // hooks that run in the sandboxes
+
+	mu        sync.Mutex
+	agent     *sandbox.Sandbox          // the agent's sandbox; hooks run beside it
+	sandboxes map[bool]*sandbox.Sandbox // those of hooks that are open, by whether they are for trusted hooks
 	// patchesByCall holds the patches of calls that have no result yet.
 	patchesByCall map[transcript.CallRef][]claudeCall
 	requestedStop error // the first stop that a hook demanded, or nil
@@ -40,11 +42,9 @@ type Hooks struct {
 
 // Facts describe the run to each hook.
 type Facts struct {
-	RunID      string
-	Model      string
-	WorkDir    string // the agent's working directory
-	Path       string // WorkDir relative to the repository's root, slash-separated
-	Transcript string // path of the run's transcript, for hooks without a sandbox
+	Model   string
+	WorkDir string // the agent's working directory
+	Path    string // WorkDir relative to the repository's root, slash-separated
 }
 
 // question is what a hook is asked at an event.

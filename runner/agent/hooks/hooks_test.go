@@ -39,7 +39,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		}
 	}))
 	t.Cleanup(rec.Close)
-	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
+	h := &Hooks{All: all, Record: rec, Facts: Facts{WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
 		Environ:  os.Environ(),
 		BaseTree: func(context.Context) (string, error) { return dir, nil },
 		Open:     func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
@@ -67,7 +67,7 @@ func TestExampleOfDocsRuns(t *testing.T) {
 		t.Errorf("%s, %+v", made, v)
 	}
 	for _, edit := range []tree.Change{{Op: v4a.Add, Path: "migrations/1.sql"}, {Op: v4a.Update, Path: "x.sql", MovedFrom: "migrations/1.sql"}, {Op: v4a.Update, Path: "a.go"}} {
-		refusal, _ := h.ReviewPatch(t.Context(), Patch{Edits: []tree.Edit{{Change: edit}}})
+		refusal, _ := h.ReviewPatch(t.Context(), []tree.Edit{{Change: edit}}, "")
 		if (edit.Path == "a.go") != (refusal == "") || refusal != "" && !strings.Contains(refusal, "Migrations are written by hand.") {
 			t.Errorf("%+v: %s", edit, refusal)
 		}

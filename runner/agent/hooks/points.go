@@ -3,6 +3,7 @@ package hooks
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -66,41 +67,32 @@ func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (
 	return nil, r, added, nil
 }
 
-// toolDefinition is the part of a tool's definition that hooks see and may change.
+// toolDefinition is the part of a tool's definition that hooks see.
 type toolDefinition struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Parameters  any    `json:"parameters,omitempty"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// definitionsToAsk returns the definitions of those tools that the hook applies to.
-func (h Hook) definitionsToAsk(specs []tools.Spec) []toolDefinition {
-	var all []toolDefinition
-	for _, s := range specs {
-		if s.Builtin != "" || !h.AppliesTo(dialect.Of(s.Name).Matched()...) {
-			continue
-		}
-		d := toolDefinition{Name: s.Name, Description: s.Description}
-		if s.Parameters != nil {
-			d.Parameters = s.Parameters
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
-// Definitions asks the hooks about the tools' definitions, and returns the tools with the descriptions that hooks
-// changed. If a hook refuses, the error ends the run.
-func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
-	specs = slices.Clone(specs)
+// Descriptions asks the hooks about the tools' definitions, and returns the descriptions that they set, by the tools'
+// names. If a hook refuses, the error ends the run.
+func (h *Hooks) Descriptions(ctx context.Context, specs []tools.Spec) (map[string]string, error) {
+	descriptions := map[string]string{}
 	for _, hook := range h.forEvent(job.OnToolDefinition) {
-		asked := hook.definitionsToAsk(specs)
+		var asked []toolDefinition
+		before := map[string]string{}
+		for _, s := range specs {
+			if s.Builtin != "" || !hook.AppliesTo(dialect.Of(s.Name).Matched()...) {
+				continue
+			}
+			if text, isSet := descriptions[s.Name]; isSet {
+				s.Description = text
+			}
+			asked = append(asked, toolDefinition{s.Name, s.Description, s.Parameters})
+			before[s.Name] = s.Description
+		}
 		if len(asked) == 0 {
 			continue
-		}
-		before := map[string]string{}
-		for _, definition := range asked {
-			before[definition.Name] = definition.Description
 		}
 		encodedBefore, err := encodeJSON(before)
 		if err != nil {
@@ -118,13 +110,9 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if r.refuses() {
 			return nil, hook.stop(r, "the agent was given no tools")
 		}
-		for i, s := range specs {
-			if text, changed := r.namedTexts[s.Name]; changed {
-				specs[i].Description = text
-			}
-		}
+		maps.Copy(descriptions, r.namedTexts)
 	}
-	return specs, nil
+	return descriptions, nil
 }
 
 // Env asks the hooks for environment variables of the agent's commands, and returns these. maySet returns an error for

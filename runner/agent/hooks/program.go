@@ -19,7 +19,7 @@ func (p SandboxProvider) path() string {
 }
 
 // argv returns a hook's program and arguments. A relative program is looked up in tree, the folder with the base
-// commit's tree, which is "" before that folder exists. argv returns an error if the hook names a file that the run's
+// commit's tree. argv returns an error if the hook names a file that the run's
 // commands can write.
 func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	argv := h.expandedWords(provider)
@@ -46,7 +46,7 @@ func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 		return nil, fmt.Errorf("HOME is not set, below which its program %s is", program)
 	case !filepath.IsLocal(program):
 		return nil, fmt.Errorf("its program %s is outside of the repository; name it by an absolute path", argv[0])
-	case tree != "":
+	default:
 		argv[0] = filepath.Join(tree, program)
 	}
 	return argv, nil
@@ -96,7 +96,7 @@ func (p SandboxProvider) leadsToWritable(name, tree string) bool {
 		return confine.PointsInto(name, p.WritableByCommands)
 	}
 	real, err := filepath.EvalSymlinks(tree + string(filepath.Separator) + filepath.FromSlash(name))
-	if tree == "" || err != nil { // it is checked again with a tree, and a missing file is harmless
+	if err != nil { // a missing file is harmless
 		return false
 	}
 	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.IsInAny(real, base) {

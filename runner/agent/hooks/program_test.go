@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -67,7 +68,7 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 
 // TestHidesVariablesThatLoadCode looks at all that a hook gets.
 func TestHidesVariablesThatLoadCode(t *testing.T) {
-	h := &Hooks{Facts: Facts{RunID: "run-1", WorkDir: "/repo"}, Sandboxes: SandboxProvider{
+	h := &Hooks{Record: record.New("run-1", nil), Facts: Facts{WorkDir: "/repo"}, Sandboxes: SandboxProvider{
 		Environ: []string{
 			"PATH=/bin:/repo/bin", "HOME=/repo/home", "LANG=C", "LC_ALL=C", "CI=true", "PYTHONPATH=/repo/src", "NODE_OPTIONS=--require=/repo/x.js", "NODE_PATH=/repo",
 			"RUBYLIB=/repo", "GEM_PATH=/repo", "LD_LIBRARY_PATH=/repo", "JAVA_HOME=/repo", "VIRTUAL_ENV=/repo", "GITHUB_TOKEN=x", "PERL5LIB=/repo",

@@ -2,13 +2,11 @@ package hooks
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
@@ -30,13 +28,6 @@ type SandboxProvider struct {
 	// WritableByCommands lists the folders that the run's commands can write. Hooks never start from there, nor
 	// get files from there.
 	WritableByCommands []string
-}
-
-// hookSandboxes holds the open sandboxes of hooks: one that confines, and one for trusted hooks.
-type hookSandboxes struct {
-	confined, outside *sandbox.Sandbox // nil until needed
-	tree              string           // folder with the base commit's tree
-	users             sync.WaitGroup   // hooks that are running
 }
 
 // SetAgentSandbox sets the agent's sandbox for the next questions, or nil for none. It closes the hooks' current
@@ -66,47 +57,36 @@ func (h *Hooks) CloseSandbox() {
 
 // closeCurrent waits for running hooks and closes the hooks' sandboxes. The caller holds the lock.
 func (h *Hooks) closeCurrent() {
-	current := h.current
-	if current == nil {
-		return
-	}
-	h.current = nil
-	current.users.Wait()
-	for _, box := range []*sandbox.Sandbox{current.confined, current.outside} {
-		if box == nil {
-			continue
-		}
+	h.running.Wait()
+	for _, box := range h.sandboxes {
 		if err := box.Close(); err != nil {
 			h.Record.Warn("processes_left", "After the hooks: %v.", err)
 		}
 	}
+	h.sandboxes = nil
 }
 
-// acquireSandbox returns the sandbox for a hook, opening it if needed. The caller must call sandboxes.users.Done when
-// the hook has ended.
-func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.Sandbox, sandboxes *hookSandboxes, err error) {
+// acquireSandbox returns the sandbox for a hook, opening it if needed. The caller must call h.running.Done when the hook
+// has ended.
+func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.Sandbox, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.current == nil {
-		tree, err := h.Sandboxes.BaseTree(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
-		}
-		h.current = &hookSandboxes{tree: tree}
-	}
-	current := h.current
-	if hook.trusted {
-		current.outside = cmp.Or(current.outside, &sandbox.Sandbox{Unconfined: outside.Hook})
-		current.users.Add(1)
-		return current.outside, current, nil
-	}
-	if current.confined == nil {
-		if current.confined, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
-			return nil, nil, err
+	box = h.sandboxes[hook.trusted]
+	switch {
+	case box != nil:
+	case hook.trusted:
+		box = &sandbox.Sandbox{Unconfined: outside.Hook}
+	default:
+		if box, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
+			return nil, err
 		}
 	}
-	current.users.Add(1)
-	return current.confined, current, nil
+	if h.sandboxes == nil {
+		h.sandboxes = map[bool]*sandbox.Sandbox{}
+	}
+	h.sandboxes[hook.trusted] = box
+	h.running.Add(1)
+	return box, nil
 }
 
 // maxOutputBytes is how many bytes a hook may write to standard output, and the same to standard error.
@@ -124,22 +104,23 @@ type hookOutput struct {
 // run runs a hook with document on its standard input and returns its output. The error, such as a timeout or too much
 // output, completes a sentence about the hook.
 func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput, error) {
-	if _, err := hook.argv(h.Sandboxes, ""); err != nil { // refuse it before opening a sandbox
-		return hookOutput{}, err
+	tree, err := h.Sandboxes.BaseTree(ctx)
+	if err != nil {
+		return hookOutput{}, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
 	}
-	box, sandboxes, err := h.acquireSandbox(ctx, hook)
+	argv, err := hook.argv(h.Sandboxes, tree)
 	if err != nil {
 		return hookOutput{}, err
 	}
-	defer sandboxes.users.Done()
-	argv, err := hook.argv(h.Sandboxes, sandboxes.tree)
+	box, err := h.acquireSandbox(ctx, hook)
 	if err != nil {
 		return hookOutput{}, err
 	}
+	defer h.running.Done()
 	limited, cancel := context.WithTimeout(ctx, time.Duration(hook.Timeout))
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: sandboxes.tree, Env: h.env(hook, sandboxes.tree)}, attached.Streams{
+	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: tree, Env: h.env(hook, tree)}, attached.Streams{
 		Input: bytes.NewReader(document), Output: attached.UpTo(&stdout, maxOutputBytes, errOutputTooLarge), Errors: attached.UpTo(&stderr, maxOutputBytes, errOutputTooLarge),
 	})
 	switch {
@@ -159,7 +140,7 @@ func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput
 func (h *Hooks) env(hook Hook, tree string) []string {
 	env := policy.MachineEnvironment(h.Sandboxes.Environ, map[string]string{
 		"PATH": h.Sandboxes.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
-		"AGENT_CI_HOOK": hook.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
+		"AGENT_CI_HOOK": hook.Name, "AGENT_CI_RUN_ID": h.Record.ID,
 	})
 	return slices.DeleteFunc(env, func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")

@@ -48,7 +48,7 @@ func TestKeepsPatchTextsOfEachCall(t *testing.T) {
 	direct, nested := tools.Call{Number: 1, Name: dialect.ApplyPatch}, tools.Call{Number: 1, Caller: 3, Name: dialect.ApplyPatch}
 	for _, call := range []tools.Call{direct, nested} {
 		name := map[int]string{0: "direct", 3: "nested"}[call.Caller]
-		h.rememberPatch(call, h.patchCalls(Patch{Edits: []tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}}))
+		h.rememberPatch(call, h.patchCalls([]tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}))
 	}
 	h.forgetPatch(direct)
 	if texts := h.resultQuestions(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].input["file_path"].(string), "nested") {

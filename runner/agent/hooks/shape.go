@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/shell"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
@@ -22,10 +23,10 @@ import (
 // document returns the JSON that a hook gets on standard input, in Claude Code's format.
 func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
 	all := map[string]any{
-		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.On,
+		"session_id": h.Record.ID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.On,
 	}
 	if hook.trusted { // other hooks cannot read the run directory
-		all["transcript_path"] = h.Facts.Transcript
+		all["transcript_path"] = h.Record.Join(record.TranscriptFile)
 	}
 	if hook.On == job.OnSessionStart {
 		all["model"] = h.Facts.Model

@@ -87,7 +87,7 @@ func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
 	all := must.Get(hooks.Combine(nil, j.Hooks, func(string, int64) ([]byte, error) { return nil, os.ErrNotExist }, ""))(t)
 	o.Began = time.Now()
 	base := t.TempDir()
-	o.Hooks = &hooks.Hooks{All: all, Record: o.Record, Facts: hooks.Facts{RunID: "run-1", WorkDir: o.Workspace.Root(), Path: "."}, Sandboxes: hooks.SandboxProvider{
+	o.Hooks = &hooks.Hooks{All: all, Record: o.Record, Facts: hooks.Facts{WorkDir: o.Workspace.Root(), Path: "."}, Sandboxes: hooks.SandboxProvider{
 		Environ: os.Environ(), BaseTree: func(context.Context) (string, error) { return base, nil },
 		Open: func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
 	}}

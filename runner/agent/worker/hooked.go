@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
-	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -19,7 +17,7 @@ type hookAnswers struct {
 
 // askHooksForEnv asks the hooks, once in a run, for environment variables of the agent's commands.
 func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
-	if a.hookAnswers.env != nil || a.Hooks == nil {
+	if a.hookAnswers.env != nil {
 		return nil
 	}
 	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
@@ -28,22 +26,14 @@ func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
 
 // askHooksForDescriptions asks the hooks about the tools' definitions, and keeps the descriptions that they change.
 func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
-	if a.Hooks == nil {
-		return nil
-	}
 	offered := a.conversation.Tools.Offered
-	before := a.conversation.Tools.Registry.Specs(slices.Concat(offered, a.deferred)) // the model may find the deferred ones later
-	after, err := a.Hooks.Definitions(ctx, before)
-	if err != nil {
-		return err
+	specs := a.conversation.Tools.Registry.Specs(slices.Concat(offered, a.deferred)) // the model may find the deferred ones later
+	descriptions, err := a.Hooks.Descriptions(ctx, specs)
+	for name, text := range descriptions {
+		descriptions[name] = a.Record.Redact(text)
 	}
-	a.hookAnswers.descriptions = map[string]string{}
-	for i, spec := range after {
-		if spec.Description != before[i].Description {
-			a.hookAnswers.descriptions[spec.Name] = a.Record.Redact(spec.Description)
-		}
-	}
-	return nil
+	a.hookAnswers.descriptions = descriptions
+	return err
 }
 
 // specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It returns none for a
@@ -80,16 +70,6 @@ func (a *Agent) withHookEnv(env []string) []string {
 		env = append(env, name+"="+a.hookAnswers.env[name])
 	}
 	return env
-}
-
-// patchHook returns a function that asks the hooks about a patch, or nil if no hook is asked about patches.
-func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, added string) {
-	if !a.Hooks.HasPatchHooks() {
-		return nil
-	}
-	return func(ctx context.Context, edits []tree.Edit, diff string) (refusal, added string) {
-		return a.Hooks.ReviewPatch(ctx, hooks.Patch{Edits: edits, Diff: diff})
-	}
 }
 
 // converseUntilAllowed runs the conversation until the agent ends and its hooks allow that. It returns the agent's last

@@ -262,7 +262,10 @@ func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patch
 		Ignored: func(name string) bool {
 			ignored, err := checkout.Ignores(view.workDir.Path, name)
 			return err == nil && ignored
-		}, Ask: a.patchHook(),
+		},
+	}
+	if a.Hooks.HasPatchHooks() {
+		options.Ask = a.Hooks.ReviewPatch
 	}
 	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
 		options.Keep, options.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
