@@ -19,7 +19,7 @@ const (
 	maxFolders  = 8 // folders that a script may be in at one time
 )
 
-// walk follows commands to the files that they run.
+// walk follows commands to the files that they run. After an error of the tree it reads nothing more.
 type walk struct {
 	tree    Tree
 	changed []string          // paths of the change
@@ -28,6 +28,26 @@ type walk struct {
 	order   []string
 	done    map[string]bool // keys of what was followed
 	steps   int
+	err     error // the first error of the tree
+}
+
+// caller describes what starts a command.
+type caller struct {
+	dirs  []string // the folders where the command may start
+	via   string   // what starts it, for people
+	depth int      // of calls
+}
+
+// to returns the caller of something that c starts by name.
+func (c caller) to(name string) caller {
+	c.via += " → " + name
+	return c
+}
+
+// nested returns the caller of something one call deeper that starts in dirs.
+func (c caller) nested(dirs ...string) caller {
+	c.dirs, c.depth = dirs, c.depth+1
+	return c
 }
 
 // newWalk returns a walk through a tree. changed has the paths of the change.
@@ -37,6 +57,15 @@ func newWalk(tree Tree, changed []string) *walk {
 		k.touched[p] = true
 	}
 	return k
+}
+
+// read reads a file of the tree. name is then its path behind the links. content is nil for a missing file.
+func (k *walk) read(name string) (file string, content []byte) {
+	if k.err != nil {
+		return "", nil
+	}
+	file, content, k.err = k.tree.readFollowingLinks(name)
+	return file, content
 }
 
 // addReached records that a file is run. via says what starts it.
@@ -67,9 +96,9 @@ func (k *walk) addChangedMatching(patterns []string, via string) {
 }
 
 // takeNew reports whether the thing with this key was not followed yet, and marks it as followed. It returns
-// false if the walk is too long or too deep.
+// false if the walk has failed, or is too long or too deep.
 func (k *walk) takeNew(key string, depth int) bool {
-	if k.done[key] || k.steps >= maxSteps || depth > deepestCall {
+	if k.err != nil || k.done[key] || k.steps >= maxSteps || depth > deepestCall {
 		return false
 	}
 	k.steps++
@@ -80,113 +109,67 @@ func (k *walk) takeNew(key string, depth int) bool {
 // unknown replaces an unknown part of a word, such as a variable.
 const unknown = "\x01"
 
-// followScript follows the commands of a shell script. dirs are the folders where it may start.
-func (k *walk) followScript(text string, dirs []string, via string, depth int) error {
-	if !k.takeNew("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
-		return nil
+// followScript follows the commands of a shell script.
+func (k *walk) followScript(text string, c caller) {
+	if !k.takeNew("script\x00"+strings.Join(c.dirs, "\x00")+"\x00"+text, c.depth) {
+		return
 	}
 	text = expressions().ReplaceAllString(text, "${UNKNOWN}")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.RecoverErrors(20)).Parse(strings.NewReader(text), "")
-	if file == nil || err != nil && len(file.Stmts) == 0 {
-		return k.followForeignScript(text, dirs, via, depth)
+	if file == nil || err != nil && len(file.Stmts) == 0 { // it may be of another shell
+		for line := range strings.Lines(text) {
+			k.followCommand(strings.Fields(line), c)
+		}
+		return
 	}
-	s := shellScript{walk: k, dirs: slices.Clone(dirs), via: via, depth: depth}
+	shellReadsInput := false // a shell runs its standard input, as in cat FILE | sh
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if s.err == nil {
-			s.err = s.visit(node)
+		switch node := node.(type) {
+		case *syntax.Stmt:
+			k.followRedirections(node.Redirs, c)
+		case *syntax.CallExpr:
+			var args []string
+			for _, word := range node.Args {
+				args = append(args, wordText(word))
+			}
+			switch {
+			case len(args) > 1 && (args[0] == "cd" || args[0] == "pushd"):
+				c.dirs = foldersAfterCD(c.dirs, args[1])
+			case len(args) == 1 && shells[path.Base(args[0])]:
+				shellReadsInput = true
+			}
+			k.followCommand(args, c)
 		}
 		return true
 	})
-	if s.err == nil && s.shellReadsInput {
-		s.err = s.followEveryWord(text)
-	}
-	return s.err
-}
-
-// followForeignScript follows each line of a script that may be of another shell.
-func (k *walk) followForeignScript(text string, dirs []string, via string, depth int) error {
-	for line := range strings.Lines(text) {
-		if err := k.followCommand(strings.Fields(line), dirs, via, depth); err != nil {
-			return err
+	if shellReadsInput {
+		for word := range strings.FieldsSeq(text) {
+			k.followNamedFile(strings.Trim(word, `"'();|`), c)
 		}
 	}
-	return nil
-}
-
-// shellScript is the walk through one shell script.
-type shellScript struct {
-	*walk
-	dirs            []string // the folders where the script may be
-	via             string
-	depth           int
-	shellReadsInput bool // a shell runs its standard input, as in cat FILE | sh
-	err             error
-}
-
-// visit follows one node of the script's syntax tree.
-func (s *shellScript) visit(node syntax.Node) error {
-	switch node := node.(type) {
-	case *syntax.Stmt:
-		return s.followRedirections(node.Redirs)
-	case *syntax.CallExpr:
-		return s.followCall(node.Args)
-	}
-	return nil
 }
 
 // followRedirections follows files and texts that become the input of a command.
-func (s *shellScript) followRedirections(all []*syntax.Redirect) error {
+func (k *walk) followRedirections(all []*syntax.Redirect, c caller) {
 	for _, r := range all {
-		var err error
 		if word := wordText(r.Word); r.Op == syntax.RdrIn && word != "" {
-			err = s.followNamedFile(word, s.dirs, s.via, s.depth)
+			k.followNamedFile(word, c)
 		} else if r.Hdoc != nil {
-			err = s.followScript(wordText(r.Hdoc), s.dirs, s.via, s.depth+1)
-		}
-		if err != nil {
-			return err
+			k.followScript(wordText(r.Hdoc), c.nested(c.dirs...))
 		}
 	}
-	return nil
-}
-
-// followCall follows a command of the script.
-func (s *shellScript) followCall(words []*syntax.Word) error {
-	if len(words) == 0 {
-		return nil
-	}
-	var args []string
-	for _, word := range words {
-		args = append(args, wordText(word))
-	}
-	switch {
-	case len(args) > 1 && (args[0] == "cd" || args[0] == "pushd"):
-		s.dirs = foldersAfterCD(s.dirs, args[1])
-	case len(args) == 1 && shells[path.Base(args[0])]:
-		s.shellReadsInput = true
-	}
-	return s.followCommand(args, s.dirs, s.via, s.depth)
-}
-
-// followEveryWord follows all words of the script that name files.
-func (s *shellScript) followEveryWord(text string) error {
-	for word := range strings.FieldsSeq(text) {
-		if err := s.followNamedFile(strings.Trim(word, `"'();|`), s.dirs, s.via, s.depth); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // foldersAfterCD returns dirs and the folders that "cd to" leads to from there.
 func foldersAfterCD(dirs []string, to string) []string {
-	for _, dir := range slices.Clone(dirs) {
+	all := slices.Clip(dirs)
+	for _, dir := range dirs {
 		next := path.Join(dir, withoutUnknownStart(to))
-		if !slices.Contains(dirs, next) && len(dirs) < maxFolders && !strings.HasPrefix(next, "..") {
-			dirs = append(dirs, next)
+		if !slices.Contains(all, next) && len(all) < maxFolders && !strings.HasPrefix(next, "..") {
+			all = append(all, next)
 		}
 	}
-	return dirs
+	return all
 }
 
 // withoutUnknownStart returns a path without an unknown first element, such as a variable with the
@@ -271,25 +254,19 @@ var (
 )
 
 // followCommand follows a command: its program and the programs and files in its arguments.
-func (k *walk) followCommand(args []string, dirs []string, via string, depth int) error {
+func (k *walk) followCommand(args []string, c caller) {
 	const mostArgs = 200
 	args = args[:min(len(args), mostArgs)]
-	if len(args) == 0 {
-		return nil
-	}
 	first := 0
-	if name := programName(args[0]); harmlessPrograms[name] {
-		if name != "git" || !slices.Contains(args, "bisect") {
-			return nil
+	if len(args) > 0 && harmlessPrograms[programName(args[0])] {
+		if programName(args[0]) != "git" || !slices.Contains(args, "bisect") {
+			return
 		}
 		first = 1 // git bisect starts a program in its arguments
 	}
 	for i := first; i < len(args); i++ {
-		if err := k.followArgument(args, i, dirs, via, depth); err != nil {
-			return err
-		}
+		k.followArgument(args, i, c)
 	}
-	return nil
 }
 
 // programName returns the name of a program without its folder.
@@ -298,58 +275,41 @@ func programName(arg string) string {
 }
 
 // followArgument follows word i of a command if it names a program or a file that is run.
-func (k *walk) followArgument(args []string, i int, dirs []string, via string, depth int) error {
+func (k *walk) followArgument(args []string, i int, c caller) {
 	arg, name := args[i], programName(args[i])
-	if err := k.followProgramArguments(name, args[i+1:], i == 0, dirs, via+" → "+name, depth); err != nil {
-		return err
-	}
+	k.followProgramArguments(name, args[i+1:], i == 0, c.to(name))
 	if files := toolFiles[name]; files != nil && onlyWrappers(args[:i]) {
-		k.addChangedMatching(files, via+" → "+name)
+		k.addChangedMatching(files, c.to(name).via)
 	}
 	if i == 0 || interpreters[path.Base(args[i-1])] || looksExecutable(arg) {
-		if err := k.followNamedFile(arg, dirs, via, depth); err != nil {
-			return err
-		}
+		k.followNamedFile(arg, c)
 	}
 	isPython := i > 0 && strings.HasPrefix(path.Base(args[0]), "py")
 	if isPython && arg == "-m" && i+1 < len(args) {
-		if err := k.followPythonModule(args[i+1], dirs, via, depth); err != nil {
-			return err
-		}
+		k.followPythonModule(args[i+1], c)
 	}
 	if _, value, found := strings.Cut(arg, "="); found && looksExecutable(value) {
-		return k.followNamedFile(value, dirs, via, depth)
+		k.followNamedFile(value, c)
 	}
-	return nil
 }
 
 // followProgramArguments follows the arguments of a program that is known to run what they name: a shell,
 // make, a package manager or go. isFirst means that the program is the first word of the command.
-func (k *walk) followProgramArguments(name string, args []string, isFirst bool, dirs []string, via string, depth int) error {
+func (k *walk) followProgramArguments(name string, args []string, isFirst bool, c caller) {
 	switch {
 	case isFirst && name == "eval", shells[name] && slices.ContainsFunc(args, isCommandFlag):
-		return k.followScriptArguments(args, dirs, via, depth)
+		for _, text := range args { // each may be a script
+			if !strings.HasPrefix(text, "-") {
+				k.followScript(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), c.nested(c.dirs...))
+			}
+		}
 	case makePrograms[name]:
-		return k.followMake(args, dirs, via, depth)
+		k.followMake(args, c)
 	case packageManagers[name]:
-		return k.followPackageManager(name, args, dirs, via, depth)
+		k.followPackageManager(name, args, c)
 	case name == "go":
-		return k.followGo(args, dirs, via, depth)
+		k.followGo(args, c)
 	}
-	return nil
-}
-
-// followScriptArguments follows arguments that are shell scripts.
-func (k *walk) followScriptArguments(args []string, dirs []string, via string, depth int) error {
-	for _, text := range args {
-		if strings.HasPrefix(text, "-") {
-			continue
-		}
-		if err := k.followScript(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), dirs, via, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // wrapperPrograms are programs that start the program in their arguments.
@@ -384,50 +344,46 @@ func looksExecutable(arg string) bool {
 
 // followNamedFile follows a file that a command names, relative to its folders. An unknown part of the name
 // matches anything.
-func (k *walk) followNamedFile(word string, dirs []string, via string, depth int) error {
+func (k *walk) followNamedFile(word string, c caller) {
 	word = withoutUnknownStart(strings.TrimSpace(word))
 	const maxNameBytes = 500
 	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > maxNameBytes {
-		return nil
+		return
 	}
-	for _, dir := range dirs {
+	for _, dir := range c.dirs {
 		name := path.Join(dir, strings.ReplaceAll(word, unknown, "*"))
-		if strings.Contains(word, unknown) {
-			if strings.Trim(name, "*/.") != "" {
-				k.addChangedMatching([]string{"/" + name, name}, via+" → "+strings.ReplaceAll(word, unknown, "…"))
-			}
-			continue
-		}
-		if err := k.followFile(name, via, depth); err != nil {
-			return err
+		switch {
+		case !strings.Contains(word, unknown):
+			k.followFile(name, c)
+		case strings.Trim(name, "*/.") != "":
+			k.addChangedMatching([]string{"/" + name, name}, c.to(strings.ReplaceAll(word, unknown, "…")).via)
 		}
 	}
-	return nil
 }
 
 // followFile records a file that is run, and follows its content. It ignores a missing file.
-func (k *walk) followFile(name, via string, depth int) error {
-	file, content, err := k.tree.readFollowingLinks(name)
-	if err != nil || content == nil {
-		return err
+func (k *walk) followFile(name string, c caller) {
+	file, content := k.read(name)
+	if content == nil {
+		return
 	}
-	via += " → " + name
-	k.addReached(file, via)
-	if !k.takeNew("file\x00"+file, depth) {
-		return nil
+	c = c.to(name)
+	k.addReached(file, c.via)
+	if !k.takeNew("file\x00"+file, c.depth) {
+		return
 	}
-	dirs := []string{"."}
+	text, c := string(content), c.nested(".")
 	if dir := path.Dir(file); dir != "." {
-		dirs = append(dirs, dir)
+		c.dirs = append(c.dirs, dir)
 	}
-	text := string(content)
 	switch {
 	case strings.EqualFold(path.Ext(file), ".mk"):
-		return k.followMakefile(file, text, nil, via, depth+1)
+		k.followMakefile(file, text, nil, c)
 	case isShellScript(file, text):
-		return k.followScript(text, dirs, via, depth+1)
+		k.followScript(text, c)
+	default:
+		k.followMentions(text, c)
 	}
-	return k.followMentions(text, dirs, via, depth+1)
 }
 
 var shellExtensions = setOf(".sh .bash .zsh .bats .env")
@@ -448,23 +404,23 @@ var quotedTexts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:fr
 
 // followMentions follows what a program that is no shell script names: files, modules next to it, and
 // commands in strings.
-func (k *walk) followMentions(text string, dirs []string, via string, depth int) error {
+func (k *walk) followMentions(text string, c caller) {
 	const maxMatches = 400
 	for _, m := range quotedTexts().FindAllStringSubmatch(text, maxMatches) {
-		for _, name := range filesNamedBy(m[1], m[2]) {
-			for _, dir := range dirs {
-				if err := k.followFile(path.Join(dir, name), via, depth); err != nil {
-					return err
-				}
-			}
-		}
+		k.followFiles(filesNamedBy(m[1], m[2]), c)
 	}
 	for _, m := range shellCalls().FindAllStringSubmatch(text, maxMatches) {
-		if err := k.followScript(m[1], dirs, via, depth); err != nil {
-			return err
+		k.followScript(m[1], c)
+	}
+}
+
+// followFiles follows files, each in all folders of the caller.
+func (k *walk) followFiles(names []string, c caller) {
+	for _, name := range names {
+		for _, dir := range c.dirs {
+			k.followFile(path.Join(dir, name), c)
 		}
 	}
-	return nil
 }
 
 // filesNamedBy returns the files that a string or an imported Python module in a program may mean.
@@ -485,39 +441,29 @@ func filesNamedBy(text, module string) []string {
 var shellCalls = lazyregexp.New("\\b(?:system|popen|run|call|check_call|check_output|exec|execSync|spawnSync|Popen|getoutput|sh)\\s*\\(\\s*[fr]?[\"'`]([^\"'`\\n]{1,500})[\"'`]")
 
 // followPythonModule follows a module that python -m runs.
-func (k *walk) followPythonModule(name string, dirs []string, via string, depth int) error {
-	if files := toolFiles[name]; files != nil {
-		k.addChangedMatching(files, via+" → "+name)
-	}
+func (k *walk) followPythonModule(name string, c caller) {
+	k.addChangedMatching(toolFiles[name], c.to(name).via)
 	module := strings.ReplaceAll(name, ".", "/")
-	for _, dir := range dirs {
-		for _, file := range []string{module + ".py", module + "/__main__.py", module + "/__init__.py", "src/" + module + "/__main__.py", "src/" + module + ".py"} {
-			if err := k.followFile(path.Join(dir, file), via, depth); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	k.followFiles([]string{module + ".py", module + "/__main__.py", module + "/__init__.py", "src/" + module + "/__main__.py", "src/" + module + ".py"}, c)
 }
 
 // followGo follows the files of go run and go generate, and the programs in -exec and similar
 // options. It does not follow tests and sources of go test and go build.
-func (k *walk) followGo(args []string, dirs []string, via string, depth int) error {
+func (k *walk) followGo(args []string, c caller) {
 	if len(args) == 0 {
-		return nil
+		return
 	}
-	switch args[0] {
+	switch via := c.via + " " + args[0]; args[0] {
 	case "run", "generate":
-		k.addGoFiles(args[1:], dirs, via+" "+args[0])
+		k.addGoFiles(args[1:], c.dirs, via)
 	case "test", "build", "vet":
-		k.addChangedMatching([]string{"go.env", "go.work"}, via+" "+args[0])
-		return k.followGoTools(args, dirs, via, depth)
+		k.addChangedMatching([]string{"go.env", "go.work"}, via)
+		k.followGoTools(args, c)
 	}
-	return nil
 }
 
 // addGoFiles records the changed files and packages of go run or go generate.
-func (k *walk) addGoFiles(args []string, dirs []string, via string) {
+func (k *walk) addGoFiles(args, dirs []string, via string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") || strings.Contains(arg, "@") {
 			continue
@@ -529,7 +475,7 @@ func (k *walk) addGoFiles(args []string, dirs []string, via string) {
 }
 
 // followGoTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM.
-func (k *walk) followGoTools(args []string, dirs []string, via string, depth int) error {
+func (k *walk) followGoTools(args []string, c caller) {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") {
 			continue
@@ -543,12 +489,9 @@ func (k *walk) followGoTools(args []string, dirs []string, via string, depth int
 			if value == "" && i+1 < len(args) {
 				value = args[i+1]
 			}
-			if err := k.followCommand(strings.Fields(value), dirs, via, depth+1); err != nil {
-				return err
-			}
+			k.followCommand(strings.Fields(value), c.nested(c.dirs...))
 		}
 	}
-	return nil
 }
 
 // lifecycle lists the scripts that an installation runs.
@@ -558,9 +501,8 @@ var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "
 var runsLifecycle = setOf("ci install i add publish pack rebuild install-test it cit")
 
 // followPackageManager follows npm, yarn, pnpm or bun into package.json.
-func (k *walk) followPackageManager(tool string, args []string, dirs []string, via string, depth int) error {
+func (k *walk) followPackageManager(tool string, args []string, c caller) {
 	names, inWorkspaces := []string{}, false
-	dirs = slices.Clone(dirs)
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
 		if !joined && i+1 < len(args) {
@@ -568,7 +510,7 @@ func (k *walk) followPackageManager(tool string, args []string, dirs []string, v
 		}
 		switch flag {
 		case "--prefix", "-C", "--cwd", "--dir":
-			dirs = foldersAfterCD(dirs, value)
+			c.dirs = foldersAfterCD(c.dirs, value)
 		case "-w", "--workspace", "--workspaces", "-ws", "--filter", "-F", "-r", "--recursive", "workspaces", "workspace", "foreach":
 			inWorkspaces = true
 		}
@@ -579,30 +521,20 @@ func (k *walk) followPackageManager(tool string, args []string, dirs []string, v
 	if len(names) == 0 {
 		names = []string{"install"}
 	}
-	runsProgram := slices.Contains([]string{"exec", "dlx", "x"}, names[0]) || strings.HasSuffix(tool, "x")
-	if runsProgram {
-		return nil // followCommand looks at the program among the arguments
+	if slices.Contains([]string{"exec", "dlx", "x"}, names[0]) || strings.HasSuffix(tool, "x") {
+		return // followCommand looks at the program among the arguments
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return runsLifecycle[name] }) {
 		names = append(names, lifecycle...)
 	}
-	for _, dir := range dirs {
-		if err := k.followPackageJSON(path.Join(dir, "package.json"), names, via, depth); err != nil {
-			return err
-		}
-	}
-	if !inWorkspaces {
-		return nil
+	for _, dir := range c.dirs {
+		k.followPackageJSON(path.Join(dir, "package.json"), names, c)
 	}
 	for _, p := range k.changed {
-		if path.Base(p) != "package.json" {
-			continue
-		}
-		if err := k.followPackageJSON(p, names, via, depth); err != nil {
-			return err
+		if inWorkspaces && path.Base(p) == "package.json" {
+			k.followPackageJSON(p, names, c)
 		}
 	}
-	return nil
 }
 
 // partSeparator separates a file's name from the part of it that is run.
@@ -610,17 +542,17 @@ const partSeparator = "\x00"
 
 // followPackageJSON follows the named scripts of a package.json. It records the text of each script as a part
 // of the file, so that a new dependency alone does not count as something that is run.
-func (k *walk) followPackageJSON(name string, names []string, via string, depth int) error {
-	file, content, err := k.tree.readFollowingLinks(name)
-	if err != nil || content == nil {
-		return err
+func (k *walk) followPackageJSON(name string, names []string, c caller) {
+	file, content := k.read(name)
+	if content == nil {
+		return
 	}
 	var read struct {
 		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal(content, &read) != nil {
-		k.addReached(file, via)
-		return nil
+		k.addReached(file, c.via)
+		return
 	}
 	for _, called := range names {
 		for _, script := range []string{"pre" + called, called, "post" + called} {
@@ -628,11 +560,10 @@ func (k *walk) followPackageJSON(name string, names []string, via string, depth 
 			if !found {
 				continue
 			}
-			k.addReached(file+partSeparator+script+"="+text, via+" "+script)
-			if err := k.followScript(text, []string{path.Dir(file)}, via+" "+script, depth+1); err != nil {
-				return err
-			}
+			starts := c.nested(path.Dir(file))
+			starts.via += " " + script
+			k.addReached(file+partSeparator+script+"="+text, starts.via)
+			k.followScript(text, starts)
 		}
 	}
-	return nil
 }

@@ -43,14 +43,9 @@ func (c Change) triggeredEvents(w *actionlint.Workflow, from origin) (names []st
 // acceptsChange reports whether the filters of an event accept the branch and the changed paths.
 func (c Change) acceptsChange(name string, hook *actionlint.WebhookEvent) bool {
 	switch {
-	case name == "push":
-		if isForTagsOnly(hook) || !acceptsBranch(hook, c.Branch) || !acceptsPaths(hook, c.Paths) {
-			return false
-		}
-	case strings.HasPrefix(name, "pull_request"):
-		if !acceptsBranch(hook, c.BaseBranch) || !acceptsPaths(hook, c.Paths) {
-			return false
-		}
+	case name == "push" && (isForTagsOnly(hook) || !acceptsBranch(hook, c.Branch) || !acceptsPaths(hook, c.Paths)),
+		strings.HasPrefix(name, "pull_request") && (!acceptsBranch(hook, c.BaseBranch) || !acceptsPaths(hook, c.Paths)):
+		return false
 	}
 	isStart := func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" }
 	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, isStart)
@@ -111,10 +106,7 @@ func checksOutHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 	if job.WorkflowCall != nil {
 		return true // the steps are in another workflow
 	}
-	if slices.ContainsFunc(textsOf(job), namesHead().MatchString) {
-		return true
-	}
-	return w.Env != nil && slices.ContainsFunc(textsOf(w.Env), namesHead().MatchString)
+	return slices.ContainsFunc(textsOf(job, w.Env), namesHead().MatchString)
 }
 
 // namesHead matches expressions and commands that name what was pushed.

@@ -46,42 +46,33 @@ func parseMakeArguments(args []string) (m makeArguments) {
 }
 
 // followMake follows the arguments of make into its makefile.
-func (k *walk) followMake(args []string, dirs []string, via string, depth int) error {
+func (k *walk) followMake(args []string, c caller) {
 	m := parseMakeArguments(args)
 	for _, folder := range m.folders {
-		dirs = foldersAfterCD(dirs, folder)
+		c.dirs = foldersAfterCD(c.dirs, folder)
 	}
-	for _, dir := range dirs {
-		if err := k.followMakefilesIn(dir, m, via, depth); err != nil {
-			return err
-		}
+	for _, dir := range c.dirs {
+		k.followMakefilesIn(dir, m, c)
 	}
-	return nil
 }
 
 // followMakefilesIn follows the makefiles of a folder: the named ones, or the first that make looks for.
-func (k *walk) followMakefilesIn(dir string, m makeArguments, via string, depth int) error {
+func (k *walk) followMakefilesIn(dir string, m makeArguments, c caller) {
 	names, firstOnly := m.files, len(m.files) == 0
 	if firstOnly {
 		names = []string{"GNUmakefile", "makefile", "Makefile"}
 	}
 	for _, name := range names {
-		file, content, err := k.tree.readFollowingLinks(path.Join(dir, withoutUnknownStart(name)))
-		if err != nil {
-			return err
-		}
+		file, content := k.read(path.Join(dir, withoutUnknownStart(name)))
 		if content == nil {
 			continue
 		}
-		k.addReached(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
-		if err := k.followMakefile(file, string(content), m.targets, via, depth+1); err != nil {
-			return err
-		}
+		k.addReached(file, strings.TrimSpace(c.via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
+		k.followMakefile(file, string(content), m.targets, c.nested())
 		if firstOnly {
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // rule is a line with targets in a makefile, which share its prerequisites and its recipe.
@@ -114,16 +105,18 @@ var (
 // followMakefile follows the recipes of targets, or of the first target if there are none. A target
 // without a rule stands for all targets, unless it looks like a file. Included files and $(shell …)
 // are always followed.
-func (k *walk) followMakefile(file, text string, targets []string, via string, depth int) error {
-	if !k.takeNew("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
-		return nil
+func (k *walk) followMakefile(file, text string, targets []string, c caller) {
+	if !k.takeNew("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), c.depth) {
+		return
 	}
 	m := makefile{variables: map[string]string{}, rules: map[string][]*rule{}}
-	if err := k.readMakefile(&m, file, text, targets, via, depth); err != nil {
-		return err
-	}
+	k.readMakefile(&m, file, text, targets, c)
 	if len(targets) == 0 && m.firstTarget != "" {
 		targets = []string{m.firstTarget}
+	}
+	dirs := []string{path.Dir(file)}
+	if dirs[0] != "." { // an included makefile runs where make was started
+		dirs = append(dirs, ".")
 	}
 	seen, followsAll := map[string]bool{}, false
 	for len(targets) > 0 {
@@ -143,16 +136,14 @@ func (k *walk) followMakefile(file, text string, targets []string, via string, d
 			}
 			r.followed = true
 			targets = append(targets, r.prerequisites...)
-			if err := k.followRecipe(file, r.recipe.String(), m.variables, via+" → "+name, depth); err != nil {
-				return err
-			}
+			recipe := expand(makeCall().ReplaceAllString(r.recipe.String(), "make"), m.variables)
+			k.followScript(strings.ReplaceAll(recipe, "$$", "$"), c.to(name).nested(dirs...))
 		}
 	}
-	return nil
 }
 
 // readMakefile reads the variables and rules of a makefile. It follows what make runs to read it.
-func (k *walk) readMakefile(m *makefile, file, text string, targets []string, via string, depth int) error {
+func (k *walk) readMakefile(m *makefile, file, text string, targets []string, c caller) {
 	dir := path.Dir(file)
 	var last *rule
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
@@ -164,28 +155,21 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, vi
 			continue
 		}
 		for _, found := range shellOf().FindAllStringSubmatch(line, 20) {
-			if err := k.followScript(found[1], []string{dir}, via+" → "+file, depth+1); err != nil {
-				return err
-			}
+			k.followScript(found[1], c.to(file).nested(dir))
 		}
 		if found := includes().FindStringSubmatch(line); found != nil {
 			for word := range strings.FieldsSeq(expand(found[1], m.variables)) {
-				if err := k.followInclude(word, dir, targets, via+" → include", depth); err != nil {
-					return err
-				}
+				k.followInclude(word, dir, targets, c.to("include"))
 			}
 		} else if found := assigns().FindStringSubmatch(line); found != nil {
 			m.assign(found[1], strings.TrimSpace(found[2]))
 			if found[1] == "SHELL" {
-				if err := k.followCommand(strings.Fields(found[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
-					return err
-				}
+				k.followCommand(strings.Fields(found[2]), c.to("SHELL").nested(dir))
 			}
 		} else if r := m.addRule(line); r != nil {
 			last = r
 		}
 	}
-	return nil
 }
 
 // assign sets a variable, up to a number of variables.
@@ -218,30 +202,17 @@ func (m *makefile) addRule(line string) *rule {
 	return r
 }
 
-// followRecipe follows the commands of a rule.
-func (k *walk) followRecipe(file, text string, values map[string]string, via string, depth int) error {
-	text = makeCall().ReplaceAllString(text, "make")
-	text = strings.ReplaceAll(expand(text, values), "$$", "$")
-	dirs := []string{path.Dir(file)}
-	if dirs[0] != "." { // an included makefile runs where make was started
-		dirs = append(dirs, ".")
-	}
-	return k.followScript(text, dirs, via, depth+1)
-}
-
 // followInclude follows a file that a makefile includes. The name may contain wildcards or variables.
-func (k *walk) followInclude(name, dir string, targets []string, via string, depth int) error {
+func (k *walk) followInclude(name, dir string, targets []string, c caller) {
 	if strings.ContainsAny(name, "*?$") {
 		pattern := variable().ReplaceAllString(name, "*")
-		k.addChangedMatching([]string{path.Join("/", dir, pattern), path.Join(dir, pattern)}, via)
-		return nil
+		k.addChangedMatching([]string{path.Join("/", dir, pattern), path.Join(dir, pattern)}, c.via)
+		return
 	}
-	file, content, err := k.tree.readFollowingLinks(path.Join(dir, name))
-	if err != nil || content == nil {
-		return err
+	if file, content := k.read(path.Join(dir, name)); content != nil {
+		k.addReached(file, c.via)
+		k.followMakefile(file, string(content), targets, c.nested())
 	}
-	k.addReached(file, via)
-	return k.followMakefile(file, string(content), targets, via, depth+1)
 }
 
 // expand replaces variables by their values, up to a few levels deep.

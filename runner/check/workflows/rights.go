@@ -1,9 +1,8 @@
 package workflows
 
 import (
-	"maps"
+	"cmp"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/rhysd/actionlint"
@@ -13,23 +12,12 @@ import (
 
 // rights are the secrets and permissions of a job's steps.
 type rights struct {
-	secrets            map[string]bool
-	writes             []string // "contents: write"
-	defaultPermissions bool     // the repository's settings decide about permissions
+	secrets            map[string]bool // names
+	writes             map[string]bool // permissions such as "contents: write"
+	defaultPermissions bool            // the repository's settings decide about permissions
 }
 
-// addSecrets adds names of secrets.
-func (r *rights) addSecrets(names ...string) {
-	if r.secrets == nil {
-		r.secrets = map[string]bool{}
-	}
-	for _, name := range names {
-		r.secrets[name] = true
-	}
-}
-
-// secretNames returns the sorted names of the secrets.
-func (r *rights) secretNames() []string { return slices.Sorted(maps.Keys(r.secrets)) }
+func newRights() *rights { return &rights{secrets: map[string]bool{}, writes: map[string]bool{}} }
 
 // allSecrets is the entry for secrets that are not named.
 const allSecrets = "all secrets"
@@ -42,58 +30,43 @@ var (
 )
 
 // rightsOf returns the rights of a job.
-func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
-	var r rights
-	texts := textsOf(job)
-	if w.Env != nil {
-		texts = append(texts, textsOf(w.Env)...)
-	}
-	for _, text := range texts {
+func rightsOf(w *actionlint.Workflow, job *actionlint.Job) *rights {
+	r := newRights()
+	for _, text := range textsOf(job, w.Env) {
 		for _, expression := range append(expressions().FindAllString(text, -1), unwrappedExpression(text)) {
-			r.addSecrets(secretsIn(expression)...)
+			r.addSecretsIn(expression)
 		}
 	}
 	if job.WorkflowCall != nil && job.WorkflowCall.InheritSecrets {
-		r.addSecrets(allSecrets)
+		r.secrets[allSecrets] = true
 	}
-	permissions := job.Permissions
-	if permissions == nil {
-		permissions = w.Permissions
-	}
+	permissions := cmp.Or(job.Permissions, w.Permissions)
 	if permissions == nil {
 		r.defaultPermissions = true
 		return r
 	}
-	r.writes = writesOf(permissions)
-	return r
-}
-
-// secretsIn returns the names of the secrets that an expression uses. GITHUB_TOKEN is none of them:
-// its rights are the permissions.
-func secretsIn(expression string) (names []string) {
-	for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
-		if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" {
-			names = append(names, name)
-		}
-	}
-	if anySecret().MatchString(expression) {
-		names = append(names, allSecrets)
-	}
-	return names
-}
-
-// writesOf returns the write permissions, such as "contents: write".
-func writesOf(permissions *actionlint.Permissions) (writes []string) {
 	if permissions.All != nil && permissions.All.Value == "write-all" {
-		writes = []string{"write-all"}
+		r.writes["write-all"] = true
 	}
 	for name, scope := range permissions.Scopes {
 		if scope != nil && scope.Value != nil && scope.Value.Value == "write" {
-			writes = append(writes, name+": write")
+			r.writes[name+": write"] = true
 		}
 	}
-	slices.Sort(writes)
-	return writes
+	return r
+}
+
+// addSecretsIn adds the secrets that an expression uses. GITHUB_TOKEN is none of them: its rights are the
+// permissions.
+func (r *rights) addSecretsIn(expression string) {
+	for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
+		if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" {
+			r.secrets[name] = true
+		}
+	}
+	if anySecret().MatchString(expression) {
+		r.secrets[allSecrets] = true
+	}
 }
 
 // unwrappedExpression returns a text that may be an expression without ${{ }}, as in conditions, or "".
@@ -104,10 +77,12 @@ func unwrappedExpression(text string) string {
 	return text
 }
 
-// textsOf returns all strings in a part of a workflow.
-func textsOf(part any) []string {
+// textsOf returns all strings in parts of a workflow.
+func textsOf(parts ...any) []string {
 	c := textCollector{seen: map[uintptr]bool{}}
-	c.collect(reflect.ValueOf(part), 0)
+	for _, part := range parts {
+		c.collect(reflect.ValueOf(part), 0)
+	}
 	return c.texts
 }
 
@@ -151,11 +126,4 @@ func (c *textCollector) collect(v reflect.Value, depth int) {
 			c.collect(v.MapIndex(key), depth+1)
 		}
 	}
-}
-
-// sortedUnion returns the sorted elements of both slices, each once.
-func sortedUnion(a, b []string) []string {
-	all := append(slices.Clone(a), b...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -2,7 +2,9 @@ package workflows
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -144,7 +146,7 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 		runs.branch = "" // the branch depends on the event: the default branch, or a pull request's target
 	}
 	var all []transcript.WorkflowStart
-	for _, id := range sortedJobs(w) {
+	for _, id := range slices.Sorted(maps.Keys(w.Jobs)) {
 		job := w.Jobs[id]
 		if runs.excludes(job.If) || from == ofBase && !checksOutHead(w, job) {
 			continue
@@ -152,10 +154,10 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 		start := transcript.WorkflowStart{Workflow: name, Job: id, Events: events}
 		rights := rightsOf(w, job)
 		var err error
-		if start.Files, err = c.startedFiles(w, job, name, changed, &rights); err != nil {
+		if start.Files, err = c.startedFiles(w, job, name, changed, rights); err != nil {
 			return nil, err
 		}
-		start.Secrets, start.Writes, start.DefaultRights = rights.secretNames(), rights.writes, rights.defaultPermissions
+		start.Secrets, start.Writes, start.DefaultRights = slices.Sorted(maps.Keys(rights.secrets)), slices.Sorted(maps.Keys(rights.writes)), rights.defaultPermissions
 		if len(start.Files) > 0 && (len(start.Secrets)+len(start.Writes) > 0 || start.DefaultRights) {
 			all = append(all, start)
 		}
@@ -163,24 +165,14 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 	return all, nil
 }
 
-// sortedJobs returns the sorted ids of a workflow's jobs.
-func sortedJobs(w *actionlint.Workflow) (ids []string) {
-	for id := range w.Jobs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // startedFiles returns the files that a job runs because of the change: changed files, and files that only the
 // pushed version runs. workflowChanged is true if the job's workflow is itself a changed file. It adds the
 // rights of called workflows to r.
 func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workflowName string, workflowChanged bool, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Pushed, c.Paths), newWalk(c.Base, nil)
-	if err := now.followJob(w, job, r, 0); err != nil {
-		return nil, err
-	}
-	if err := before.followJob(w, job, &rights{}, 0); err != nil {
+	now.followJob(w, job, r, 0)
+	before.followJob(w, job, newRights(), 0)
+	if err := cmp.Or(now.err, before.err); err != nil {
 		return nil, err
 	}
 	var touched, newlyRun []transcript.StartedFile // changed files, and unchanged ones that only the change runs
@@ -210,12 +202,13 @@ func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workfl
 }
 
 // followJob follows the steps of a job. It adds the rights of called workflows to r.
-func (k *walk) followJob(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) error {
+func (k *walk) followJob(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) {
 	if depth > maxNested {
-		return nil
+		return
 	}
 	if call := job.WorkflowCall; call != nil && call.Uses != nil {
-		return k.followReusable(call, r, depth)
+		k.followReusable(call, r, depth)
+		return
 	}
 	dir := "."
 	for _, d := range []*actionlint.Defaults{w.Defaults, job.Defaults} {
@@ -224,61 +217,51 @@ func (k *walk) followJob(w *actionlint.Workflow, job *actionlint.Job, r *rights,
 		}
 	}
 	for _, step := range job.Steps {
-		if err := k.followStep(step, dir, depth); err != nil {
-			return err
-		}
+		k.followStep(step, dir, depth)
 	}
-	return nil
 }
 
 // followStep follows a step: a script or an action.
-func (k *walk) followStep(step *actionlint.Step, dir string, depth int) error {
+func (k *walk) followStep(step *actionlint.Step, dir string, depth int) {
 	switch exec := step.Exec.(type) {
 	case *actionlint.ExecRun:
-		if exec.Run == nil {
-			return nil
-		}
 		if exec.WorkingDirectory != nil {
 			dir = folderOf(exec.WorkingDirectory.Value)
 		}
-		return k.followScript(exec.Run.Value, []string{dir}, "run", 0)
+		if exec.Run != nil {
+			k.followScript(exec.Run.Value, caller{dirs: []string{dir}, via: "run"})
+		}
 	case *actionlint.ExecAction:
 		if exec.Uses != nil {
-			return k.followAction(exec.Uses.Value, "uses", depth)
+			k.followAction(exec.Uses.Value, "uses", depth)
 		}
 	}
-	return nil
 }
 
 // followReusable follows a workflow of the repository that a job calls. It adds the rights that the
 // called jobs get to r.
-func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
+func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth int) {
 	local, found := strings.CutPrefix(call.Uses.Value, "./")
 	if !found {
-		return nil
+		return
 	}
-	name, content, err := k.tree.readFollowingLinks(local)
-	if err != nil || content == nil {
-		return err
+	name, content := k.read(local)
+	if content == nil {
+		return
 	}
 	k.addReached(name, "uses: "+call.Uses.Value)
 	w, problem := parseWorkflow(content)
 	if problem != "" {
-		return nil
+		return
 	}
-	for _, id := range sortedJobs(w) {
+	for _, id := range slices.Sorted(maps.Keys(w.Jobs)) {
 		own := rightsOf(w, w.Jobs[id])
 		if call.InheritSecrets {
-			r.addSecrets(own.secretNames()...)
+			maps.Copy(r.secrets, own.secrets)
 		}
-		if own.writes != nil {
-			r.writes = sortedUnion(r.writes, own.writes) // GitHub gives no more rights than the caller has; listing more does no harm
-		}
-		if err := k.followJob(w, w.Jobs[id], r, depth+1); err != nil {
-			return err
-		}
+		maps.Copy(r.writes, own.writes) // GitHub gives no more rights than the caller has; listing more does no harm
+		k.followJob(w, w.Jobs[id], r, depth+1)
 	}
-	return nil
 }
 
 // actionFile has the fields of an action.yml that matter here.
@@ -298,23 +281,19 @@ type actionFile struct {
 }
 
 // followAction follows an action of the repository. It ignores actions of other repositories.
-func (k *walk) followAction(uses, via string, depth int) error {
+func (k *walk) followAction(uses, via string, depth int) {
 	local, found := strings.CutPrefix(uses, "./")
 	if !found || depth > maxNested {
-		return nil
+		return
 	}
 	via += ": " + uses
 	for _, name := range []string{"action.yml", "action.yaml"} {
-		file, content, err := k.tree.readFollowingLinks(path.Join(local, name))
-		if err != nil {
-			return err
-		}
-		if content != nil {
+		if file, content := k.read(path.Join(local, name)); content != nil {
 			k.addReached(file, via)
-			return k.followActionSteps(readAction(content), path.Dir(file), via, depth)
+			k.followActionSteps(readAction(content), path.Dir(file), via, depth)
+			return
 		}
 	}
-	return nil
 }
 
 // readAction reads an action.yml. It returns an empty one if that is not readable.
@@ -327,28 +306,20 @@ func readAction(content []byte) (a actionFile) {
 }
 
 // followActionSteps follows the programs and steps of an action in a folder.
-func (k *walk) followActionSteps(a actionFile, folder, via string, depth int) error {
+func (k *walk) followActionSteps(a actionFile, folder, via string, depth int) {
 	for _, program := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {
-		if program == "" || strings.Contains(program, "://") {
-			continue
-		}
-		if err := k.followFile(path.Join(folder, program), via, 0); err != nil {
-			return err
+		if program != "" && !strings.Contains(program, "://") {
+			k.followFile(path.Join(folder, program), caller{via: via})
 		}
 	}
 	actionPath := strings.NewReplacer("${{ github.action_path }}", folder, "${{github.action_path}}", folder, "$GITHUB_ACTION_PATH", folder, "${GITHUB_ACTION_PATH}", folder)
 	for _, step := range a.Runs.Steps {
-		var err error
 		if step.Run != "" {
-			err = k.followScript(actionPath.Replace(step.Run), []string{folderOf(step.Dir)}, via, 0)
+			k.followScript(actionPath.Replace(step.Run), caller{dirs: []string{folderOf(step.Dir)}, via: via})
 		} else {
-			err = k.followAction(step.Uses, via+" → uses", depth+1)
-		}
-		if err != nil {
-			return err
+			k.followAction(step.Uses, via+" → uses", depth+1)
 		}
 	}
-	return nil
 }
 
 // folderOf returns a working directory as a path in the repository. Expressions become ".".
