@@ -20,11 +20,12 @@ const MaxJUnit = 8 << 20
 // Unread is a comment in joined reports. It says that another report could not be read.
 const Unread = " agent-ci: not all reports could be read "
 
-// Bounds on the XML elements of a report.
+// Bounds on the content of a report: XML elements, and places that are considered.
 const (
 	deepestXML  = 16      // depth
 	deepestTest = 4       // depth within a test; the library keeps an element's text for each element around it
 	maxXML      = 200_000 // number of elements
+	maxPlaces   = 20      // places in the text of a failure
 )
 
 // ReadJUnit reads JUnit XML, as many tools write it. A report longer than MaxJUnit, or with too

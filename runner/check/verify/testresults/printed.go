@@ -24,8 +24,19 @@ type layout struct {
 type rule struct {
 	section  string // the section where the rule applies; empty for all
 	contains string // a text in each such line, for a faster search
-	pattern  func() *regexp.Regexp
+	pattern  string
 	action   func(*toolParser, lineParts)
+	compiled func() *regexp.Regexp // pattern; compiledLazily sets it
+}
+
+// compiledLazily returns tools whose patterns are compiled at their first use.
+func compiledLazily(tools []layout) []layout {
+	for _, tool := range tools {
+		for i := range tool.rules {
+			tool.rules[i].compiled = lazyregexp.New(tool.rules[i].pattern)
+		}
+	}
+	return tools
 }
 
 // lineParts maps the names of a rule's groups to their text in a line.
@@ -54,15 +65,6 @@ type toolParser struct {
 	files map[string]bool
 }
 
-// parsersFor returns a parser for each tool.
-func parsersFor(tools []layout) (all []outputParser) {
-	for _, tool := range tools {
-		tool.groupSeparator = cmp.Or(tool.groupSeparator, " > ")
-		all = append(all, &toolParser{layout: tool, section: tool.section})
-	}
-	return all
-}
-
 // line applies the first matching rule to a line. A line without a rule may be the reason of a
 // failure.
 func (p *toolParser) line(text string) {
@@ -70,12 +72,12 @@ func (p *toolParser) line(text string) {
 		if r.section != "" && r.section != p.section || !strings.Contains(text, r.contains) {
 			continue
 		}
-		m := r.pattern().FindStringSubmatch(text)
+		m := r.compiled().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
 		groups := lineParts{}
-		for i, name := range r.pattern().SubexpNames() {
+		for i, name := range r.compiled().SubexpNames() {
 			if name != "" {
 				groups[name] = m[i]
 			}
@@ -87,14 +89,14 @@ func (p *toolParser) line(text string) {
 	if text == "" {
 		p.skipsReason = false
 	} else if !p.skipsReason {
-		p.keepReason(lineParts{"says": text})
+		p.keepReason(text)
 	}
 }
 
 // keepReason keeps the first line with the reason for the open failures.
-func (p *toolParser) keepReason(groups lineParts) {
+func (p *toolParser) keepReason(says string) {
 	for _, t := range p.openFailures {
-		t.setMessage(groups["says"])
+		t.setMessage(says)
 	}
 }
 
@@ -103,7 +105,7 @@ func (p *toolParser) fullName(groups lineParts) string {
 	name := groups["name"]
 	if in, found := groups["in"]; found {
 		depth := max(0, min((len(in)-p.indent)/2, len(p.groupPath)))
-		name = strings.Join(append(slices.Clone(p.groupPath[:depth]), name), p.groupSeparator)
+		name = strings.Join(append(slices.Clone(p.groupPath[:depth]), name), cmp.Or(p.groupSeparator, " > "))
 	}
 	if suite := cmp.Or(groups["suite"], p.suite); suite != "" {
 		name = suite + p.suiteSeparator + name
@@ -112,7 +114,7 @@ func (p *toolParser) fullName(groups lineParts) string {
 }
 
 // enterGroup enters a group of tests.
-func (p *toolParser) enterGroup(groups lineParts) {
+func enterGroup(p *toolParser, groups lineParts) {
 	depth := max(0, (len(groups["in"])-p.indent)/2)
 	if depth < 20 && depth <= len(p.groupPath) {
 		p.groupPath = append(p.groupPath[:depth:depth], clean(groups["name"], maxName))
@@ -120,20 +122,20 @@ func (p *toolParser) enterGroup(groups lineParts) {
 }
 
 // recordPass records a passed test.
-func (p *toolParser) recordPass(groups lineParts) {
-	p.recordFile(groups)
+func recordPass(p *toolParser, groups lineParts) {
+	recordFile(p, groups)
 	p.results.addPassed(p.fullName(groups))
 }
 
 // recordSkip records a skipped test.
-func (p *toolParser) recordSkip(groups lineParts) {
-	p.recordFile(groups)
+func recordSkip(p *toolParser, groups lineParts) {
+	recordFile(p, groups)
 	p.results.addSkipped(p.fullName(groups))
 }
 
 // recordFile records the file of a test that did not fail. If the tool numbers its tests, it also records
 // whether this is the last one.
-func (p *toolParser) recordFile(groups lineParts) {
+func recordFile(p *toolParser, groups lineParts) {
 	p.openFailures = nil
 	if groups["file"] != "" {
 		p.results.addUnit(File, groups["file"])
@@ -158,52 +160,52 @@ func (p *toolParser) openFailure(t Test) {
 }
 
 // continueFailures adds a failing test. If it follows other failing tests, they share the reason below.
-func (p *toolParser) continueFailures(groups lineParts) {
+func continueFailures(p *toolParser, groups lineParts) {
 	t := Test{Name: p.fullName(groups)}
 	t.setPlace(groups["file"], groups["line"])
 	p.openFailure(t)
 }
 
 // startFailure adds a failing test. The reason of earlier tests ends here.
-func (p *toolParser) startFailure(groups lineParts) {
+func startFailure(p *toolParser, groups lineParts) {
 	p.openFailures = nil
-	p.continueFailures(groups)
+	continueFailures(p, groups)
 }
 
 // recordFailure adds a failing test whose reason, if any, is in the same line.
-func (p *toolParser) recordFailure(groups lineParts) {
-	p.startFailure(groups)
-	p.keepReason(groups)
+func recordFailure(p *toolParser, groups lineParts) {
+	startFailure(p, groups)
+	p.keepReason(groups["says"])
 	p.openFailures = nil
 }
 
 // recordLoadError adds a file that did not load.
-func (p *toolParser) recordLoadError(groups lineParts) {
+func recordLoadError(p *toolParser, groups lineParts) {
 	file := clean(cmp.Or(groups["path"], groups["file"]), maxName)
 	p.openFailure(Test{Name: file, File: file, LoadError: true})
 }
 
 // setThrowSite sets the place where the open failures happened. It may be in code that they call.
-func (p *toolParser) setThrowSite(groups lineParts) {
+func setThrowSite(p *toolParser, groups lineParts) {
 	for _, t := range p.openFailures {
 		if t.Line == 0 {
 			t.setPlace(groups["file"], groups["line"])
 			t.AtThrowSite = true
 		}
 	}
-	p.keepReason(groups)
+	p.keepReason(groups["says"])
 }
 
 // considerFrame sets the place of the open failures from a line of a stack trace, if that is better.
-func (p *toolParser) considerFrame(groups lineParts) {
+func considerFrame(p *toolParser, groups lineParts) {
 	for _, t := range p.openFailures {
 		t.considerPlace(clean(groups["file"], maxName), parseNumber(groups["line"]))
 	}
-	p.keepReason(groups)
+	p.keepReason(groups["says"])
 }
 
 // addTotals adds the number of failing tests from a line with totals.
-func (p *toolParser) addTotals(groups lineParts) {
+func addTotals(p *toolParser, groups lineParts) {
 	p.hasTotals = true
 	p.failedTotal += sumNumbers(groups["fails"])
 }
@@ -219,7 +221,7 @@ func sumNumbers(text string) (all int) {
 }
 
 // markStopped records that other tests did not run.
-func (p *toolParser) markStopped(lineParts) { p.stopped = true }
+func markStopped(p *toolParser, _ lineParts) { p.stopped = true }
 
 // enterSection returns an action that begins a section of the output.
 func enterSection(section string) func(*toolParser, lineParts) {

@@ -1,6 +1,7 @@
 package testresults
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -13,19 +14,16 @@ import (
 type pytest struct {
 	results   Results
 	section   string
-	block     string               // the test whose failure is printed
-	places    map[string][]pyPlace // by block
-	began     bool                 // a section began and its total is missing
-	partial   bool                 // more tests may fail than the summary lists
+	block     string          // the test whose failure is printed
+	places    map[pyPlace]int // the first line of each block in each file
+	began     bool            // a section began and its total is missing
+	partial   bool            // more tests may fail than the summary lists
 	summaries []Test
 	file      string          // the file whose tests are printed
 	files     map[string]bool // true if the output counts its tests without names, and none was skipped
 }
 
-type pyPlace struct {
-	file string
-	line int
-}
+type pyPlace struct{ block, file string }
 
 var (
 	pySection = lazyregexp.New(`^=+ (.+?) =+$`)
@@ -37,9 +35,6 @@ var (
 	pyTotal   = lazyregexp.New(`^(?:=+ )?(?:[0-9]+ [a-z]+, )*(?:[0-9]+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|rerun|warnings?)|no tests ran)(?:, [0-9]+ [a-z]+)* in [0-9.]+s`)
 	pyFails   = lazyregexp.New(`([0-9]+) (?:failed|errors?)\b`)
 )
-
-// maxPlaces limits the places kept for one failure.
-const maxPlaces = 20
 
 // line reads the next line. Its first character and the current section decide its meaning.
 func (p *pytest) line(text string) {
@@ -153,19 +148,17 @@ func (p *pytest) summary(text string) {
 	p.summaries = append(p.summaries, t)
 }
 
-// findPlace records a line with a place in the block of a failure.
+// findPlace records a line with a place in the block of a failure, unless the file has one already.
 func (p *pytest) findPlace(text string) {
-	if len(p.places) >= maxTests || len(p.places[p.block]) >= maxPlaces {
-		return
-	}
 	m := pyFound().FindStringSubmatch(text + " ")
-	if m == nil {
+	if m == nil || len(p.places) >= maxNames {
 		return
 	}
 	if p.places == nil {
-		p.places = map[string][]pyPlace{}
+		p.places = map[pyPlace]int{}
 	}
-	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), parseNumber(m[2])})
+	at := pyPlace{p.block, clean(m[1], maxName)}
+	p.places[at] = cmp.Or(p.places[at], parseNumber(m[2]))
 }
 
 // addSummaries adds the tests of the summary to the results. A test's line is the first place of its failure in
@@ -177,12 +170,7 @@ func (p *pytest) addSummaries() {
 		if t.LoadError {
 			block = t.Name
 		}
-		for _, place := range p.places[block] {
-			if place.file == t.File {
-				t.Line = place.line
-				break
-			}
-		}
+		t.Line = p.places[pyPlace{block, t.File}]
 		p.results.addFailure(t)
 	}
 	p.summaries = nil

@@ -30,7 +30,10 @@ type outputParser interface {
 // leaves them.
 func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
 	defer recoverAsError(&err)
-	formats := append([]outputParser{newGoText(), newGoJSON(), &pytest{}, &tap{}}, parsersFor(printers)...)
+	formats := []outputParser{newGoText(), newGoJSON(), &pytest{}, &tap{}}
+	for _, tool := range printers {
+		formats = append(formats, &toolParser{layout: tool, section: tool.section})
+	}
 	cut, err := forEachLine(ctx, output, func(text string) {
 		if relative != nil {
 			text = relative(text)
