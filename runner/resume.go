@@ -86,7 +86,7 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 		return err
 	}
 	checks := r.newChecks(ctx, work{ready: rd})
-	untracked := checks.NeedUntracked()
+	untracked := len(rd.Job().Verify) > 0 // checks need the files untracked before the first turn
 	if h.FoundWork.Place == "" {
 		// WithoutCancel: a run whose time is over still publishes its work.
 		if err := rd.Workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {

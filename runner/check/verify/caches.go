@@ -69,14 +69,3 @@ func (c Checks) mayTakeLeftovers(ctx context.Context, s suite, caches string) (b
 
 // provenFile exists if the check was green with these caches once.
 func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
-
-// areCachesProven reports whether the check was green with these caches once.
-func (c Checks) areCachesProven(caches string) bool { return c.Record.Has(provenFile(caches)) }
-
-// markCachesProven records that the check was green with these caches.
-func (c Checks) markCachesProven(caches string) error {
-	if c.areCachesProven(caches) {
-		return nil
-	}
-	return c.Record.Write(provenFile(caches), nil)
-}

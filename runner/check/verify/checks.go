@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -32,43 +33,28 @@ type Checks struct {
 	onOtherBase bool // the checks run on another base than the baseline's
 }
 
-// NeedUntracked reports whether checks need the files untracked before the first turn.
-func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
-
-// head caches the commit that HEAD shows. commit is nil until requested.
-type head struct{ commit *gitops.CommitOptions }
-
 // suite is one run of the job's checks on one tree.
 type suite struct {
-	attempt          int    // attempt of verification; 0 is the baseline
-	kind             string // prefix of the names of its places and logs
-	base             gitops.Base
-	tree             gitops.Tree
-	changeTree       gitops.Tree // the judged change's tree; differs from tree only in proofs
-	head             *head       // shared by all checks of the suite
-	why              string      // why it runs, for people; empty for baseline and change
-	serviceNotBlamed bool        // a service that does not get ready is not the change's fault
-	keepsCaches      bool        // the checks' caches are kept
-	isProof          bool        // it runs the base with tests of the change
+	attempt     int    // attempt of verification; 0 is the baseline
+	kind        string // prefix of the names of its places and logs
+	base        gitops.Base
+	tree        gitops.Tree
+	changeTree  gitops.Tree                          // the judged change's tree; differs from tree only in proofs
+	commit      func() (gitops.CommitOptions, error) // returns the commit that HEAD shows, the same for all checks
+	why         string                               // why it runs besides baseline and change, for people; then a service that does not get ready is not the change's fault
+	keepsCaches bool                                 // the checks' caches are kept
+	isProof     bool                                 // it runs the base with tests of the change
 }
 
-// suiteOf returns the suite that runs the checks on a tree, with fresh caches and an own commit for HEAD.
-func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, head: new(head)}
+// newSuite returns the suite that runs the checks on a tree, with fresh caches and an own commit for HEAD.
+func (c Checks) newSuite(attempt int, base gitops.Base, tree gitops.Tree) suite {
+	commit := sync.OnceValues(func() (gitops.CommitOptions, error) { return c.Commit(base, time.Now()) })
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, commit: commit}
 }
 
 // treeAsInCI returns the suite's tree as CI would see it: HEAD is the commit to publish.
 func (c Checks) treeAsInCI(s suite) gitops.TreeForCommands {
-	return c.Workspace.TreeForCommands(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
-		if s.head.commit == nil {
-			o, err := c.Commit(s.base, time.Now())
-			if err != nil {
-				return o, err
-			}
-			s.head.commit = &o // all checks show the same commit
-		}
-		return *s.head.commit, nil
-	}})
+	return c.Workspace.TreeForCommands(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: s.commit})
 }
 
 // phase returns the phase of the run to which the suite belongs.
@@ -99,7 +85,7 @@ func (c Checks) scriptFor(s suite, i int, log string) confine.Script {
 	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, UnreadyIsRed: s.attempt > 0 && !s.serviceNotBlamed, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
+		Place: place, UnreadyIsRed: s.attempt > 0 && s.why == "", Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	if c.Sandboxes.Private() {
 		script.Place.Root = c.Sandboxes.SandboxPath(confine.AgentPlace())
@@ -122,14 +108,14 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	defer func() { err = errors.Join(err, restoreTree()) }()
 	defer func() { err = errors.Join(err, c.removeFiles(script.Place)) }()
 	if err := c.removeFiles(script.Place); err != nil { // left by a killed run
-		return confine.ScriptResult{}, err
+		return ran, err
 	}
 	if err := c.makeTree(ctx, s, &script); err != nil {
-		return confine.ScriptResult{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+		return ran, fmt.Errorf("make a fresh tree to verify: %w", err)
 	}
 	before, err := c.reportsBefore(script, check)
 	if err != nil {
-		return confine.ScriptResult{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
+		return ran, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
 	var leftovers []string
 	if s.keepsCaches {
@@ -245,17 +231,9 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
 		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, CommandKind: job.CommandsSetup},
 	}
-	over := c.Record.BeginStep(record.PhaseSetup, "setup command "+name)
-	ran, err := c.Sandboxes.RunScript(ctx, script)
-	over()
-	if err != nil {
+	ran, err := c.runCommand(ctx, record.PhaseSetup, "setup command "+name, "", script)
+	if err != nil || ran.Color() == "green" {
 		return err
-	}
-	if err := c.recordCommand("", script, ran); err != nil {
-		return err
-	}
-	if ran.Color() == "green" {
-		return nil
 	}
 	output, err := c.Record.HeadAndTail(script.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
@@ -271,6 +249,17 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 		how, advice = "ran into its time limit", "Raise setup[].timeout."
 	}
 	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.DescribeLogPlace(script.Log), advice)
+}
+
+// runCommand runs and records a command before the agent. step describes it to people. kind is as in recordCommand.
+func (c Checks) runCommand(ctx context.Context, phase record.Phase, step, kind string, script confine.Script) (confine.ScriptResult, error) {
+	over := c.Record.BeginStep(phase, step)
+	ran, err := c.Sandboxes.RunScript(ctx, script)
+	over()
+	if err == nil {
+		err = c.recordCommand(kind, script, ran)
+	}
+	return ran, err
 }
 
 // recordCommand records a command that ran before the agent. kind is empty for a setup command.

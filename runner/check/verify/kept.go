@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -65,27 +66,30 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// runOnBase runs checks on the base and caches green results. It skips checks with a known or cached
+// runOnBase runs the needed checks on the base and caches green results. It does not run checks with a cached
 // result. The cache is used only for the run's own base.
-func (c Checks) runOnBase(ctx context.Context, s suite, known knownResult) ([]result, error) {
+func (c Checks) runOnBase(ctx context.Context, s suite, needed []bool) ([]result, error) {
 	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {
-		return c.runOn(ctx, s, known)
+		return c.runOn(ctx, s, needed)
 	}
 	now := time.Now()
 	from, err := c.cachedBaselines(now)
 	if err != nil {
 		return nil, err
 	}
-	results, err := c.runOn(ctx, s, func(i int) (result, bool) {
-		r, ok := known(i)
-		if run := from[i]; !ok && run != "" {
-			return result{state: "green", fromRun: run}, true
-		}
-		return r, ok
-	})
+	uncached := slices.Clone(needed)
+	for i := range from {
+		uncached[i] = false
+	}
+	results, err := c.runOn(ctx, s, uncached)
 	if err != nil {
 		return results, err
+	}
+	for i, run := range from {
+		if needed[i] {
+			results[i] = result{state: "green", fromRun: run}
+		}
 	}
 	c.cacheGreen(results, now)
 	c.BaselineCache.RemoveExpired(now)
@@ -95,7 +99,7 @@ func (c Checks) runOnBase(ctx context.Context, s suite, known knownResult) ([]re
 // cacheGreen caches the green results of checks that ran now. A failure is a warning.
 func (c Checks) cacheGreen(results []result, now time.Time) {
 	for i, r := range results {
-		if r.state != "green" || r.fromRun != "" || len(r.runs) == 0 {
+		if r.state != "green" || len(r.runs) == 0 {
 			continue
 		}
 		key, err := c.baselineKey(i)

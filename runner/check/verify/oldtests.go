@@ -69,21 +69,16 @@ func (p *proof) recordRemovedTests() {
 func namesByFile(files []testsource.File) map[string]map[string]bool {
 	byFile := map[string]map[string]bool{}
 	for _, f := range files {
-		if !f.NotRegular {
-			byFile[f.Path] = namesOf(f)
+		if f.NotRegular {
+			continue
+		}
+		byFile[f.Path] = map[string]bool{}
+		all, _ := f.Tests()
+		for _, t := range all {
+			byFile[f.Path][t.Name] = true
 		}
 	}
 	return byFile
-}
-
-// namesOf returns the names of a file's tests.
-func namesOf(f testsource.File) map[string]bool {
-	names := map[string]bool{}
-	all, _ := f.Tests()
-	for _, t := range all {
-		names[t.Name] = true
-	}
-	return names
 }
 
 // recordFailingTests records the failing tests of a run. If none can be named, it records all

@@ -75,7 +75,7 @@ type proof struct {
 	classes         []transcript.Proof
 	oldTests        []transcript.OldTest // tests and scripts of the base that the change removed or breaks
 	oldTestsUnknown string               // why oldTests is incomplete
-	greenOnBase     *bool                // nil if unknown
+	log             string               // of the run on the base that the classes are from
 }
 
 // errProofTimeOver reports that the time for the proof is over.
@@ -119,20 +119,22 @@ func whyUnjudged(whole context.Context, err error) (why string, other error) {
 // checkSpec returns the check as the job defines it.
 func (p *proof) checkSpec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
-// setClass sets the class of a file. shared is true if the class is that of several files together.
-func (p *proof) setClass(file testsource.File, class, note string, shared bool, from classOrigin) {
-	p.classes = append(p.classes, transcript.Proof{File: file.Path, Class: class, Note: note, Shared: shared, Tests: from.names, Log: from.log})
+// setClass sets the class of a file.
+func (p *proof) setClass(file testsource.File, of transcript.Proof) {
+	of.File, of.Log = file.Path, p.log
+	p.classes = append(p.classes, of)
 }
 
 // setRestUnknown sets the class of the remaining files to unknown.
 func (p *proof) setRestUnknown(note string) {
+	p.log = ""
 	has := map[string]bool{}
 	for _, done := range p.classes {
 		has[done.File] = true
 	}
 	for _, f := range p.tests.changedTests {
 		if !has[f.Path] {
-			p.setClass(f, transcript.Unknown, note, len(p.tests.changedTests) > 1, classOrigin{})
+			p.setClass(f, transcript.Proof{Class: transcript.Unknown, Note: note, Shared: len(p.tests.changedTests) > 1})
 		}
 	}
 }
@@ -143,7 +145,7 @@ func (p *proof) classify(ctx context.Context) error {
 	var files []testsource.File
 	for _, f := range p.tests.changedTests {
 		if f.NotRegular {
-			p.setClass(f, transcript.NoTests, "it is no file", false, classOrigin{})
+			p.setClass(f, transcript.Proof{Class: transcript.NoTests, Note: "it is no file"})
 			continue
 		}
 		files = append(files, f)
@@ -153,13 +155,13 @@ func (p *proof) classify(ctx context.Context) error {
 	}
 	switch p.row.After {
 	case transcript.FlakyState:
-		p.setClasses(files, transcript.FlakyProof, "the check is flaky on the change", classOrigin{})
+		p.setClasses(files, transcript.FlakyProof, "the check is flaky on the change")
 		return nil
 	case "timeout":
-		p.setClasses(files, transcript.Unknown, "the check did not end in time, on the base and on the change", classOrigin{})
+		p.setClasses(files, transcript.Unknown, "the check did not end in time, on the base and on the change")
 		return nil
 	case "red":
-		now, err := p.Checks.readTests(ctx, p.checkSpec(), p.row.Log)
+		now, err := p.readTests(ctx, p.checkSpec(), p.row.Log)
 		if err != nil {
 			return err
 		}
@@ -169,13 +171,14 @@ func (p *proof) classify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.log = seen.log
 	switch seen.state {
 	case "timeout":
-		p.setClasses(files, transcript.Unknown, "with it on the base the check did not end in time", classOrigin{log: seen.log})
+		p.setClasses(files, transcript.Unknown, "with it on the base the check did not end in time")
 	case "green":
 		for _, f := range files {
 			class, note := p.greenClass(f, seen)
-			p.setClass(f, class, note, false, classOrigin{log: seen.log})
+			p.setClass(f, transcript.Proof{Class: class, Note: note})
 		}
 	default:
 		return p.classifyByNames(ctx, files, seen)
@@ -184,9 +187,9 @@ func (p *proof) classify(ctx context.Context) error {
 }
 
 // setClasses sets one class for several files.
-func (p *proof) setClasses(files []testsource.File, class, note string, from classOrigin) {
+func (p *proof) setClasses(files []testsource.File, class, note string) {
 	for _, f := range files {
-		p.setClass(f, class, note, len(files) > 1, from)
+		p.setClass(f, transcript.Proof{Class: class, Note: note, Shared: len(files) > 1})
 	}
 }
 
@@ -198,7 +201,7 @@ func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note stri
 		return transcript.NoTests, ""
 	case p.didNotRun(f, seen):
 		return transcript.Unknown, notRunHere
-	case ranNoTests(seen.firstOutput()):
+	case ranNoTests(seen.output):
 		return transcript.NoTests, ""
 	}
 	return transcript.NotRed, ""
@@ -214,7 +217,7 @@ func (p *proof) didNotRun(f testsource.File, seen treeResult) bool {
 			return false
 		}
 	}
-	return len(seen.runs) > 0
+	return true
 }
 
 // dropHelpers removes files without tests from the result if other files are red on the base. They
@@ -241,16 +244,16 @@ func (p *proof) dropHelpers() {
 func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, seen treeResult) error {
 	var rest []testsource.File
 	for _, f := range files {
-		class, of, err := p.classOf(ctx, seen, f)
+		of, err := p.classOf(ctx, seen, f)
 		switch {
 		case err != nil:
 			return err
-		case class != "":
-			p.setClass(f, class, of.why, of.shared, of)
+		case of.Class != "":
+			p.setClass(f, of)
 		case p.didNotRun(f, seen):
-			p.setClass(f, transcript.Unknown, notRunHere, false, classOrigin{log: seen.log})
+			p.setClass(f, transcript.Proof{Class: transcript.Unknown, Note: notRunHere})
 		case p.allTestsPassed(seen, f):
-			p.setClass(f, transcript.NotRed, "", false, classOrigin{log: seen.log})
+			p.setClass(f, transcript.Proof{Class: transcript.NotRed})
 		default:
 			rest = append(rest, f)
 		}
@@ -260,22 +263,21 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 	}
 	namesOthers := len(rest) < len(files)
 	if seen.state == transcript.FlakyState && !namesOthers {
-		p.setClasses(rest, transcript.FlakyProof, "", classOrigin{log: seen.log})
+		p.setClasses(rest, transcript.FlakyProof, "")
 		return nil
 	}
 	green, err := p.isGreenOnBase(ctx)
-	from := classOrigin{log: seen.log}
 	switch {
 	case err != nil:
 		return err
 	case !green:
-		p.setClasses(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", from)
+		p.setClasses(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it")
 	case namesOthers:
-		p.setClasses(rest, transcript.Unknown, "the output names tests of other files, and none of it", from)
+		p.setClasses(rest, transcript.Unknown, "the output names tests of other files, and none of it")
 	case len(files) == 1:
-		p.setClass(rest[0], seen.classByState(), "", false, from)
+		p.setClass(rest[0], transcript.Proof{Class: seen.classByState()})
 	default:
-		p.setClasses(rest, seen.classByState(), "the output is not matched to files", from)
+		p.setClasses(rest, seen.classByState(), "the output is not matched to files")
 	}
 	return nil
 }
@@ -286,15 +288,8 @@ func (p *proof) isGreenOnBase(ctx context.Context) (bool, error) {
 	if p.row.CachedFrom == "" && !p.onOtherBase {
 		return p.row.Before == "green", nil
 	}
-	if p.greenOnBase == nil {
-		seen, err := p.runOnBaseWith(ctx, "-none", nil)
-		if err != nil {
-			return false, err
-		}
-		green := seen.state == "green"
-		p.greenOnBase = &green
-	}
-	return *p.greenOnBase, nil
+	seen, err := p.runOnBaseWith(ctx, "-none", nil)
+	return seen.state == "green", err
 }
 
 // runOnBaseWith runs the check on the base, with the change's version of some paths. name is a part of the
@@ -310,57 +305,39 @@ func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.T
 	if err != nil {
 		return treeResult{}, err
 	}
-	s := suiteOf(p.attempt, p.change.Base, swapped)
+	s := p.newSuite(p.attempt, p.change.Base, swapped)
 	s.changeTree, s.isProof = p.change.Tree, tree == p.change.Base.Tree
-	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
+	s.kind, s.why = fmt.Sprintf("%s-%d", name, p.attempt), "for the red proof"
 	r, err := p.runWithReruns(ctx, s, p.check)
 	if err != nil {
 		return treeResult{}, cmp.Or(context.Cause(ctx), err)
 	}
 	result := treeResult{state: r.state, log: transcript.DecidingRun(r.runs).Log}
+	if result.output, err = p.Record.HeadAndTail(r.runs[0].Log, maxTestFileBytes, maxTestFileBytes); err != nil {
+		return result, err
+	}
 	for _, run := range r.runs {
-		output, err := p.Record.HeadAndTail(run.Log, maxTestFileBytes, maxTestFileBytes)
+		results, err := p.readTests(ctx, p.checkSpec(), run.Log)
 		if err != nil {
 			return result, err
 		}
-		results, err := p.Checks.readTests(ctx, p.checkSpec(), run.Log)
-		if err != nil {
-			return result, err
-		}
-		result.runs = append(result.runs, singleRun{run.State, output, p.failures(results), results})
+		result.runs = append(result.runs, singleRun{p.failures(results), results})
 	}
 	return result, nil
 }
 
 // treeResult is a check's result on a tree.
 type treeResult struct {
-	state string
-	log   string
-	runs  []singleRun
+	state  string
+	log    string
+	output string      // of the first run
+	runs   []singleRun // at least one
 }
 
-// singleRun is one run of a check.
+// singleRun has the tests in one run of a check.
 type singleRun struct {
-	state    string
-	output   string
 	failures []testsource.Failure
 	results  *testresults.Results
-}
-
-// classOrigin says where the class of a file comes from.
-type classOrigin struct {
-	names  []string // failing tests
-	log    string
-	why    string // the reason, if the class does not say it
-	shared bool
-}
-
-// firstOutput returns the output of the first run.
-func (s treeResult) firstOutput() string {
-	if len(s.runs) == 0 {
-		return ""
-	}
-	return s.runs[0].output
 }
 
 // classByState returns the class of the test files of a red check whose output names no tests.
@@ -368,7 +345,7 @@ func (s treeResult) classByState() string {
 	switch {
 	case s.state == transcript.FlakyState:
 		return transcript.FlakyProof
-	case len(s.runs) > 0 && failsToLoad(s.runs[0].results, s.firstOutput()):
+	case failsToLoad(s.runs[0].results, s.output):
 		return transcript.LoadError
 	}
 	return transcript.Proven
@@ -387,13 +364,13 @@ func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
 			return false
 		}
 	}
-	return len(s.runs) > 0
+	return true
 }
 
-// classOf returns a file's class by the failing tests that the runs name. It returns "" if they name no test
+// classOf returns a file's class by the failing tests that the runs name. The class is "" if they name no test
 // of the file. A test that fails only in some runs is flaky.
-func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (string, classOrigin, error) {
-	from := classOrigin{log: s.log, shared: true}
+func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (of transcript.Proof, err error) {
+	of.Shared = true
 	redRuns, testedRuns, failsWithChange := 0, 0, false
 	for _, run := range s.runs {
 		isRed, wasTested := false, false // a test that fails was run, unless the file does not load
@@ -401,14 +378,14 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (s
 			belongs, shared, err := p.locator.BelongsTo(ctx, x, f)
 			switch {
 			case err != nil:
-				return "", from, err
+				return of, err
 			case !belongs:
 			case !p.passesWithChange(x):
 				failsWithChange = true
 			default:
 				isRed, wasTested = true, wasTested || !x.LoadError
-				from.shared = from.shared && shared
-				from.addFailingTest(x.Name)
+				of.Shared = of.Shared && shared
+				of.Tests = withFailingTest(of.Tests, x.Name)
 			}
 		}
 		if isRed {
@@ -420,15 +397,16 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (s
 	}
 	switch {
 	case redRuns == 0 && failsWithChange:
-		return transcript.Unknown, classOrigin{log: s.log, why: "what fails there is not told to pass with the change"}, nil
-	case redRuns == 0:
-		return "", from, nil
+		return transcript.Proof{Class: transcript.Unknown, Note: "what fails there is not told to pass with the change"}, nil
+	case redRuns == 0: // the runs name no test of the file
 	case redRuns < len(s.runs):
-		return transcript.FlakyProof, from, nil
+		of.Class = transcript.FlakyProof
 	case testedRuns == 0:
-		return transcript.LoadError, from, nil
+		of.Class = transcript.LoadError
+	default:
+		of.Class = transcript.Proven
 	}
-	return transcript.Proven, from, nil
+	return of, nil
 }
 
 // passesWithChange reports whether a test that fails on the base passes with the change. If the
@@ -437,13 +415,14 @@ func (p *proof) passesWithChange(x testsource.Failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 
-// addFailingTest adds the name of a failing test, up to a maximum.
-func (t *classOrigin) addFailingTest(name string) {
+// withFailingTest returns names with that of a failing test, up to a maximum.
+func withFailingTest(names []string, name string) []string {
 	const maxNames = 10
 	name = clip.Bytes(name, maxName)
-	if name != "" && len(t.names) < maxNames && !slices.Contains(t.names, name) {
-		t.names = append(t.names, name)
+	if name == "" || len(names) == maxNames || slices.Contains(names, name) {
+		return names
 	}
+	return append(names, name)
 }
 
 // DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that. The text

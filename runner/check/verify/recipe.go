@@ -37,7 +37,7 @@ func (c Checks) CheckApplies(ctx context.Context) error {
 	base := c.Workspace.Base()
 	check := job.VerifyCheck{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}
 	jobCopy.Verify = []job.VerifyCheck{check}
-	s := suiteOf(0, base, base.Tree)
+	s := c.newSuite(0, base, base.Tree)
 	s.kind = appliesIf
 	script := c.scriptFor(s, 0, record.LogName(appliesIf, 1, ""))
 	ran, err := c.runCheck(ctx, s, script, 0)
@@ -63,19 +63,11 @@ func (c Checks) RunRecipe(ctx context.Context) error {
 		Name: recipe, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName(recipe, 1, ""),
 		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, CommandKind: job.CommandsSetup},
 	}
-	over := c.Record.BeginStep(record.PhaseAgent, recipe)
-	ran, err := c.Sandboxes.RunScript(ctx, script)
-	over()
-	if err == nil {
-		err = c.recordCommand(recipe, script, ran)
-	}
-	if err != nil {
-		return err
-	}
-	if ran.Color() != "green" {
+	ran, err := c.runCommand(ctx, record.PhaseAgent, recipe, recipe, script)
+	if err == nil && ran.Color() != "green" {
 		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe ended as %s with status %d (%s).", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
 	}
-	return nil
+	return err
 }
 
 // DescribeRecipe describes the recipe to the agent.

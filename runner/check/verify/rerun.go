@@ -38,8 +38,8 @@ func (c Checks) runWithReruns(ctx context.Context, s suite, i int) (result, erro
 		case err != nil:
 			return r, err
 		case state == "green" && caches != "":
-			return r, c.markCachesProven(caches)
-		case state == "red" && caches != "" && !c.areCachesProven(caches):
+			return r, c.Record.Write(provenFile(caches), nil)
+		case state == "red" && caches != "" && !c.Record.Has(provenFile(caches)):
 			return c.rerunWithoutCaches(ctx, s, i, caches, r)
 		case state != "red" || again >= c.reruns(s, i):
 			return r, nil

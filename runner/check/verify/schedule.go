@@ -6,27 +6,23 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// knownResult returns the result of a check that need not run. ok is false for a check that must run.
-type knownResult func(i int) (r result, ok bool)
-
-// runOn runs the checks on a tree, one after the other. It skips checks with a known result.
-func (c Checks) runOn(ctx context.Context, s suite, known knownResult) ([]result, error) {
-	results := make([]result, len(c.Job.Verify))
+// runOn runs the needed checks on a tree, one after the other.
+func (c Checks) runOn(ctx context.Context, s suite, needed []bool) ([]result, error) {
+	results := make([]result, len(needed))
 	for i := range results {
-		r, ok := known(i)
-		if !ok {
-			var err error
-			if r, err = c.runWithReruns(ctx, s, i); err != nil {
-				return results, err
-			}
+		if !needed[i] {
+			results[i].notRun = transcript.NotConcerned
+			continue
 		}
-		results[i] = r
+		var err error
+		if results[i], err = c.runWithReruns(ctx, s, i); err != nil {
+			return results, err
+		}
 	}
 	return results, nil
 }
@@ -45,9 +41,9 @@ func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	return false, nil
 }
 
-// appliesToChange reports for each check whether it applies to the change.
-func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
-	applies, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
+// applyTo reports for each check whether it applies to changed paths. Without paths, only checks without when do.
+func (c Checks) applyTo(paths []string) ([]bool, error) {
+	applies := make([]bool, len(c.Job.Verify))
 	for i, check := range c.Job.Verify {
 		var err error
 		if applies[i], err = AppliesTo(check, paths); err != nil {
@@ -55,17 +51,6 @@ func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 		}
 	}
 	return applies, nil
-}
-
-// skipOthers returns a knownResult that skips the checks that do not apply.
-func skipOthers(applies []bool) knownResult {
-	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !applies[i] }
-}
-
-// skipConditional is a knownResult that skips checks with `when` in the baseline, because most changes do not need
-// them. If a change does, runPostponedBaseline runs them later.
-func (c Checks) skipConditional(i int) (result, bool) {
-	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 
 // runPostponedBaseline runs the postponed baselines that a change needs, and adds the results to
@@ -79,12 +64,9 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 	if !slices.Contains(isNeeded, true) {
 		return nil
 	}
-	s := suiteOf(attempt, base, base.Tree)
-	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("base-%d", attempt), true, lateBaselineReason
-	knownResult := func(i int) (r result, isKnown bool) { // checks that are not needed do not run
-		return result{state: rows[i].Before, notRun: rows[i].NotRun}, !isNeeded[i]
-	}
-	results, err := c.runOnBase(ctx, s, knownResult)
+	s := c.newSuite(attempt, base, base.Tree)
+	s.kind, s.why = fmt.Sprintf("base-%d", attempt), lateBaselineReason
+	results, err := c.runOnBase(ctx, s, isNeeded)
 	if err != nil {
 		return err
 	}
@@ -92,7 +74,6 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 		if !isNeeded[i] {
 			continue
 		}
-		rows[i].Before, rows[i].CachedFrom = r.state, r.fromRun
 		if err := c.showBaseResult(ctx, &rows[i], i, r); err != nil {
 			return err
 		}

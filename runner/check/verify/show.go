@@ -13,6 +13,7 @@ import (
 
 // showBaseResult stores the result of check i on the base in a row, with its failing tests.
 func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
+	row.Before, row.CachedFrom = r.state, r.fromRun
 	tests, err := c.storeResult(ctx, row, i, r)
 	if err != nil || tests == nil {
 		return err

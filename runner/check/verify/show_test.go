@@ -45,7 +45,6 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 		ran := confine.ScriptResult{ExitCode: min(len(output), 1)}
 		if i == 0 {
 			row = checks.newRow(0)
-			row.Before = ran.Color()
 		}
 		if i == 0 {
 			err = checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, name))
@@ -144,11 +143,10 @@ func TestReadsCheckReports(t *testing.T) {
 			must.Do(t, os.Mkdir(filepath.Join(checks.Workspace.SandboxPath(), "r"), 0o755))
 			write(t, checks.Workspace.SandboxPath(), "r/old.xml", of("old"))
 			must.Do(t, errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.CopyUntracked(t.Context())))
-			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
+			suite := checks.newSuite(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
 			script := checks.scriptFor(suite, 0, "outputs/verify.log")
 			ran := must.Get(checks.runCheck(t.Context(), suite, script, 0))(t)
 			row := checks.newRow(0)
-			row.Before = ran.Color()
 			must.Do(t, checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, script.Log)))
 			var failing []string
 			for _, test := range row.Failing {

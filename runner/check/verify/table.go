@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -22,13 +23,16 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	base := c.Workspace.Base()
-	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.skipConditional)
+	applies, err := c.applyTo(nil) // most changes do not need the checks with when; runPostponedBaseline runs them if one does
+	if err != nil {
+		return table, err
+	}
+	results, err := c.runOnBase(ctx, c.newSuite(0, base, base.Tree), applies)
 	if err != nil {
 		return table, err
 	}
 	for i, r := range results {
 		row := c.newRow(i)
-		row.Before, row.CachedFrom = r.state, r.fromRun
 		if err := c.showBaseResult(ctx, &row, i, r); err != nil {
 			return table, err
 		}
@@ -40,14 +44,14 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 // VerifyChange runs the checks on a change and records the table. before has the base results;
 // postponed ones are added to it.
 func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	applies, err := c.appliesToChange(change)
+	applies, err := c.applyTo(changeset.Paths(change.Files))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
 	if err := c.runPostponedBaseline(ctx, attempt, change.Base, applies, before); err != nil {
 		return transcript.Verify{}, err
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), skipOthers(applies))
+	results, err := c.runOn(ctx, c.newSuite(attempt, change.Base, change.Tree), applies)
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -85,19 +89,18 @@ func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, ch
 	if onNewBase.Passed {
 		return onNewBase, nil
 	}
-	applies, err := c.appliesToChange(change)
+	applies, err := c.applyTo(changeset.Paths(change.Files))
 	if err != nil {
 		return onNewBase, err
 	}
-	baseSuite := suiteOf(attempt+1, change.Base, change.Base.Tree)
-	baseSuite.serviceNotBlamed, baseSuite.why = true, lateBaselineReason
-	results, err := c.runOn(ctx, baseSuite, skipOthers(applies))
+	baseSuite := c.newSuite(attempt+1, change.Base, change.Base.Tree)
+	baseSuite.why = lateBaselineReason
+	results, err := c.runOn(ctx, baseSuite, applies)
 	if err != nil {
 		return onNewBase, err
 	}
 	before := slices.Clone(onNewBase.Rows)
 	for i := range before {
-		before[i].Before, before[i].CachedFrom = results[i].state, ""
 		if err := c.showBaseResult(ctx, &before[i], i, results[i]); err != nil {
 			return onNewBase, err
 		}
