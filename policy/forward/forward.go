@@ -31,9 +31,7 @@ type Forwarder struct {
 	work   sync.WaitGroup
 
 	mu         sync.Mutex
-	open       map[net.Conn]struct{}
 	halfClosed []*connection // whose clients closed their sending side, oldest first
-	closed     bool
 
 	halfClosedSignal chan struct{} // signals that a client has closed its side
 }
@@ -43,7 +41,7 @@ type connection struct{ from, to net.Conn }
 
 // Start accepts connections of l and forwards each to a connection of dial. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
-	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, maxConnections), open: make(map[net.Conn]struct{}), halfClosedSignal: make(chan struct{}, 1)}
+	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, maxConnections), halfClosedSignal: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.work.Go(f.accept)
 	return f
@@ -56,12 +54,6 @@ func (f *Forwarder) Refuse() { _ = f.listener.Close() }
 func (f *Forwarder) Close() {
 	f.cancel()
 	f.Refuse()
-	f.mu.Lock()
-	f.closed = true
-	for conn := range f.open {
-		_ = conn.Close()
-	}
-	f.mu.Unlock()
 	f.work.Wait()
 }
 
@@ -156,10 +148,7 @@ func (f *Forwarder) pauseBeforeRetry() bool {
 
 // forwardConnection copies a connection to the destination and back. It resets the connection if nobody answers there.
 func (f *Forwarder) forwardConnection(from net.Conn) {
-	defer f.closeAndUnregister(from)
-	if !f.register(from) {
-		return
-	}
+	defer f.closeAtEnd(from)()
 	ctx, cancel := context.WithTimeout(f.ctx, connectWait)
 	to, err := f.dial(ctx)
 	cancel()
@@ -167,10 +156,7 @@ func (f *Forwarder) forwardConnection(from net.Conn) {
 		resetConnection(from)
 		return
 	}
-	defer f.closeAndUnregister(to)
-	if !f.register(to) {
-		return
-	}
+	defer f.closeAtEnd(to)()
 	var answer sync.WaitGroup
 	answer.Go(func() { copyUntilEnd(from, to) })
 	copyUntilEnd(to, from)
@@ -199,20 +185,11 @@ func resetConnection(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// register registers a connection for Close. It reports false after Close.
-func (f *Forwarder) register(conn net.Conn) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closed {
-		f.open[conn] = struct{}{}
+// closeAtEnd closes a connection at Close, or when the returned function is called.
+func (f *Forwarder) closeAtEnd(conn net.Conn) (closeNow func()) {
+	stop := context.AfterFunc(f.ctx, func() { _ = conn.Close() })
+	return func() {
+		stop()
+		_ = conn.Close()
 	}
-	return !f.closed
-}
-
-// closeAndUnregister closes a connection and unregisters it.
-func (f *Forwarder) closeAndUnregister(conn net.Conn) {
-	_ = conn.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.open, conn)
 }
