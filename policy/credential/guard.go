@@ -17,7 +17,8 @@ type Guard struct {
 	set          Set
 	placeholders *matcher
 	values       *matcher
-	buffers      sync.Pool // of *[]byte, for answers
+	buffers      sync.Pool     // of *[]byte, for answers
+	holdTime     time.Duration // how long CopyClean holds back the last bytes if no further ones arrive; 0 has no limit
 }
 
 // NewGuard makes the guard of a set.
@@ -30,11 +31,24 @@ func NewGuard(set Set) *Guard {
 		placeholders = append(placeholders, encodedForms(c.Placeholder, c.Placeholder, i)...)
 		values = append(values, encodedForms(c.Value, c.Placeholder, i)...)
 	}
-	g := &Guard{set: set, placeholders: newMatcher(placeholders), values: newMatcher(values)}
+	g := &Guard{set: set, placeholders: newMatcher(placeholders), values: newMatcher(values), holdTime: maxHoldTime}
 	g.buffers.New = func() any {
 		buffer := make([]byte, readSize+g.values.maxLength)
 		return &buffer
 	}
+	return g
+}
+
+// NewHider returns a Guard that replaces non-empty texts, which belong to one server, by asterisks in its answers. It
+// holds back the beginning of a possible text until the next bytes arrive: the server may not know the texts, and
+// could find them by timing.
+func NewHider(texts ...string) *Guard {
+	var set Set
+	for _, text := range texts {
+		set = append(set, Credential{Value: text, Placeholder: strings.Repeat("*", len(text))})
+	}
+	g := NewGuard(set)
+	g.holdTime = 0
 	return g
 }
 
@@ -61,19 +75,18 @@ func (g *Guard) CleanHeader(h http.Header) {
 	}
 }
 
-// maxHoldTime is how long CopyClean holds back the last bytes if no further ones arrive. It always holds
-// back one byte less than the longest spelling of a value. Otherwise a server could guess a value letter by
+// maxHoldTime is the holdTime for credentials. CopyClean always holds back one byte less than the longest
+// spelling of a value. Otherwise a server could guess a value letter by
 // letter from the timing.
 const maxHoldTime = 200 * time.Millisecond
 
 // CopyClean copies an answer and replaces values by placeholders of the same length, so that lengths and
-// offsets stay valid. It buffers at most 64 KiB and the longest spelling.
+// offsets stay valid. It buffers at most 64 KiB and the longest spelling. A nil Guard replaces nothing.
 func (g *Guard) CopyClean(to io.Writer, from io.Reader) error {
-	return g.copyClean(to, from, maxHoldTime)
-}
-
-// copyClean is CopyClean. It forwards held back bytes after holdTime if no others arrive; 0 means never.
-func (g *Guard) copyClean(to io.Writer, from io.Reader, holdTime time.Duration) error {
+	if g == nil {
+		_, err := io.Copy(to, from)
+		return err
+	}
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
 	copying := &answerCopy{guard: g, to: to, buffer: *buffer}
@@ -87,8 +100,8 @@ func (g *Guard) copyClean(to io.Writer, from io.Reader, holdTime time.Duration) 
 		if writeErr != nil {
 			return writeErr
 		}
-		if isHolding && holdTime > 0 {
-			timer.Reset(holdTime)
+		if isHolding && g.holdTime > 0 {
+			timer.Reset(g.holdTime)
 		}
 		if err == io.EOF {
 			return nil

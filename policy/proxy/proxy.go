@@ -96,14 +96,14 @@ type Proxy struct {
 	mu         sync.Mutex
 	tlsConfigs map[reach.Target]*tls.Config
 	upstreams  map[poolKey]*http.Transport
-	hiders     map[string]*credential.Hider // by the user and password of another proxy
+	hiders     map[string]*credential.Guard // by the user and password of another proxy
 }
 
 // Start serves on l until Close, which closes l.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
 		options: o, limits: cmp.Or(o.limits, defaultLimits), guard: credential.NewGuard(o.Credentials),
-		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Hider),
+		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Guard),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	onlyHTTP1 := new(http.Protocols)

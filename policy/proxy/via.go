@@ -49,10 +49,10 @@ func (p *Proxy) proxyFor(t reach.Target) *url.URL {
 // to a user without a password. A shorter one may be an ordinary word of an answer.
 const minSecretLength = 16
 
-// hiderFor returns a Hider for user and password of a proxy, or nil if it has none. The proxy's own
+// hiderFor returns a Guard that hides user and password of a proxy in answers, or nil if it has none. The proxy's own
 // answers may repeat the header with both. A short pair is only hidden as part of that header, because
 // any download may contain it.
-func (p *Proxy) hiderFor(proxy *url.URL) *credential.Hider {
+func (p *Proxy) hiderFor(proxy *url.URL) *credential.Guard {
 	if proxy == nil || proxy.User == nil {
 		return nil
 	}
