@@ -73,17 +73,16 @@ type editor struct {
 // missing file. It returns the new text with a message for the model, or an error, which refuses the call.
 func (e editor) change(ctx context.Context, tool, name string, newTextOf func(old *string) (newText, message string, err error)) (tools.Result, error) {
 	var newText, message string
-	var refusal error
-	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(old tree.Texts) (tree.Texts, error) {
-		newText, message, refusal = newTextOf(old[name])
-		return tree.Texts{name: &newText}, refusal
+	result, err := e.patcher.Rewrite(ctx, []string{name}, func(old tree.Texts) (_ tree.Texts, err error) {
+		if newText, message, err = newTextOf(old[name]); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return tree.Texts{name: &newText}, err
 	})
-	switch {
-	case err != nil && err == refusal:
-		return tools.Refuse(tool + ": " + name + ": " + err.Error()), nil
-	case err != nil:
+	if err != nil {
 		return tools.Result{}, err
-	case result.Failed:
+	}
+	if result.Failed {
 		result.Output = tool + ": " + result.Output
 		return result, nil
 	}

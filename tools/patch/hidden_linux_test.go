@@ -56,7 +56,7 @@ func TestRefusesRewritesOfHiddenFiles(t *testing.T) {
 	w := hiding(t)
 	toolstest.Link(t, w.dir, map[string]string{"to-cred": "conf/cred"})
 	for _, named := range []string{"conf/cred", "vault/new", "second", "to-cred", "none/there"} {
-		got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"greeting.txt", named}, func(was tree.Texts) (tree.Texts, error) {
+		got, err := w.patcher.Rewrite(t.Context(), []string{"greeting.txt", named}, func(was tree.Texts) (tree.Texts, error) {
 			t.Errorf("%s was read", named)
 			return nil, nil
 		})

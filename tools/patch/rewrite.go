@@ -5,61 +5,33 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Rewrite changes files by the rules for patches, all or none. It reads the files at paths, which are
-// absolute or relative to dir, and passes their texts to the function rewrite. The texts that rewrite
-// returns replace them. A failed result names the rule that forbids the change; any other only has notes.
+// Rewrite changes files by the rules for patches, all or none. It reads the files at paths, which are absolute or
+// relative to Dir, and passes their texts to the function rewrite. The texts that rewrite returns replace them. A failed
+// result names the rule that forbids the change, or has the error of rewrite; any other only has notes.
 //
-// If rewrite returns an error, Rewrite changes nothing and returns that error. Other errors are those of
-// [Patcher.Apply].
-func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(texts tree.Texts) (tree.Texts, error)) (tools.Result, error) {
+// Errors are those of [Patcher.Apply].
+func (p *Patcher) Rewrite(ctx context.Context, paths []string, rewrite func(texts tree.Texts) (tree.Texts, error)) (tools.Result, error) {
 	c := fileChange{kind: "change", successText: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
-	below, err := p.relativeDir(dir)
-	if err != nil {
-		return c.reject(err), nil
-	}
-	pathInDir := p.pathsInDir(below, paths)
+	pathInDir := map[string]string{}
 	for _, name := range paths {
+		pathInDir[name] = p.relative(name)
 		c.requestedPaths = append(c.requestedPaths, pathInDir[name])
 	}
-	var rewriteErr error // the error of rewrite
-	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
-		var changes []string
-		plan, err := tree.NewRewrite(ctx, seen, c.requestedPaths, func(texts tree.Texts) (now tree.Texts, err error) {
-			if now, err = rewrite(byRequestedPath(pathInDir, texts)); err != nil {
-				rewriteErr = err
-				return nil, err
+	c.plan = func(seen tree.Dir) (plan *tree.Plan, changes []string, err error) {
+		plan, err = tree.NewRewrite(ctx, seen, c.requestedPaths, func(texts tree.Texts) (now tree.Texts, err error) {
+			if now, err = rewrite(byRequestedPath(pathInDir, texts)); err == nil {
+				now, changes, err = byPathInDir(pathInDir, now)
 			}
-			now, changes, err = byPathInDir(pathInDir, now)
 			return now, err
 		})
 		return plan, changes, err
 	}
 	c.unfit = func(err error) tools.Result { return tools.Refuse(err.Error()) }
-	result, err := p.makeChange(ctx, c)
-	if rewriteErr != nil && err == nil {
-		return tools.Result{}, rewriteErr
-	}
-	return result, err
-}
-
-// pathsInDir maps each path to the same path relative to Dir. Relative paths start in the directory below.
-func (p *Patcher) pathsInDir(below string, paths []string) map[string]string {
-	patch := new(v4a.Patch)
-	for _, name := range paths {
-		patch.Sections = append(patch.Sections, v4a.Section{Path: name})
-	}
-	patch = tree.In(below, patch)
-	p.makeRelative(patch)
-	pathInDir := map[string]string{}
-	for i, name := range paths {
-		pathInDir[name] = patch.Sections[i].Path
-	}
-	return pathInDir
+	return p.makeChange(ctx, c)
 }
 
 // byRequestedPath returns the texts by the paths as requested. pathInDir maps these to the keys of byPath.
@@ -109,14 +81,5 @@ func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, err
 	if err != nil {
 		return tools.Refuse(err.Error()), nil
 	}
-	var fitErr error
-	result, err := p.Rewrite(ctx, p.options.Dir.Path, files.Paths(), func(texts tree.Texts) (tree.Texts, error) {
-		newTexts, err := files.Apply(texts)
-		fitErr = err
-		return newTexts, err
-	})
-	if fitErr != nil {
-		return tools.Refuse(fitErr.Error()), nil
-	}
-	return result, err
+	return p.Rewrite(ctx, files.Paths(), files.Apply)
 }

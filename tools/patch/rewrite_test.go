@@ -39,7 +39,7 @@ func TestRewriteKeepsDiffThatReapplies(t *testing.T) {
 		},
 		Ignored: func(path string) bool { return path == "new/b" },
 	})
-	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"greeting.txt", "new/b", filepath.Join(w.dir, "old.txt")}, shout)
+	got, err := w.patcher.Rewrite(t.Context(), []string{"greeting.txt", "new/b", filepath.Join(w.dir, "old.txt")}, shout)
 	if err != nil || got.Failed {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -67,7 +67,7 @@ func TestRewriteKeepsDiffThatReapplies(t *testing.T) {
 
 func TestEmptyRewriteKeepsNoDiff(t *testing.T) {
 	w := newWorkplace(t, patch.Options{KeepDiff: neverKept(t)})
-	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
+	got, err := w.patcher.Rewrite(t.Context(), []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
 	if err != nil || got.Failed {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -80,10 +80,10 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 		name  string
 		paths []string
 
-		err  error
-		want string // of the result; empty for an error
+		err  error  // of the function that rewrites
+		want string // of the result
 	}{
-		{"what does not fit", []string{"old.txt"}, errUnfit, ""},
+		{"what does not fit", []string{"old.txt"}, errUnfit, "does not fit"},
 		{"protected", []string{"old.txt", ".github/ci.yml"}, nil, "change rejected: .github/ci.yml: it is protected"},
 		{"protected, by a link", []string{"old.txt", "near/ci.yml"}, nil, "it is protected"},
 		{"asked", []string{"old.txt", "no"}, nil, "change rejected: not today"},
@@ -104,17 +104,14 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 				},
 			})
 			before := toolstest.Tree(t, w.dir)
-			got, err := w.patcher.Rewrite(t.Context(), w.dir, test.paths, func(was tree.Texts) (tree.Texts, error) {
+			got, err := w.patcher.Rewrite(t.Context(), test.paths, func(was tree.Texts) (tree.Texts, error) {
 				if test.err != nil {
 					return nil, test.err
 				}
 				return shout(was)
 			})
-			switch {
-			case err != test.err:
-				t.Errorf("error %v", err)
-			case test.want != "" && (!got.Failed || !strings.Contains(got.Output, test.want)):
-				t.Errorf("got %+v, want %s", got, test.want)
+			if err != nil || !got.Failed || !strings.Contains(got.Output, test.want) {
+				t.Errorf("got %+v, %v, want %s", got, err, test.want)
 			}
 			w.unchanged(t, before)
 		})
@@ -124,7 +121,7 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 // What is only looked at may be protected.
 func TestRewriteMayReadProtectedFiles(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Protect: protectGitHub})
-	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{".github/ci.yml", "old.txt"}, func(was tree.Texts) (tree.Texts, error) {
+	got, err := w.patcher.Rewrite(t.Context(), []string{".github/ci.yml", "old.txt"}, func(was tree.Texts) (tree.Texts, error) {
 		return tree.Texts{"old.txt": was[".github/ci.yml"]}, nil
 	})
 	if err != nil || got.Failed {
@@ -136,7 +133,7 @@ func TestRewriteMayReadProtectedFiles(t *testing.T) {
 func TestUnkeptRewriteChangesNothing(t *testing.T) {
 	full := errors.New("disk full")
 	w := newWorkplace(t, patch.Options{KeepDiff: func(string) error { return full }})
-	if got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, shout); !errors.Is(err, full) || got.Failed {
+	if got, err := w.patcher.Rewrite(t.Context(), []string{"old.txt"}, shout); !errors.Is(err, full) || got.Failed {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w.holds(t, map[string]string{"old.txt": "old\n"})

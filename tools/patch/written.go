@@ -2,7 +2,6 @@ package patch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -30,14 +29,11 @@ func (p *Patcher) applyWritten(ctx context.Context, text string) (tools.Result, 
 	}
 	var notes []string
 	paths := editformat.Paths(answer.Edits, w.Known()...)
-	result, err := p.Rewrite(ctx, p.options.Dir.Path, paths, func(texts tree.Texts) (tree.Texts, error) {
+	result, err := p.Rewrite(ctx, paths, func(texts tree.Texts) (tree.Texts, error) {
 		newTexts, applyNotes, err := editformat.Apply(w.Format, answer.Edits, texts)
 		notes = applyNotes
 		return newTexts, err
 	})
-	if mismatch, isMismatch := errors.AsType[*editformat.MismatchError](err); isMismatch {
-		return tools.Refuse(mismatch.Error()), nil
-	}
 	if err != nil || result.Failed {
 		return result, err
 	}
