@@ -48,7 +48,6 @@ func Load(files ...File) (*Set, error) {
 			mistakes = append(mistakes, err)
 		}
 	}
-	l.set.buildIndex()
 	if len(mistakes) == 0 {
 		mistakes = l.runExamples()
 	}
@@ -252,7 +251,6 @@ func (l *loader) runExamples() []error {
 	for _, e := range l.examples {
 		rule := l.set.rules[e.ruleIndex]
 		onlyRule := &Set{rules: []Rule{rule}, executables: l.set.executables}
-		onlyRule.buildIndex()
 		if matches := len(onlyRule.Match(e.argv)) > 0; matches == e.mustMatch {
 			continue
 		}

@@ -70,8 +70,6 @@ type Set struct {
 	rules       []Rule
 	executables []executable
 	network     []Network
-
-	byProgram map[string][]int // indexes of rules by the first word of their patterns
 }
 
 // Match is a rule with a pattern at the beginning of a command.
@@ -91,13 +89,12 @@ func (s *Set) Match(prefix []string) []Match {
 		return nil
 	}
 	program, name := prefix[0], path.Base(prefix[0])
-	indexes := slices.Concat(s.byProgram[program], s.byProgram[name])
-	slices.Sort(indexes)
 	var matches []Match
-	for _, i := range slices.Compact(indexes) {
+	for i := range s.rules {
 		rule := &s.rules[i]
-		isForProgram := slices.Contains(rule.pattern[0], program) || rule.Decision != Allow || s.coversPath(program, name)
-		if isForProgram && rule.matchesArguments(prefix[1:]) {
+		namesPath := slices.Contains(rule.pattern[0], program)
+		namesProgram := slices.Contains(rule.pattern[0], name) && (rule.Decision != Allow || s.coversPath(program, name))
+		if (namesPath || namesProgram) && rule.matchesArguments(prefix[1:]) {
 			matches = append(matches, Match{rule, prefix[:len(rule.pattern)]})
 		}
 	}
@@ -145,17 +142,4 @@ func (s *Set) NetworkRule(host, protocol string) (rule Network, ok bool) {
 		}
 	}
 	return rule, ok
-}
-
-// buildIndex builds byProgram.
-func (s *Set) buildIndex() {
-	s.byProgram = make(map[string][]int)
-	for i, rule := range s.rules {
-		for _, program := range rule.pattern[0] {
-			indexes := s.byProgram[program]
-			if !slices.Contains(indexes, i) { // a pattern may repeat an alternative
-				s.byProgram[program] = append(indexes, i)
-			}
-		}
-	}
 }
