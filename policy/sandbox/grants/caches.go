@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
@@ -140,7 +139,8 @@ func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 // cacheAt returns a variable's folder as a cache. It rejects relative paths, paths through writable
 // folders, the kernel's folders, and folders that contain one of cacheBoundaries.
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
-	if !filepath.IsAbs(folder) || passesThrough(folder, f.changeableFolders()) {
+	changeable := filepath.IsAbs(folder) && EarlierView{}.pointsInto("/", filepath.Clean(folder), f.changeableFolders())
+	if !filepath.IsAbs(folder) || changeable { // commands could change where the path leads
 		return cache{}, false
 	}
 	c.path = layers{}.resolveExistingPart(filepath.Clean(folder))
@@ -193,31 +193,6 @@ func (p *Plan) outermostWithMounts(folders []string) []string {
 		}
 	}
 	return result
-}
-
-// passesThrough reports whether a path leads through one of the folders, directly or by a link. A
-// command that may write there could change where the path leads.
-func passesThrough(path string, folders []string) bool {
-	at, rest := "/", filepath.Clean(path)
-	for links := 0; rest != "" && links <= maxLinks; {
-		var name string
-		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(at, name)
-		if pathname.IsInAny(next, folders...) {
-			return true
-		}
-		link, err := os.Readlink(next)
-		if err != nil {
-			at = next
-			continue
-		}
-		links++
-		if filepath.IsAbs(link) {
-			at = "/"
-		}
-		rest = link + string(filepath.Separator) + rest
-	}
-	return false
 }
 
 // cacheFolder returns the folder, relative to the scratch folder, for changes of the cache at path.

@@ -162,13 +162,13 @@ func (l layers) resolveIfExists(path string) []string {
 	return nil
 }
 
-// stat follows a path and returns the file and its place on disk.
-func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
+// stat follows a path and returns the file.
+func (l layers) stat(path string) (info fs.FileInfo, err error) {
 	real, err := l.resolve(path)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		info, _, err = l.lstat(real)
 	}
-	return l.lstat(real)
+	return info, err
 }
 
 // folders returns where a folder's files are on disk: the folder, and its counterpart in each layer.
