@@ -11,6 +11,7 @@
 package stage
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 )
@@ -168,8 +169,7 @@ func Frame(message any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := len(body)
-	return append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...), nil
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...), nil
 }
 
 // HeaderSize is the length of a frame's header.
@@ -177,7 +177,7 @@ const HeaderSize = 4
 
 // BodySize returns the length of a frame's JSON from its header.
 func BodySize(header []byte) int {
-	return int(header[0])<<24 | int(header[1])<<16 | int(header[2])<<8 | int(header[3])
+	return int(binary.BigEndian.Uint32(header))
 }
 
 func init() {
