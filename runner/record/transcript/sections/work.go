@@ -156,7 +156,7 @@ func filesSection(s *Source) document.Section {
 		if f.Binary {
 			added, removed = "binary", ""
 		}
-		name := fileName(f.Path)
+		name := document.Mono(markdown.FileName(f.Path)) // fileName would return nil for an empty path in a damaged record
 		line := document.Row{name, document.Words(FileState(f)), document.Words(added), document.Words(removed)}
 		if s.Timeline != nil {
 			name[0].PageAnchor = s.Timeline.Diffs[f.Path]
