@@ -138,7 +138,7 @@ func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *
 	}
 	repository := objects.Open(c.repo.CommonDir)
 	if err = repository.CheckOwn(append(ids, id)); err == nil {
-		err = c.objects.CopyTo(repository, append(ids, id))
+		err = c.objects.CopyTo(ctx, repository, append(ids, id))
 	}
 	return errors.Join(err, repository.Close())
 }

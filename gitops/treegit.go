@@ -82,7 +82,7 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeFor
 	if err != nil {
 		return err
 	}
-	return c.objects.CopyTo(own, ids)
+	return c.objects.CopyTo(ctx, own, ids)
 }
 
 // setHead writes HEAD and the references. The base branch points to the base. If the checkout has

@@ -61,7 +61,7 @@ func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base,
 			return &PackError{Reason: fmt.Sprintf("object %s is not part of the tree", id)}
 		}
 	}
-	return incoming.CopyTo(s, slices.Collect(maps.Keys(objects)))
+	return incoming.CopyTo(ctx, s, slices.Collect(maps.Keys(objects)))
 }
 
 // packedObject is an unpacked object of a pack.

@@ -130,8 +130,11 @@ func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, e
 }
 
 // CopyTo copies the objects that another store's own folder does not have.
-func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
+func (s *Store) CopyTo(ctx context.Context, to *Store, ids []plumbing.Hash) error {
 	for _, id := range ids {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if to.own.HasEncodedObject(id) == nil {
 			continue
 		}
@@ -155,18 +158,13 @@ func (s *Store) copyOne(to *Store, id plumbing.Hash) error {
 
 // OwnFiles copies the contents of files to the store's own folder.
 func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
+	var ids []plumbing.Hash
 	for _, f := range files {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if f.Mode == 0 || f.Mode == index.Gitlink {
-			continue
-		}
-		if err := s.CopyTo(s, []plumbing.Hash{f.ID}); err != nil {
-			return err
+		if f.Mode != 0 && f.Mode != index.Gitlink {
+			ids = append(ids, f.ID)
 		}
 	}
-	return nil
+	return s.CopyTo(ctx, s, ids)
 }
 
 // Blob opens the content of a blob and returns its size.

@@ -8,11 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -31,12 +28,11 @@ func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, forma
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
-	old, now, err := s.treesOfChanged(ctx, cs)
-	if err != nil {
+	if _, err := s.objects.OwnDifferences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash()); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
-	args = append(append(args, format...), old.String(), now.String())
+	args = append(append(args, format...), string(cs.Base.Tree), string(cs.Tree))
 	git, err := s.repo.PrivateGit()
 	if err == nil {
 		err = git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, nil, w, args...)
@@ -45,27 +41,6 @@ func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, forma
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil
-}
-
-// treesOfChanged writes two trees, with the changed entries alone: before and after the change.
-func (s *Store) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
-	changes, err := s.objects.Differences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
-	if err != nil {
-		return old, now, err
-	}
-	var before, after []objects.Edit
-	for _, d := range changes {
-		before = append(before, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
-		after = append(after, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
-	}
-	if err := s.objects.OwnFiles(ctx, append(slices.Clone(before), after...)); err != nil {
-		return old, now, err
-	}
-	if old, err = s.objects.Apply(plumbing.ZeroHash, before); err != nil {
-		return old, now, err
-	}
-	now, err = s.objects.Apply(plumbing.ZeroHash, after)
-	return old, now, err
 }
 
 // WritePatch writes the change as a git patch. `git apply --binary` can apply it, including binary

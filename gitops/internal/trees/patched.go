@@ -3,6 +3,7 @@ package trees
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,23 +23,44 @@ func (s *Store) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*Chang
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	before, after, err := s.applyPatchToFiles(ctx, dir, tree, patch)
-	if err != nil {
-		return nil, fmt.Errorf("apply a patch: %w", err)
-	}
-	cs, err := s.merge(ctx, before, after, Base{Tree: tree}, "the tree")
+	cs, err := s.applyPatch(ctx, dir, tree, patch)
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
 	return cs, nil
 }
 
+// applyPatch is ApplyPatch with an empty folder for git.
+func (s *Store) applyPatch(ctx context.Context, dir string, tree Tree, patch []byte) (*ChangeSet, error) {
+	before, after, err := s.applyPatchToFiles(ctx, dir, tree, patch)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.objects.Differences(ctx, before, after)
+	if err != nil {
+		return nil, err
+	}
+	edits := make([]objects.Edit, len(changes))
+	for i, d := range changes {
+		edits[i] = d.Edit()
+	}
+	patched, err := s.objects.Apply(tree.Hash(), edits)
+	if err != nil {
+		return nil, err
+	}
+	cs, err := s.Compare(ctx, Base{Tree: tree}, IDOf(patched))
+	if err == nil && len(cs.Files) > len(changes) {
+		err = errors.New("it puts a file in the place of a folder, or a folder in the place of a file")
+	}
+	return cs, err
+}
+
 // applyPatchToFiles applies the patch to a tree that contains only the files named in the patch. It
 // returns that tree before and after. dir is an empty folder.
-func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
+func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after plumbing.Hash, err error) {
 	git, err := s.repo.PrivateGit()
 	if err != nil {
-		return "", "", err
+		return before, after, err
 	}
 	git = git.With("GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
 	run := func(stdin []byte, args ...string) (string, error) {
@@ -47,35 +69,34 @@ func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, pa
 	}
 	named, err := run(patch, "apply", "--numstat", "-z", "-")
 	if err != nil {
-		return "", "", err
+		return before, after, err
 	}
 	var oldFiles []objects.Edit
 	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
 		parts := strings.SplitN(line, "\t", 3)
 		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
-			return "", "", fmt.Errorf("%q is no path of a checkout", line)
+			return before, after, fmt.Errorf("%q is no path of a checkout", line)
 		}
 		there, err := s.objects.Find(tree.Hash(), parts[2])
 		if err != nil {
-			return "", "", err
+			return before, after, err
 		}
 		if there.Mode != 0 && !there.IsTree() {
 			oldFiles = append(oldFiles, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
 		}
 	}
 	if err := s.objects.OwnFiles(ctx, oldFiles); err != nil {
-		return "", "", err
+		return before, after, err
 	}
-	old, err := s.objects.Apply(plumbing.ZeroHash, oldFiles)
-	if err != nil {
-		return "", "", err
+	if before, err = s.objects.Apply(plumbing.ZeroHash, oldFiles); err != nil {
+		return before, after, err
 	}
-	if _, err = run(nil, "read-tree", old.String()); err == nil {
+	if _, err = run(nil, "read-tree", before.String()); err == nil {
 		_, err = run(patch, "apply", "--cached", "--binary", "--whitespace=nowarn", "-")
 	}
 	if err != nil {
-		return "", "", err
+		return before, after, err
 	}
 	now, err := run(nil, "write-tree")
-	return IDOf(old), Tree(strings.TrimSpace(now)), err
+	return before, plumbing.NewHash(strings.TrimSpace(now)), err
 }
