@@ -11,9 +11,6 @@ import (
 // hunkHead matches the first line of a hunk.
 var hunkHead = lazyregexp.New(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 
-// kinds maps the first byte of a line in a hunk to the line's kind.
-var kinds = map[byte]v4a.Kind{' ': v4a.Keep, '-': v4a.Remove, '+': v4a.Insert}
-
 // parseUnified parses a git patch into the hunks of each file, by path. Binary files have no hunks. Every
 // line of a hunk begins with a sign, so any other line ends the hunk.
 func parseUnified(patch string) map[string][]v4a.Hunk {
@@ -35,10 +32,10 @@ func parseUnified(patch string) map[string][]v4a.Hunk {
 			}
 			continue
 		}
-		switch kind, signed := kinds[firstByte(text)]; {
-		case inHunk && signed:
+		switch {
+		case inHunk && text != "" && strings.ContainsRune(" -+", rune(text[0])):
 			h := &all[path][len(all[path])-1]
-			h.Lines = append(h.Lines, v4a.Line{Kind: kind, Text: text[1:]})
+			h.Lines = append(h.Lines, v4a.Line{Kind: v4a.Kind(text[0]), Text: text[1:]})
 		case strings.HasPrefix(text, "diff --git "):
 			path, inHunk = "", false
 		case !inHunk && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ ")):
@@ -48,14 +45,6 @@ func parseUnified(patch string) map[string][]v4a.Hunk {
 		}
 	}
 	return all
-}
-
-// firstByte returns the first byte of a text, or 0 for "".
-func firstByte(text string) byte {
-	if text == "" {
-		return 0
-	}
-	return text[0]
 }
 
 // unifiedPath returns the path in a line such as "+++ b/path", which git may quote.
