@@ -3,7 +3,6 @@ package report
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -126,12 +125,22 @@ func (w *weights) cut(limit textLimit, s string) excerpt {
 
 // startWithin returns the start of s that takes up to maxBytes of the page, in whole lines if possible.
 func (w *weights) startWithin(s string, maxBytes int) string {
-	return lineEnd(s[:w.prefixLen(s, maxBytes)])
+	n := 0
+	for n < len(s) && maxBytes >= w[s[n]] {
+		maxBytes -= w[s[n]]
+		n++
+	}
+	return lineEnd(clip.Start(s, n))
 }
 
 // endWithin returns the end of s that takes up to maxBytes of the page, in whole lines if possible.
 func (w *weights) endWithin(s string, maxBytes int) string {
-	return lineStart(s, w.suffixStart(s, maxBytes))
+	n := 0
+	for n < len(s) && maxBytes >= w[s[len(s)-n-1]] {
+		n++
+		maxBytes -= w[s[len(s)-n]]
+	}
+	return lineStart(clip.End(s, n))
 }
 
 // describeOmitted returns how many bytes and lines are left out.
@@ -157,32 +166,6 @@ func (w *weights) weigh(s string) int {
 	return bytes
 }
 
-// prefixLen returns how many bytes at the start of s take up to maxBytes of the page.
-func (w *weights) prefixLen(s string, maxBytes int) int {
-	at := 0
-	for at < len(s) && maxBytes >= w[s[at]] {
-		maxBytes -= w[s[at]]
-		at++
-	}
-	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
-		at--
-	}
-	return at
-}
-
-// suffixStart returns where the longest end of s begins that takes up to maxBytes of the page.
-func (w *weights) suffixStart(s string, maxBytes int) int {
-	at := len(s)
-	for at > 0 && maxBytes >= w[s[at-1]] {
-		at--
-		maxBytes -= w[s[at]]
-	}
-	for at < len(s) && !utf8.RuneStart(s[at]) {
-		at++
-	}
-	return at
-}
-
 // lineEnd removes an incomplete last line, unless that is half the text or more.
 func lineEnd(s string) string {
 	if end := strings.LastIndexByte(s, '\n'); end > len(s)/2 {
@@ -191,13 +174,12 @@ func lineEnd(s string) string {
 	return s
 }
 
-// lineStart returns s from an index, without an incomplete first line, unless that is half the text
-// or more.
-func lineStart(s string, from int) string {
-	if start := strings.IndexByte(s[from:], '\n'); start >= 0 && start < (len(s)-from)/2 {
-		return s[from+start:]
+// lineStart removes an incomplete first line, unless that is half the text or more.
+func lineStart(s string) string {
+	if start := strings.IndexByte(s, '\n'); start >= 0 && start < len(s)/2 {
+		return s[start:]
 	}
-	return s[from:]
+	return s
 }
 
 // fieldUnits limits a short field, in UTF-16 units: a name, a path, the first line of a command.
