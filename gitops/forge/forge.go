@@ -80,10 +80,10 @@ type Repository interface {
 	// PullRequestFiles reads the files that a pull request changes, up to MaxPullFiles.
 	PullRequestFiles(ctx context.Context, number int) ([]PullFile, error)
 	// Reviews reads up to MaxComments reviews of a pull request, the oldest first.
-	Reviews(ctx context.Context, number int) ([]Review, error)
+	Reviews(ctx context.Context, number int) ([]Comment, error)
 	// CreateReview creates a review. It is created only once even if the call is retried: the Body
 	// identifies it. If a line is not in the diff, the error is Invalid and nothing is created.
-	CreateReview(ctx context.Context, number int, review NewReview) (*Review, error)
+	CreateReview(ctx context.Context, number int, review NewReview) (*Comment, error)
 	// Attachment downloads an image that a text links to, up to MaxAttachment bytes. It only
 	// contacts the forge's own hosts, because strangers write the addresses. Its errors do not
 	// contain the address.

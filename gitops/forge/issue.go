@@ -29,7 +29,8 @@ type Issue struct {
 	MoreComments int
 }
 
-// Comment is a comment of an issue or pull request.
+// Comment is a comment of an issue or pull request, or the text of a review. Reviews have neither
+// Association nor times here.
 type Comment struct {
 	ID          int64
 	Author      User

@@ -3,7 +3,6 @@ package forge
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
@@ -21,17 +20,6 @@ type PullFile struct {
 	// Patch contains the hunks of the diff. It is "" for a binary file, or if the diff is too large
 	// for the server.
 	Patch string
-}
-
-// Review is a review of a pull request.
-type Review struct {
-	ID        int64
-	Author    User
-	Body      string
-	State     string // APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED, PENDING
-	CommitSHA string // the commit that was reviewed
-	URL       string
-	At        time.Time // when the review was submitted
 }
 
 // NewReview is a review with comments that neither approves nor requests changes.

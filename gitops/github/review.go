@@ -28,7 +28,7 @@ func pullFileFrom(file *gh.CommitFile) forge.PullFile {
 }
 
 // Reviews reads the reviews of a pull request.
-func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, error) {
+func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Comment, error) {
 	call := apiCall{action: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
 	return listAll(ctx, r, call, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return r.rest.PullRequests.ListReviews(ctx, r.owner, r.name, number, &page)
@@ -37,7 +37,7 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, e
 
 // CreateReview creates a review and retries failed attempts. Before a retry it checks whether the attempt did
 // create the review.
-func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
+func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Comment, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
 		if forge.KindOf(err) != forge.Unavailable || attempt == transport.MaxAttempts || r.wait(ctx, time.Second<<(attempt-1)) != nil {
@@ -62,7 +62,7 @@ func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s,
 const rightSide = "RIGHT"
 
 // createReviewOnce sends one attempt of CreateReview.
-func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
+func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Comment, error) {
 	call := apiCall{action: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
 	event := "COMMENT"
 	draft := &gh.PullRequestReviewRequest{CommitID: &review.CommitSHA, Body: &review.Body, Event: &event}
@@ -85,9 +85,6 @@ func (r *repository) createReviewOnce(ctx context.Context, number int, review fo
 }
 
 // reviewFrom converts a review of go-github.
-func reviewFrom(review *gh.PullRequestReview) forge.Review {
-	return forge.Review{
-		ID: review.GetID(), Author: userFrom(review.GetUser()), Body: review.GetBody(), State: review.GetState(),
-		CommitSHA: review.GetCommitID(), URL: review.GetHTMLURL(), At: review.GetSubmittedAt().Time,
-	}
+func reviewFrom(review *gh.PullRequestReview) forge.Comment {
+	return forge.Comment{ID: review.GetID(), Author: userFrom(review.GetUser()), Body: review.GetBody(), URL: review.GetHTMLURL()}
 }

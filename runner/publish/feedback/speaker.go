@@ -112,16 +112,12 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 
 // existingPosts returns everybody's reviews for publish.as review, or else everybody's comments.
 func (s Poster) existingPosts(ctx context.Context) ([]forge.Comment, error) {
-	if s.Publish.As != job.AsReview {
-		all, err := s.repository().Comments(ctx, s.Subject.Number)
-		return all, intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.Subject.Number), err)
+	read, failure := s.repository().Comments, "The comments of #%d cannot be read"
+	if s.Publish.As == job.AsReview {
+		read, failure = s.repository().Reviews, "The reviews of pull request #%d cannot be read"
 	}
-	reviews, err := s.repository().Reviews(ctx, s.Subject.Number)
-	var all []forge.Comment
-	for _, each := range reviews {
-		all = append(all, forge.Comment{ID: each.ID, Author: each.Author, Body: each.Body, URL: each.URL})
-	}
-	return all, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.Subject.Number), err)
+	all, err := read(ctx, s.Subject.Number)
+	return all, intake.ForgeFailure(fmt.Sprintf(failure, s.Subject.Number), err)
 }
 
 // postLabels adds the chosen labels that the issue lacks and the job allows. Labels that this run added before
