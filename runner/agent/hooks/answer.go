@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +46,7 @@ func (h Hook) parseAnswer(out hookOutput) (reply, error) {
 // applyRefusal turns a reply into a refusal. For the event Stop, that means a demand for more work.
 func (h Hook) applyRefusal(r *reply) {
 	r.Decision = transcript.HookDeny
-	if h.On == job.OnStop {
+	if h.Event == job.OnStop {
 		r.Decision, r.Reason = transcript.HookMore, cmp.Or(r.Reason, "It gives no reason. Look whether the task is done.")
 	}
 }
@@ -57,7 +57,7 @@ func (h Hook) applyRefusal(r *reply) {
 func (h Hook) plainText(text string) (reply, error) {
 	beginsLikeJSON := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
 	mayBeJSON := strings.Contains(text, "{") || beginsLikeJSON(text)
-	isContext := h.On == job.OnSessionStart || h.On == job.OnUserPrompt
+	isContext := h.Event == job.OnSessionStart || h.Event == job.OnUserPrompt
 	if isContext { // context may quote code with braces, so only look at the beginnings of lines
 		mayBeJSON = slices.ContainsFunc(strings.Split(text, "\n"), beginsLikeJSON)
 	}
@@ -96,18 +96,25 @@ type specificOutput struct {
 	Descriptions map[string]string `json:"descriptions"`
 }
 
-// outerKeys lists the keys of an answer, specificKeys those of its hookSpecificOutput. The value lists the
-// events that allow the key. Nil means all events.
-var (
-	outerKeys = map[string][]string{
-		"continue": nil, "stopReason": nil, "suppressOutput": nil, "systemMessage": nil, "decision": nil, "reason": nil, "hookSpecificOutput": nil,
-	}
-	specificKeys = map[string][]string{
-		"hookEventName": nil, "permissionDecision": {job.OnPreToolUse}, "permissionDecisionReason": {job.OnPreToolUse}, "updatedInput": {job.OnPreToolUse},
-		"additionalContext": {job.OnSessionStart, job.OnUserPrompt, job.OnPreToolUse, job.OnPostToolUse, job.OnSubagentStart, job.OnStop},
-		"updatedToolOutput": {job.OnPostToolUse}, "updatedMCPToolOutput": {job.OnPostToolUse}, "env": {job.OnShellEnv}, "descriptions": {job.OnToolDefinition},
-	}
-)
+// answerKey describes a key of an answer.
+type answerKey struct {
+	isSpecific bool     // it is a key of hookSpecificOutput
+	events     []string // the events that allow it; nil means all
+}
+
+// answerKeys describes all keys that an answer may have.
+var answerKeys = map[string]answerKey{
+	"continue": {}, "stopReason": {}, "suppressOutput": {}, "systemMessage": {}, "decision": {}, "reason": {}, "hookSpecificOutput": {},
+	"hookEventName":            {isSpecific: true},
+	"permissionDecision":       {true, []string{job.OnPreToolUse}},
+	"permissionDecisionReason": {true, []string{job.OnPreToolUse}},
+	"updatedInput":             {true, []string{job.OnPreToolUse}},
+	"additionalContext":        {true, []string{job.OnSessionStart, job.OnUserPrompt, job.OnPreToolUse, job.OnPostToolUse, job.OnSubagentStart, job.OnStop}},
+	"updatedToolOutput":        {true, []string{job.OnPostToolUse}},
+	"updatedMCPToolOutput":     {true, []string{job.OnPostToolUse}},
+	"env":                      {true, []string{job.OnShellEnv}},
+	"descriptions":             {true, []string{job.OnToolDefinition}},
+}
 
 // readJSON returns the answer in a JSON object in Claude Code's format.
 func (h Hook) readJSON(text []byte) (reply, error) {
@@ -120,22 +127,22 @@ func (h Hook) readJSON(text []byte) (reply, error) {
 		Specific      json.RawMessage `json:"hookSpecificOutput"`
 	}
 	var specific specificOutput
-	if err := h.decode(text, &outer, outerKeys, specificKeys); err != nil {
+	if err := h.decode(text, &outer, false); err != nil {
 		return reply{}, err
 	}
 	if nonNull(outer.Specific) != nil {
-		if err := h.decode(outer.Specific, &specific, specificKeys, outerKeys); err != nil {
+		if err := h.decode(outer.Specific, &specific, true); err != nil {
 			return reply{}, err
 		}
 	}
-	if specific.Event != "" && specific.Event != h.On {
-		return reply{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.On)
+	if specific.Event != "" && specific.Event != h.Event {
+		return reply{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.Event)
 	}
 	r := reply{
 		HookAnswer: transcript.HookAnswer{Context: specific.Context, Message: outer.SystemMessage, Reason: outer.Reason},
 		input:      nonNull(specific.Input), namedTexts: specific.Env,
 	}
-	if h.On == job.OnToolDefinition {
+	if h.Event == job.OnToolDefinition {
 		r.namedTexts = specific.Descriptions
 	}
 	switch outer.Decision {
@@ -148,14 +155,14 @@ func (h Hook) readJSON(text []byte) (reply, error) {
 	if err := r.setPermission(specific); err != nil {
 		return reply{}, err
 	}
-	if h.On == job.OnStop && r.Context != "" { // as in Claude Code, context at Stop demands more work
+	if h.Event == job.OnStop && r.Context != "" { // as in Claude Code, context at Stop demands more work
 		r.Decision, r.Reason, r.Context = transcript.HookMore, strings.TrimSpace(r.Reason+"\n"+r.Context), ""
 	}
 	endsRun := outer.Continue != nil && !*outer.Continue
 	if !endsRun {
 		return r, r.setOutput(specific)
 	}
-	if h.On == job.OnStop { // continue: false at Stop means that the agent may end
+	if h.Event == job.OnStop { // continue: false at Stop means that the agent may end
 		return reply{HookAnswer: transcript.HookAnswer{Message: outer.SystemMessage}}, nil
 	}
 	r.Decision, r.Stop, r.Reason = transcript.HookDeny, true, cmp.Or(outer.StopReason, r.Reason)
@@ -201,79 +208,53 @@ func nonNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode parses a JSON object of an answer into the struct that into points to. allowed has the keys of this object,
-// elsewhere those of the answer's other object; their values list the events that allow the key, nil means all.
-// decode returns an error for misplaced, duplicate or wrongly capitalised keys, and if no key is known, because each
-// could be a refusal. It ignores other unknown keys, which new versions of Claude Code may add. At agent-ci's own
-// events these are an error, too.
-func (h Hook) decode(text []byte, into any, allowed, elsewhere map[string][]string) error {
-	keys, err := keysOf(text)
-	if err != nil {
-		return err
+// decode parses a JSON object of an answer into the struct that into points to. isSpecific is true for
+// hookSpecificOutput. decode returns an error for misplaced, duplicate or wrongly capitalised keys, and if no key is
+// known, because each could be a refusal. It ignores other unknown keys, which new versions of Claude Code may add. At
+// agent-ci's own events these are an error, too.
+func (h Hook) decode(text []byte, into any, isSpecific bool) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("its answer is no JSON that is understood (%w)", plainjson.Explain(err))
 	}
+	if len(bytes.TrimSpace(text[decoder.InputOffset():])) > 0 {
+		return errors.New("its answer is more than one JSON object")
+	}
+	keys := keysOf(text)
 	hasKnownKey := len(keys) == 0 // an empty object is valid
-	for _, key := range keys {
-		events, isAllowed := allowed[key]
+	for i, key := range keys {
+		isSame := func(other string) bool { return strings.EqualFold(other, key) }
+		known, isKnown := answerKeys[key]
+		isInPlace := isKnown && known.isSpecific == isSpecific
 		switch {
-		case isAllowed && (events == nil || slices.Contains(events, h.On)):
+		case slices.ContainsFunc(keys[:i], isSame):
+			return fmt.Errorf("its answer has %q more than once", key)
+		case isInPlace && (known.events == nil || slices.Contains(known.events, h.Event)):
 			hasKnownKey = true
-		case isAllowed:
-			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
-		case differsInCase(key, allowed) || differsInCase(key, elsewhere):
+		case isInPlace:
+			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.Event)
+		case slices.ContainsFunc(slices.Collect(maps.Keys(answerKeys)), isSame):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
-		case slices.Contains(job.OwnPoints, h.On):
-			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
+		case slices.Contains(job.OwnPoints, h.Event):
+			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.Event)
 		}
 	}
 	if !hasKnownKey {
 		return fmt.Errorf("its answer has %q and no key that is known", keys[0])
 	}
-	if err := plainjson.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("its answer is no JSON that is understood (%w)", err)
-	}
 	return nil
 }
 
-// differsInCase reports whether a key equals one of among except for upper and lower case.
-func differsInCase(key string, among map[string][]string) bool {
-	for other := range among {
-		if strings.EqualFold(other, key) {
-			return true
-		}
+// keysOf returns the keys of a valid JSON object.
+func keysOf(object []byte) (keys []string) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	_, _ = decoder.Token() // the opening brace
+	for decoder.More() {
+		key, _ := decoder.Token()
+		keys = append(keys, fmt.Sprint(key))
+		_ = decoder.Decode(new(json.RawMessage))
 	}
-	return false
-}
-
-// keysOf returns the keys of a JSON object. It returns an error for duplicate keys, and for text after the object.
-func keysOf(text []byte) (keys []string, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	opening, err := decoder.Token()
-	if err == nil && opening != json.Delim('{') {
-		return nil, errors.New("its answer is no JSON object")
-	}
-	for err == nil && decoder.More() {
-		var key json.Token
-		if key, err = decoder.Token(); err != nil {
-			break
-		}
-		name, _ := key.(string)
-		if slices.ContainsFunc(keys, func(other string) bool { return strings.EqualFold(other, name) }) {
-			return nil, fmt.Errorf("its answer has %q more than once", name)
-		}
-		keys = append(keys, name)
-		var value json.RawMessage
-		err = decoder.Decode(&value)
-	}
-	if err == nil {
-		_, err = decoder.Token() // the closing brace
-	}
-	if err != nil {
-		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("its answer is more than one JSON object")
-	}
-	return keys, nil
+	return keys
 }
 
 // outputText returns the text of a tool's output in JSON: a string, a list of texts, or an object with stdout and

@@ -79,7 +79,7 @@ func (h Hook) recordedReply(d transcript.HookAnswer) reply {
 	switch {
 	case d.Decision == transcript.HookReplace:
 		r.output = &r.After
-	case d.Decision == transcript.HookRewrite && h.On != job.OnPreToolUse:
+	case d.Decision == transcript.HookRewrite && h.Event != job.OnPreToolUse:
 		_ = json.Unmarshal([]byte(d.After), &r.namedTexts) // if it is invalid, nothing is set
 	}
 	return r

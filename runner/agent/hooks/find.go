@@ -50,5 +50,9 @@ func (h *Hooks) RecordList() error {
 	if h == nil {
 		return nil
 	}
-	return h.Record.Append(transcript.TypeHooks, ForTranscript(h.All))
+	list := transcript.Hooks{Hooks: []transcript.ActiveHook{}}
+	for _, hook := range h.All {
+		list.Hooks = append(list.Hooks, hook.ActiveHook)
+	}
+	return h.Record.Append(transcript.TypeHooks, list)
 }

@@ -149,7 +149,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, edits []tree.Edit, diff string)
 // patchInputs returns the inputs of the questions that a hook is asked about a patch. It returns none if the patch does
 // not concern the hook. call is the call that makes the patch, calls is the result of patchCalls.
 func (h *Hooks) patchInputs(hook Hook, edits []tree.Edit, diff string, call tools.Call, calls []claudeCall) (all []map[string]any) {
-	switch hook.On {
+	switch hook.Event {
 	case job.OnPrePatch:
 		files := make([]tree.Change, len(edits)) // with paths relative to the repository's root
 		for i, e := range edits {

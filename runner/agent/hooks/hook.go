@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -20,12 +21,10 @@ import (
 // OperatorPrefix begins the names of the operator's hooks. The names of a job's hooks cannot begin with it.
 const OperatorPrefix = "operator/"
 
-// Hook is a hook of a run.
+// Hook is a hook of a run. A trusted one runs without a sandbox.
 type Hook struct {
-	job.Hook
-	Name    string
-	SHA256  string // digest of its settings and of the files that its command line names
-	trusted bool   // it runs without a sandbox
+	transcript.ActiveHook
+	timeout time.Duration
 }
 
 // readBaseFile returns the content of a file of the base commit. A missing file gives fs.ErrNotExist.
@@ -44,32 +43,34 @@ func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string
 		hooks  map[string]job.Hook
 	}{{OperatorPrefix, operators}, {"", jobs}} {
 		for _, name := range slices.Sorted(maps.Keys(source.hooks)) {
-			h := Hook{Hook: source.hooks[name], Name: source.prefix + name}
-			h.trusted = source.prefix == OperatorPrefix && h.Hook.Trusted == job.TrustedOperator
+			settings := source.hooks[name]
+			h := Hook{transcript.ActiveHook{
+				Name: source.prefix + name, Event: settings.On, Run: settings.Run, Tools: settings.Tools, Argv: settings.Argv,
+				Trusted: source.prefix == OperatorPrefix && settings.Trusted == job.TrustedOperator, MustFire: settings.MustFire, OnError: settings.OnError,
+			}, time.Duration(settings.Timeout)}
 			if len(h.Run) == 0 {
 				return nil, fmt.Errorf("the hook %s names no program", h.Name)
 			}
-			sum, err := h.digest(base, home)
-			if err != nil {
+			var err error
+			if h.SHA256, err = digest(settings, base, home); err != nil {
 				return nil, fmt.Errorf("read the program of the hook %s: %w", h.Name, err)
 			}
-			h.SHA256 = sum
 			all = append(all, h)
 		}
 	}
 	return all, nil
 }
 
-// digest returns the SHA-256 of the hook's settings and of the files that its command line names. A relative
+// digest returns the SHA-256 of a hook's settings and of the files that its command line names. A relative
 // name is a file of the base commit. Other files that the program reads are not covered.
-func (h Hook) digest(base readBaseFile, home string) (string, error) {
+func digest(hook job.Hook, base readBaseFile, home string) (string, error) {
 	sum := sha256.New()
-	settings, err := json.Marshal(h.Hook)
+	settings, err := json.Marshal(hook)
 	if err != nil {
 		return "", err
 	}
 	sum.Write(settings)
-	for i, word := range h.Run {
+	for i, word := range hook.Run {
 		content, err := fileOf(job.ExpandHome(word, home), i == 0, base)
 		if err != nil {
 			return "", err
@@ -120,25 +121,11 @@ func readIfFile(name string) []byte {
 	return content
 }
 
-// ForTranscript returns the transcript's list of the hooks.
-func ForTranscript(all []Hook) transcript.Hooks {
-	list := transcript.Hooks{Hooks: []transcript.ActiveHook{}}
-	for _, h := range all {
-		list.Hooks = append(list.Hooks, transcript.ActiveHook{
-			Name: h.Name, Event: h.On, Run: h.Run, SHA256: h.SHA256, Tools: h.Tools, Argv: h.Argv, Trusted: h.trusted, MustFire: h.MustFire, OnError: h.OnError,
-		})
-	}
-	return list
-}
-
 // FromTranscript returns the hooks in a transcript's list.
 func FromTranscript(list transcript.Hooks) []Hook {
 	var all []Hook
-	for _, a := range list.Hooks {
-		all = append(all, Hook{
-			Name: a.Name, SHA256: a.SHA256, trusted: a.Trusted,
-			Hook: job.Hook{On: a.Event, Run: a.Run, Tools: a.Tools, Argv: a.Argv, MustFire: a.MustFire, OnError: a.OnError},
-		})
+	for _, active := range list.Hooks {
+		all = append(all, Hook{ActiveHook: active})
 	}
 	return all
 }

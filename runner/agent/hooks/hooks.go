@@ -83,7 +83,7 @@ func (r reply) withholds() bool { return r.refuses() && (r.failed() || r.Stop) }
 // means that ctx has ended, or that the record cannot be written.
 func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	h.mu.Lock()
-	past, isRecorded := h.Answers.takeAnswer(hook.Name, hook.On, q.call)
+	past, isRecorded := h.Answers.takeAnswer(hook.Name, hook.Event, q.call)
 	h.mu.Unlock()
 	if isRecorded {
 		r := hook.recordedReply(past)
@@ -93,7 +93,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 		return r, nil
 	}
 	startedAt := time.Now()
-	defer h.Record.BeginStep("", "hook "+hook.Name+" on "+hook.On)()
+	defer h.Record.BeginStep("", "hook "+hook.Name+" on "+hook.Event)()
 	r, err := h.runAndCheck(ctx, hook, q)
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
@@ -165,21 +165,21 @@ const maxRecordedText = 256 << 10
 // has a message for people. It keeps the first reply that demands the end of the run, for StopReason.
 func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := r.HookAnswer
-	event.Name, event.Event, event.SHA256, event.Trusted = hook.Name, hook.On, hook.SHA256, hook.trusted
+	event.Name, event.Event, event.SHA256, event.Trusted = hook.Name, hook.Event, hook.SHA256, hook.Trusted
 	event.Number, event.Caller, event.Agent = q.call.Number, q.call.Caller, q.call.Agent
 	replaces := r.Decision == transcript.HookRewrite || r.Decision == transcript.HookReplace
-	if replaces || hook.On == job.OnPostToolUse && r.withholds() {
+	if replaces || hook.Event == job.OnPostToolUse && r.withholds() {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
 	if r.Continued {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.Reason)
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.Event, r.Reason)
 	}
 	if r.Message != "" {
 		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.Message))
 	}
 	if r.Stop {
 		h.mu.Lock()
-		h.requestedStop = cmp.Or(h.requestedStop, error(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.Reason))))
+		h.requestedStop = cmp.Or(h.requestedStop, error(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.Event, sentence(r.Reason))))
 		h.mu.Unlock()
 	}
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
@@ -220,9 +220,9 @@ func sentence(text string) string {
 func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	if r.failed() {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.Reason))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.Event, consequence, shorten(r.Reason))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.Reason))
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.Event, consequence, sentence(r.Reason))
 }
 
 // failureText returns a text that tells the model that the hook could not be asked.

@@ -120,54 +120,54 @@ func TestRewritesInputsInNamesOfTool(t *testing.T) {
 func TestParsesAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		hook job.Hook
+		on   string
 		said hookOutput
 		want transcript.HookAnswer
 		bad  string // part of the error; empty for none
 	}{
-		{"nothing", job.Hook{On: job.OnPreToolUse}, hookOutput{}, transcript.HookAnswer{}, ""},
-		{"blanks", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(" \n")}, transcript.HookAnswer{}, ""},
-		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("no\n"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "no"}, ""},
-		{"another status", job.Hook{On: job.OnPreToolUse}, hookOutput{stderr: []byte("boo"), exitStatus: 3}, transcript.HookAnswer{}, "it ended with exit status 3: boo"},
-		{"text", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("fine")}, transcript.HookAnswer{}, ""},
-		{"text at a start for others", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
-		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":`)}, transcript.HookAnswer{}, "no JSON"},
-		{"two objects", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{} {}`)}, transcript.HookAnswer{}, "more than one"},
-		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"maybe"}`)}, transcript.HookAnswer{}, "maybe"},
-		{"old approval", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"approve"}`)}, transcript.HookAnswer{}, ""},
-		{"old block", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
-		{"permission", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
-		{"permission that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, transcript.HookAnswer{}, "perhaps"},
-		{"permission later", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, transcript.HookAnswer{Decision: decisionAsk}, ""},
-		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("checking\n" + `{"decision":"block"}`)}, transcript.HookAnswer{}, "may be JSON"},
-		{"a list", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`[{"decision":"block"}]`)}, transcript.HookAnswer{}, "may be JSON"},
-		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
-		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"permissionDecision":"deny"}`)}, transcript.HookAnswer{}, "means nothing"},
-		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, transcript.HookAnswer{}, "means nothing"},
-		{"another case", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"Decision":"block"}`)}, transcript.HookAnswer{}, "means nothing"},
-		{"no known key", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"verdict":"deny"}`)}, transcript.HookAnswer{}, "no key that is known"},
-		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"suppressOutput":true,"newer":1}`)}, transcript.HookAnswer{}, ""},
-		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, hookOutput{stdout: []byte(`{"suppressOutput":true,"descision":"block"}`)}, transcript.HookAnswer{}, `"descision", which is no key of pre_publish`},
-		{"one in the inner object", job.Hook{On: job.OnShellEnv}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, transcript.HookAnswer{}, `"enw", which is no key of shell_env`},
-		{"an empty object", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{}`)}, transcript.HookAnswer{}, ""},
-		{"text with code at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("func f() {\n}")}, transcript.HookAnswer{Context: "func f() {\n}"}, ""},
-		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, hookOutput{stdout: []byte("log\n" + `{"continue":false}`)}, transcript.HookAnswer{}, "may be JSON"},
-		{"null", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":null}`)}, transcript.HookAnswer{}, ""},
-		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, transcript.HookAnswer{}, "PostToolUse has no place for"},
-		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
-		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
-		{"a key twice", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"decision":"deny","decision":"allow"}`)}, transcript.HookAnswer{}, "more than once"},
-		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, transcript.HookAnswer{}, "more than once"},
-		{"a stop without words", job.Hook{On: job.OnStop}, hookOutput{exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "It gives no reason. Look whether the task is done."}, ""},
-		{"a stop with context", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
-		{"another event", job.Hook{On: job.OnPreToolUse}, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, transcript.HookAnswer{}, "was asked about PreToolUse"},
-		{"a stop that blocks", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"decision":"block","reason":"test it"}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
-		{"a stop that lets end", job.Hook{On: job.OnStop}, hookOutput{stdout: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, transcript.HookAnswer{}, ""},
-		{"an end of all", job.Hook{On: job.OnPostToolUse}, hookOutput{stdout: []byte(`{"continue":false,"stopReason":"x"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "x", Stop: true}, ""},
-		{"feedback", job.Hook{On: job.OnPostToolUse}, hookOutput{stderr: []byte("tab"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "tab"}, ""},
+		{"nothing", job.OnPreToolUse, hookOutput{}, transcript.HookAnswer{}, ""},
+		{"blanks", job.OnPreToolUse, hookOutput{stdout: []byte(" \n")}, transcript.HookAnswer{}, ""},
+		{"a refusal by status", job.OnPreToolUse, hookOutput{stderr: []byte("no\n"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "no"}, ""},
+		{"another status", job.OnPreToolUse, hookOutput{stderr: []byte("boo"), exitStatus: 3}, transcript.HookAnswer{}, "it ended with exit status 3: boo"},
+		{"text", job.OnPreToolUse, hookOutput{stdout: []byte("fine")}, transcript.HookAnswer{}, ""},
+		{"text at a start for others", job.OnSessionStart, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
+		{"bad JSON for others", job.OnPreToolUse, hookOutput{stdout: []byte(`{"decision":`)}, transcript.HookAnswer{}, "no JSON"},
+		{"two objects", job.OnPreToolUse, hookOutput{stdout: []byte(`{} {}`)}, transcript.HookAnswer{}, "more than one"},
+		{"a decision that is none", job.OnPreToolUse, hookOutput{stdout: []byte(`{"decision":"maybe"}`)}, transcript.HookAnswer{}, "maybe"},
+		{"old approval", job.OnPreToolUse, hookOutput{stdout: []byte(`{"decision":"approve"}`)}, transcript.HookAnswer{}, ""},
+		{"old block", job.OnPreToolUse, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"permission", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"permission that is none", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, transcript.HookAnswer{}, "perhaps"},
+		{"permission later", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, transcript.HookAnswer{Decision: decisionAsk}, ""},
+		{"a log before JSON", job.OnPreToolUse, hookOutput{stdout: []byte("checking\n" + `{"decision":"block"}`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"a list", job.OnPreToolUse, hookOutput{stdout: []byte(`[{"decision":"block"}]`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"a byte order mark", job.OnPreToolUse, hookOutput{stdout: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"a key of the inner object", job.OnPreToolUse, hookOutput{stdout: []byte(`{"permissionDecision":"deny"}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"a key of the outer object", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"another case", job.OnPreToolUse, hookOutput{stdout: []byte(`{"Decision":"block"}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"no known key", job.OnPreToolUse, hookOutput{stdout: []byte(`{"verdict":"deny"}`)}, transcript.HookAnswer{}, "no key that is known"},
+		{"a newer key beside", job.OnPreToolUse, hookOutput{stdout: []byte(`{"suppressOutput":true,"newer":1}`)}, transcript.HookAnswer{}, ""},
+		{"a mistyped key beside, at a point of ours", job.OnPrePublish, hookOutput{stdout: []byte(`{"suppressOutput":true,"descision":"block"}`)}, transcript.HookAnswer{}, `"descision", which is no key of pre_publish`},
+		{"one in the inner object", job.OnShellEnv, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, transcript.HookAnswer{}, `"enw", which is no key of shell_env`},
+		{"an empty object", job.OnPreToolUse, hookOutput{stdout: []byte(`{}`)}, transcript.HookAnswer{}, ""},
+		{"text with code at a start", job.OnSessionStart, hookOutput{stdout: []byte("func f() {\n}")}, transcript.HookAnswer{Context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.OnSessionStart, hookOutput{stdout: []byte("log\n" + `{"continue":false}`)}, transcript.HookAnswer{}, "may be JSON"},
+		{"null", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":null}`)}, transcript.HookAnswer{}, ""},
+		{"a permission of another event", job.OnPostToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, transcript.HookAnswer{}, "PostToolUse has no place for"},
+		{"text of a prompt", job.OnUserPrompt, hookOutput{stdout: []byte("Mind it.")}, transcript.HookAnswer{Context: "Mind it."}, ""},
+		{"a block of a prompt", job.OnUserPrompt, hookOutput{stdout: []byte(`{"decision":"block","reason":"r"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "r"}, ""},
+		{"a key twice", job.OnPreToolUse, hookOutput{stdout: []byte(`{"decision":"deny","decision":"allow"}`)}, transcript.HookAnswer{}, "more than once"},
+		{"a key in two cases", job.OnPreToolUse, hookOutput{stdout: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, transcript.HookAnswer{}, "means nothing"},
+		{"a stop without words", job.OnStop, hookOutput{exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.OnStop, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
+		{"another event", job.OnPreToolUse, hookOutput{stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, transcript.HookAnswer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.OnStop, hookOutput{stdout: []byte(`{"decision":"block","reason":"test it"}`)}, transcript.HookAnswer{Decision: transcript.HookMore, Reason: "test it"}, ""},
+		{"a stop that lets end", job.OnStop, hookOutput{stdout: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, transcript.HookAnswer{}, ""},
+		{"an end of all", job.OnPostToolUse, hookOutput{stdout: []byte(`{"continue":false,"stopReason":"x"}`)}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "x", Stop: true}, ""},
+		{"feedback", job.OnPostToolUse, hookOutput{stderr: []byte("tab"), exitStatus: 2}, transcript.HookAnswer{Decision: transcript.HookDeny, Reason: "tab"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Hook{Hook: test.hook}.parseAnswer(test.said)
+			got, err := Hook{ActiveHook: transcript.ActiveHook{Event: test.on}}.parseAnswer(test.said)
 			if test.bad != "" {
 				must.Fail(t, test.bad, err)
 				return
@@ -197,31 +197,31 @@ func TestMatchesCalls(t *testing.T) {
 		return tools.Call{Input: string(raw)}
 	}
 	for _, test := range []struct {
-		hook job.Hook
+		hook transcript.ActiveHook
 		cmd  string
 		want bool
 	}{
-		{job.Hook{}, "ls", true},
-		{job.Hook{Tools: []string{"exec_.*"}}, "ls", true},
-		{job.Hook{Tools: []string{"Edit|Bash"}}, "ls", true},
-		{job.Hook{Tools: []string{"Edit|Write"}}, "ls", false},
-		{job.Hook{Tools: []string{".*"}}, "ls", true},
-		{job.Hook{Tools: []string{"mcp__.*"}}, "ls", false},
-		{job.Hook{Argv: []string{"git", "push"}}, "git push origin", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "true && sudo /usr/bin/git push", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "bash -c 'git push'", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "git -C . push", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "$X push", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "git pull", false},
-		{job.Hook{Argv: []string{"git", "push"}}, "echo git push", false},
-		{job.Hook{Argv: []string{"git", "push"}}, `bash -c "git push $X"`, true},
-		{job.Hook{Argv: []string{"git", "push"}}, `eval "$X"`, true},
-		{job.Hook{Argv: []string{"git", "push"}}, "sudo $X push", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "./bash -c true", true},
-		{job.Hook{Argv: []string{"git", "push"}}, "timeout 9 go test $X", false},
-		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
+		{transcript.ActiveHook{}, "ls", true},
+		{transcript.ActiveHook{Tools: []string{"exec_.*"}}, "ls", true},
+		{transcript.ActiveHook{Tools: []string{"Edit|Bash"}}, "ls", true},
+		{transcript.ActiveHook{Tools: []string{"Edit|Write"}}, "ls", false},
+		{transcript.ActiveHook{Tools: []string{".*"}}, "ls", true},
+		{transcript.ActiveHook{Tools: []string{"mcp__.*"}}, "ls", false},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "git push origin", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "true && sudo /usr/bin/git push", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "bash -c 'git push'", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "git -C . push", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "$X push", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "git pull", false},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "echo git push", false},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, `bash -c "git push $X"`, true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, `eval "$X"`, true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "sudo $X push", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "./bash -c true", true},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "timeout 9 go test $X", false},
+		{transcript.ActiveHook{Argv: []string{"git", "push"}}, "make", false},
 	} {
-		one := Hook{Hook: test.hook}
+		one := Hook{ActiveHook: test.hook}
 		must.Same(t, test.want, one.matches("exec_command", call(test.cmd)), test.hook.Tools, test.hook.Argv, test.cmd)
 	}
 }
@@ -291,7 +291,7 @@ func TestSortsAndDigestsHooks(t *testing.T) {
 	if before[0].Name != "operator/z" || before[1].Name != "a" || before[2].Name != "b" {
 		t.Errorf("%v", before)
 	}
-	if !before[0].trusted || before[1].trusted {
+	if !before[0].Trusted || before[1].Trusted {
 		t.Error("who is trusted is not by the operator alone")
 	}
 	files["a.sh"] = "two"

@@ -27,7 +27,7 @@ func (h Hook) matches(tool string, call tools.Call) bool {
 			matchesSomeServer = h.mayMatchServer(tool)
 		}
 	}
-	if !matchesSomeServer && !h.AppliesTo(names...) {
+	if !matchesSomeServer && !job.FitsTools(h.Tools, names...) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.matchesCommand(tool, call)
@@ -43,8 +43,7 @@ func (h Hook) mayMatchServer(tool string) bool {
 		_, rest, namesServer := strings.Cut(matcher, serverPrefix)
 		server, _, _ := strings.Cut(rest, "__")
 		isExpression := strings.ContainsAny(rest, "(){}[]+?\\^$")
-		hookWithMatcher := job.Hook{Tools: []string{matcher}}
-		return namesServer && (isExpression || hookWithMatcher.AppliesTo(serverPrefix+server+"__"+tool))
+		return namesServer && (isExpression || job.FitsTools([]string{matcher}, serverPrefix+server+"__"+tool))
 	})
 }
 
@@ -52,14 +51,14 @@ func (h Hook) mayMatchServer(tool string) bool {
 // that names an edit tool is asked about each file, as in Claude Code. A hook that names only apply_patch is asked
 // about the whole patch, as in Codex.
 func (h Hook) matchesPatch(edit claudeCall) bool {
-	asksPerFile := h.AppliesTo(append(dialect.NamesOfKind(dialect.Edits), "Edit", "Write")...)
+	asksPerFile := job.FitsTools(h.Tools, append(dialect.NamesOfKind(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0: // the hook is only about commands
 		return false
 	case edit.tool == dialect.ApplyPatch:
-		return !asksPerFile && h.AppliesTo(dialect.ApplyPatch)
+		return !asksPerFile && job.FitsTools(h.Tools, dialect.ApplyPatch)
 	}
-	return asksPerFile && h.AppliesTo(dialect.OfFile(edit.tool)...)
+	return asksPerFile && job.FitsTools(h.Tools, dialect.OfFile(edit.tool)...)
 }
 
 // matchesCommand reports whether a command of the call may begin with the hook's argv. It returns true for commands
@@ -118,5 +117,5 @@ func (h *Hooks) forEvent(event string) []Hook {
 	if h == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(h.All), func(hook Hook) bool { return hook.On != event })
+	return slices.DeleteFunc(slices.Clone(h.All), func(hook Hook) bool { return hook.Event != event })
 }

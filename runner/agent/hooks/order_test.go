@@ -114,7 +114,7 @@ func TestRecordsInterruptedEndHook(t *testing.T) {
 	h, events := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := h.runEnd(ctx, End{Outcome: "changed"})
-	must.Same(t, "hook_failed", outcome.ForError(t.Context(), err).Reason, err)
+	stop := h.ReviewEnd(ctx, &outcome.Stop{Outcome: outcome.Changed}, End{})
+	must.Same(t, "hook_failed", stop.Reason, stop)
 	must.Same(t, []string{"a failed"}, decisions(*events))
 }

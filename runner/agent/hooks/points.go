@@ -82,7 +82,7 @@ func (h *Hooks) Descriptions(ctx context.Context, specs []tools.Spec) (map[strin
 		var asked []toolDefinition
 		before := map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || !hook.AppliesTo(dialect.Of(s.Name).Matched()...) {
+			if s.Builtin != "" || !job.FitsTools(hook.Tools, dialect.Of(s.Name).Matched()...) {
 				continue
 			}
 			if text, isSet := descriptions[s.Name]; isSet {
@@ -145,7 +145,7 @@ const maxStopRounds = 3
 // PendingStop returns what the stop hooks decided about the end of a resumed run's agent. asked is false if they were
 // not asked yet. more is their demand for more work that the model has not got yet, or "".
 func (h *Hooks) PendingStop() (asked bool, more string) {
-	if h == nil || len(h.forEvent(job.OnStop)) == 0 {
+	if len(h.forEvent(job.OnStop)) == 0 {
 		return true, ""
 	}
 	return h.Answers.stopHooksRan, h.Answers.PendingRequest
@@ -213,13 +213,15 @@ type End struct {
 	URL      string `json:"url,omitempty"` // of the pull request
 }
 
-// runEnd asks every hook about the end of a run. It returns the error of the first hook that refuses, or else of a
-// mandatory hook that did not answer.
-func (h *Hooks) runEnd(ctx context.Context, e End) error {
+// ReviewEnd reports the end of a run to every hook, and returns the end after their answers: if a hook refuses or
+// fails, or a mandatory hook did not answer, a successful run becomes a failed one. A change already published stays
+// published.
+func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	defer h.CloseSandbox()
+	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
 	var first error
 	for _, hook := range h.forEvent(job.OnSessionEnd) {
-		q := question{eventInput: map[string]any{"reason": "other", "end": e}}
+		q := question{eventInput: map[string]any{"reason": "other", "end": end}}
 		r, err := h.ask(ctx, hook, q)
 		if err != nil && ctx.Err() != nil {
 			r = failedReply("the run was stopped before it answered")
@@ -230,18 +232,11 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 		}
 		first = cmp.Or(first, err)
 	}
-	return cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
-}
-
-// ReviewEnd reports the end of a run to hooks, and returns the end after their answers: if a hook refuses or fails,
-// a successful run becomes a failed one. A change already published stays published.
-func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
-	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
-	err := h.runEnd(ctx, end)
-	if err == nil {
+	first = cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
+	if first == nil {
 		return stop
 	}
-	hookStop := *outcome.ForError(ctx, err)
+	hookStop := *outcome.ForError(ctx, first)
 	if stop.ExitCode() != 0 {
 		h.Record.Warn("hook_run_end", "%s", hookStop.Message)
 		return stop

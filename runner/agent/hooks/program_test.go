@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // TestRefusesFilesWritableByCommands names files of a workspace and of another folder that
@@ -42,7 +42,7 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 		{tools + "/linked"},
 		{"../x"},
 	} {
-		h := Hook{Hook: job.Hook{Run: refused}}
+		h := Hook{ActiveHook: transcript.ActiveHook{Run: refused}}
 		must.Fail(t, "", must.Err(h.argv(rooms, tree)), refused, "is started as")
 	}
 	for _, taken := range [][][]string{
@@ -52,14 +52,14 @@ func TestRefusesFilesWritableByCommands(t *testing.T) {
 		{{"~/auditor", "${HOME}/x.sh", "-c ${HOME}"}, {tools + "/auditor", tools + "/x.sh", "-c " + tools}},
 		{{"auditor", "-c", "test -f " + root + "/x.sh"}, {tools + "/auditor", "-c", "test -f " + root + "/x.sh"}},
 	} {
-		h := Hook{Hook: job.Hook{Run: taken[0]}}
+		h := Hook{ActiveHook: transcript.ActiveHook{Run: taken[0]}}
 		must.Same(t, taken[1], must.Get(h.argv(rooms, tree))(t), taken[0], "is started as")
 	}
 	for home, want := range map[string]string{root: "may write", "": "HOME is not set"} {
-		must.Fail(t, want, must.Err(Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(SandboxProvider{Environ: []string{"HOME=" + home}, WritableByCommands: rooms.WritableByCommands}, tree)), "with the home", home)
+		must.Fail(t, want, must.Err(Hook{ActiveHook: transcript.ActiveHook{Run: []string{"~/x.sh"}}}.argv(SandboxProvider{Environ: []string{"HOME=" + home}, WritableByCommands: rooms.WritableByCommands}, tree)), "with the home", home)
 	}
 	for word, problem := range map[string]string{"x.sh": "", "missing.sh": "no such file in the base commit"} {
-		err := Hook{Hook: job.Hook{Run: []string{"sh", word}}}.RequireStartable(SandboxProvider{Environ: os.Environ()}, tree)
+		err := Hook{ActiveHook: transcript.ActiveHook{Run: []string{"sh", word}}}.RequireStartable(SandboxProvider{Environ: os.Environ()}, tree)
 		if (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("sh %s: %v", word, err)
 		}
@@ -76,5 +76,5 @@ func TestHidesVariablesThatLoadCode(t *testing.T) {
 		WritableByCommands: []string{"/repo"},
 	}}
 	want := []string{"AGENT_CI_BASE_TREE=/base", "AGENT_CI_HOOK=h", "AGENT_CI_RUN_ID=run-1", "AGENT_CI_WORKSPACE=/repo", "CI=true", "LANG=C", "LC_ALL=C", "PATH=/bin"}
-	must.Same(t, want, slices.DeleteFunc(h.env(Hook{Name: "h"}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") }))
+	must.Same(t, want, slices.DeleteFunc(h.env(Hook{ActiveHook: transcript.ActiveHook{Name: "h"}}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") }))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/outside"
@@ -45,9 +44,6 @@ func (h *Hooks) SetAgentSandbox(agent *sandbox.Sandbox) {
 // CloseSandbox closes the hooks' sandboxes if the agent has no sandbox, so that other sandboxes can mount the same
 // layers. The next question opens them again.
 func (h *Hooks) CloseSandbox() {
-	if h == nil {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.agent == nil {
@@ -71,10 +67,10 @@ func (h *Hooks) closeCurrent() {
 func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.Sandbox, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	box = h.sandboxes[hook.trusted]
+	box = h.sandboxes[hook.Trusted]
 	switch {
 	case box != nil:
-	case hook.trusted:
+	case hook.Trusted:
 		box = &sandbox.Sandbox{Unconfined: outside.Hook}
 	default:
 		if box, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
@@ -84,7 +80,7 @@ func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.San
 	if h.sandboxes == nil {
 		h.sandboxes = map[bool]*sandbox.Sandbox{}
 	}
-	h.sandboxes[hook.trusted] = box
+	h.sandboxes[hook.Trusted] = box
 	h.running.Add(1)
 	return box, nil
 }
@@ -117,7 +113,7 @@ func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput
 		return hookOutput{}, err
 	}
 	defer h.running.Done()
-	limited, cancel := context.WithTimeout(ctx, time.Duration(hook.Timeout))
+	limited, cancel := context.WithTimeout(ctx, hook.timeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: tree, Env: h.env(hook, tree)}, attached.Streams{
@@ -128,7 +124,7 @@ func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput
 		err = fmt.Errorf("it could not be started (%w)", err)
 	case errors.Is(err, errOutputTooLarge), ctx.Err() != nil:
 	case limited.Err() != nil:
-		err = fmt.Errorf("it did not answer within %s", time.Duration(hook.Timeout))
+		err = fmt.Errorf("it did not answer within %s", hook.timeout)
 	case err == nil && status.Signal != "":
 		err = fmt.Errorf("it was ended by the signal %s", status.Signal)
 	}

@@ -23,12 +23,12 @@ import (
 // document returns the JSON that a hook gets on standard input, in Claude Code's format.
 func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
 	all := map[string]any{
-		"session_id": h.Record.ID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.On,
+		"session_id": h.Record.ID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.Event,
 	}
-	if hook.trusted { // other hooks cannot read the run directory
+	if hook.Trusted { // other hooks cannot read the run directory
 		all["transcript_path"] = h.Record.Join(record.TranscriptFile)
 	}
-	if hook.On == job.OnSessionStart {
+	if hook.Event == job.OnSessionStart {
 		all["model"] = h.Facts.Model
 	}
 	if q.call.Agent != "" {

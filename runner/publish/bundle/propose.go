@@ -250,7 +250,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.On != job.OnPrePublish })
+	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.Event != job.OnPrePublish })
 	if err := b.requireOperatorHooks(all); err != nil || len(all) == 0 {
 		return lessons, err
 	}

@@ -105,9 +105,9 @@ func (o Options) findHooks(ctx context.Context, rec *record.Record, ws *workspac
 	}
 	boxes := confine.Sandboxes{Control: egress.Control{Record: rec, Environ: o.Env, Job: j}, Root: ws.Root()}
 	rooms := hooks.SandboxProvider{Environ: o.Env, WritableByCommands: boxes.WritableFolders()}
-	for i, active := range hooks.ForTranscript(all).Hooks {
-		hook := Hook{ActiveHook: active}
-		if err := all[i].RequireStartable(rooms, tree); err != nil {
+	for _, h := range all {
+		hook := Hook{ActiveHook: h.ActiveHook}
+		if err := h.RequireStartable(rooms, tree); err != nil {
 			hook.Problem = err.Error()
 		}
 		list = append(list, hook)

@@ -72,8 +72,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		{"*", "Bash", true},
 		{"", "Bash", true},
 	} {
-		h := Hook{Tools: []string{test.matcher}}
-		must.Same(t, test.want, h.AppliesTo(test.name), test.matcher, test.name)
+		must.Same(t, test.want, FitsTools([]string{test.matcher}, test.name), test.matcher, test.name)
 		must.Same(t, "", matcherMistake(test.matcher, nil, true), test.matcher)
 	}
 	for _, test := range []struct {

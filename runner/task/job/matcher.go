@@ -14,10 +14,10 @@ import (
 // plainMatcher recognises Claude Code matchers that are names, not regular expressions.
 var plainMatcher = lazyregexp.New(`^[A-Za-z0-9_| -]*$`)
 
-// AppliesTo reports whether the hook applies to a tool with any of these names. A hook without tools
-// applies to all.
-func (h Hook) AppliesTo(names ...string) bool {
-	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(matcher string) bool {
+// FitsTools reports whether one of a hook's matchers fits a tool with any of these names. A hook without matchers
+// applies to all tools.
+func FitsTools(matchers []string, names ...string) bool {
+	return len(matchers) == 0 || slices.ContainsFunc(matchers, func(matcher string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return fitsMatcher(matcher, name) })
 	})
 }
@@ -80,5 +80,5 @@ func (d *validator) checkMatchers(place string, h Hook) {
 
 // matchesCommands reports whether the hook applies to any tool that runs commands.
 func (h Hook) matchesCommands() bool {
-	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.AppliesTo(t.Matched()...) })
+	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && FitsTools(h.Tools, t.Matched()...) })
 }
