@@ -192,27 +192,25 @@ func (r *itemReader) textsOf(a receivedItem) []*itemText {
 // withText returns an item with its text, and marks the received texts as used. isComplete is false while its text may
 // still arrive: until the answer has ended, pieces alone are not enough.
 func (r *itemReader) withText(a receivedItem, ended bool) (filled receivedItem, isComplete bool, err error) {
-	fill := fillerFor(a.item)
+	field := emptyField(a.item)
 	texts := r.textsOf(a)
 	for _, t := range texts {
-		t.isUsed = fill == nil || t.complete != nil || ended
+		t.isUsed = field == "" || t.complete != nil || ended
 	}
-	if fill == nil {
+	if field == "" {
 		return a, true, nil
 	}
 	if len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.isUsed }) {
 		return a, false, nil
 	}
 	slices.SortStableFunc(texts, func(a, b *itemText) int { return a.part - b.part })
-	a.item, err = fill(a.item, texts)
+	a.item, err = fill(a.item, field, texts)
 	return a, true, err
 }
 
-// filler returns an item with the texts put into it.
-type filler func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
-
-// fillerFor returns the filler for an item without text, or nil if the item has its own text or never has any.
-func fillerFor(item json.RawMessage) filler {
+// emptyField returns the name of the field in which an item lacks its text. It returns "" if the item has its own text or
+// never has any.
+func emptyField(item json.RawMessage) string {
 	var fields struct {
 		Type      string                     `json:"type"`
 		Arguments exchange.LenientText       `json:"arguments"`
@@ -221,60 +219,47 @@ func fillerFor(item json.RawMessage) filler {
 		Content   rawitem.Parts              `json:"content"`
 	}
 	if json.Unmarshal(item, &fields) != nil {
-		return nil
+		return ""
 	}
-	switch fields.Type {
-	case "function_call":
-		if fields.Arguments == "" {
-			return inField("arguments")
-		}
-	case "custom_tool_call":
-		if fields.Input == "" {
-			return inField("input")
-		}
-	case "apply_patch_call":
-		needsDiff := exchange.TextOf(fields.Operation["type"]) != "delete_file"
-		if needsDiff && exchange.TextOf(fields.Operation["diff"]) == "" {
-			return withDiff(fields.Operation)
-		}
-	case "message":
-		if fields.Content.Text() == "" {
-			return withParts
-		}
+	needsDiff := exchange.TextOf(fields.Operation["type"]) != "delete_file"
+	switch {
+	case fields.Type == "function_call" && fields.Arguments == "":
+		return "arguments"
+	case fields.Type == "custom_tool_call" && fields.Input == "":
+		return "input"
+	case fields.Type == "apply_patch_call" && needsDiff && exchange.TextOf(fields.Operation["diff"]) == "":
+		return "operation"
+	case fields.Type == "message" && fields.Content.Text() == "":
+		return "content"
 	}
-	return nil
+	return ""
 }
 
-// withDiff returns a filler that sets the diff in the operation of an apply_patch_call.
-func withDiff(operation map[string]json.RawMessage) filler {
-	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-		filled := map[string]any{}
-		for name, value := range operation {
-			filled[name] = value
+// fill returns an item with its texts in field, the result of emptyField.
+func fill(item json.RawMessage, field string, texts []*itemText) (json.RawMessage, error) {
+	var value any = texts[0].text()
+	switch field {
+	case "operation":
+		var fields struct{ Operation map[string]any }
+		if err := json.Unmarshal(item, &fields); err != nil {
+			return nil, err
 		}
-		filled["diff"] = texts[0].text()
-		return rawitem.WithFields(item, map[string]any{"operation": filled})
-	}
-}
-
-// inField returns a filler that sets the field called name.
-func inField(name string) filler {
-	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-		return rawitem.WithFields(item, map[string]any{name: texts[0].text()})
-	}
-}
-
-// withParts is a filler that sets the content of a message.
-func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-	var parts []any
-	for _, t := range texts {
-		if t.kind == refusalText {
-			parts = append(parts, map[string]string{"type": "refusal", "refusal": t.text()})
-			continue
+		operation := map[string]any{}
+		maps.Copy(operation, fields.Operation)
+		operation["diff"] = value
+		value = operation
+	case "content":
+		var parts []any
+		for _, t := range texts {
+			if t.kind == refusalText {
+				parts = append(parts, map[string]string{"type": "refusal", "refusal": t.text()})
+				continue
+			}
+			parts = append(parts, rawitem.OutputText(t.text()))
 		}
-		parts = append(parts, rawitem.OutputText(t.text()))
+		value = parts
 	}
-	return rawitem.WithFields(item, map[string]any{"content": parts})
+	return rawitem.WithFields(item, map[string]any{field: value})
 }
 
 // CompletedBy reports whether the event data can be the last one of an answer.
@@ -351,8 +336,8 @@ func (r *itemReader) beginsWithSameTypes(listed []json.RawMessage) bool {
 func (r *itemReader) fillHeldBack(listed []json.RawMessage, sameItems bool) (err error) {
 	for i := r.handedOver; i < len(r.items); i++ {
 		switch {
-		case fillerFor(r.items[i].item) == nil:
-		case sameItems && fillerFor(listed[i]) == nil:
+		case emptyField(r.items[i].item) == "":
+		case sameItems && emptyField(listed[i]) == "":
 			r.items[i].item = listed[i]
 		default:
 			if r.items[i], _, err = r.withText(r.items[i], true); err != nil {
