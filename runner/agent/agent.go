@@ -43,7 +43,7 @@ type Conversation struct {
 	reportedBudgets []string
 }
 
-// Surroundings are functions by which the conversation asks and informs its caller. Each may be nil.
+// Surroundings are functions by which the conversation asks and informs its caller.
 type Surroundings struct {
 	// ParseWritten parses the calls in the text of a model without tools. Nil for a model with tools.
 	ParseWritten WrittenParser
@@ -55,9 +55,10 @@ type Surroundings struct {
 	MustStop func() error
 	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
 	BeforeCompaction func(ctx context.Context, reason string) error
-	// UsedByOthers returns the used and reserved budget of started agents. It must be safe for concurrent use.
+	// UsedByOthers returns the used and reserved budget of started agents. It must be safe for concurrent use. Nil if there
+	// can be none.
 	UsedByOthers func() Used
-	// NewMessages returns the agent's messages since the last call.
+	// NewMessages returns the agent's messages since the last call. Nil if none can arrive.
 	NewMessages func() []string
 	// Warn receives warnings for readers of the result. It must be safe for concurrent use.
 	Warn func(code, format string, args ...any)
@@ -88,7 +89,7 @@ func (c *Conversation) Spent() Spent {
 // CountScriptCall counts a call that a script makes. It returns the refusal if the call limit is reached, and
 // "" if the call may run. The tools.Dispatcher calls it.
 func (c *Conversation) CountScriptCall() (refused string) {
-	if !c.withinCallLimit(c.callCount.countScriptCall) {
+	if !c.countCall(&c.callCount.scripts) {
 		return limitRefusal
 	}
 	return ""
@@ -105,9 +106,9 @@ func (c *Conversation) addUsage(u model.Usage) {
 	}
 	switch list.Bound(u.ServiceTier) {
 	case price.AtMost:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than reported.", u.ServiceTier)
+		c.Warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than reported.", u.ServiceTier)
 	case price.AtLeast:
-		c.warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than reported and than limits.cost_usd allows; leave model.service_tier out.", u.ServiceTier)
+		c.Warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and may cost more than reported and than limits.cost_usd allows; leave model.service_tier out.", u.ServiceTier)
 	}
 }
 
@@ -152,7 +153,7 @@ func (c *Conversation) Run(ctx context.Context) (lastWords string, err error) {
 	}
 	c.lastTurnMessage = ""
 	for {
-		if err := c.stopReason(); err != nil {
+		if err := c.MustStop(); err != nil {
 			return c.lastWords, err
 		}
 		if err := c.addNewMessages(); err != nil {
@@ -186,14 +187,6 @@ func (c *Conversation) Run(ctx context.Context) (lastWords string, err error) {
 			return c.lastWords, finalBudget.nearlyExceeded()
 		}
 	}
-}
-
-// stopReason returns the reason to end the run, or nil.
-func (c *Conversation) stopReason() error {
-	if c.MustStop == nil {
-		return nil
-	}
-	return c.MustStop()
 }
 
 // turn requests the next answer. If recoverFrom can handle a failure, turn asks again with the settings that
@@ -234,16 +227,16 @@ func (c *Conversation) addToolHint(failure *model.Failure) *model.Failure {
 func (c *Conversation) recoverFrom(ctx context.Context, failure *model.Failure) (repeat bool, err error) {
 	switch {
 	case c.Settings.ToolsInInput && failure.RefusesToolsInInput():
-		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
+		c.Warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
 		return true, nil
 	case !c.Settings.FlatNamespaces && rawitem.HasNamespace(c.Settings.Tools) && failure.RefusesNamespaces():
-		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools are plain functions: %s", failure.Message)
+		c.Warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools are plain functions: %s", failure.Message)
 		c.Settings.FlatNamespaces = true
 		return true, nil
 	case failure.Quirk != "":
 		c.Settings.ChatQuirks = append(slices.Clip(c.Settings.ChatQuirks), failure.Quirk)
-		c.warn("endpoint_quirk", "The model's API refuses a usual part of Chat Completions; from here on requests use model.chat: %s. You can set that in the job. The API answered: %s",
+		c.Warn("endpoint_quirk", "The model's API refuses a usual part of Chat Completions; from here on requests use model.chat: %s. You can set that in the job. The API answered: %s",
 			model.ListOf(c.Settings.ChatQuirks), failure.Detail())
 		return true, nil
 	case failure.Kind == model.Incomplete && c.Settings.NoTools && c.brokenOffAnswers < maxEditFailures:
@@ -301,7 +294,7 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 	}
 	answer.addWrittenCalls()
 	if response.EstimatedUsage {
-		c.warn("no_usage", "The model's API reports no token usage, or an impossible one: agent-ci counts one token for every four bytes sent and received.")
+		c.Warn("no_usage", "The model's API reports no token usage, or an impossible one: agent-ci counts one token for every four bytes sent and received.")
 	}
 	err := c.recordResponse(response, took, answer.wordsOnly)
 	c.overlongInRow = 0
@@ -401,7 +394,7 @@ func (c *Conversation) runCalls(ctx context.Context, answer *answerIntake) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := c.stopReason(); err != nil || len(results) == 0 {
+	if err := c.MustStop(); err != nil || len(results) == 0 {
 		return err
 	}
 	if err := c.editFailures.stopIfTooMany(); err != nil {

@@ -104,6 +104,10 @@ func converse(t *testing.T, session string) fixture {
 	}}, requests: &recorder{next: script}, log: path}
 	f.Conversation = &agent.Conversation{
 		Model: f.requests, Log: log, Settings: model.Settings{Model: "scripted", Instructions: "Work."},
+		Surroundings: agent.Surroundings{
+			Plan: func() string { return "" }, KeptTexts: func() []string { return nil }, MustStop: func() error { return nil },
+			BeforeCompaction: func(context.Context, string) error { return nil }, Warn: func(string, string, ...any) {},
+		},
 	}
 	f.Tools = f.box.dispatcher(nil)
 	return f

@@ -75,7 +75,7 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 	if !isFull || !hasGrown {
 		return nil
 	}
-	if err := c.askBeforeCompaction(ctx, reasonWindow); err != nil {
+	if err := c.BeforeCompaction(ctx, reasonWindow); err != nil {
 		return err
 	}
 	trim := func(context.Context) (*compaction, error) {
@@ -94,14 +94,6 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 	return c.adoptCompaction(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
-// askBeforeCompaction asks the caller's BeforeCompaction, and returns its error if the run must end instead.
-func (c *Conversation) askBeforeCompaction(ctx context.Context, reason string) error {
-	if c.BeforeCompaction == nil {
-		return nil
-	}
-	return c.BeforeCompaction(ctx, reason)
-}
-
 // maxOverlongRequests is how often in a row a conversation is shortened after a refusal for its length.
 const maxOverlongRequests = 4
 
@@ -112,7 +104,7 @@ func (c *Conversation) shortenRefused(ctx context.Context) (shortened bool, err 
 	if c.overlongInRow > maxOverlongRequests {
 		return false, nil
 	}
-	if err := c.askBeforeCompaction(ctx, reasonLength); err != nil {
+	if err := c.BeforeCompaction(ctx, reasonLength); err != nil {
 		return false, err
 	}
 	if c.overlongInRow == 1 {
@@ -166,7 +158,7 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 		c.noEndpointCompaction = true
 		return nil, nil
 	case err != nil:
-		c.warn("no_compaction", "The endpoint could not shorten the conversation, so agent-ci did: %v", err)
+		c.Warn("no_compaction", "The endpoint could not shorten the conversation, so agent-ci did: %v", err)
 		c.noEndpointCompaction = true
 		return nil, nil
 	}
@@ -218,10 +210,11 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 		text := rawitem.MessageText(item)
 		return strings.HasPrefix(text, planHead) || strings.HasPrefix(text, budgetHead)
 	})
-	if c.Plan == nil || c.Plan() == "" {
+	plan := c.Plan()
+	if plan == "" {
 		return items, nil
 	}
-	raw, err := rawitem.TextMessage("developer", planHead+c.Plan())
+	raw, err := rawitem.TextMessage("developer", planHead+plan)
 	return append(items, raw), err
 }
 
@@ -231,9 +224,6 @@ const keptTextHead = "You had loaded this before the conversation was made short
 // withKeptTexts appends the kept texts that items do not contain.
 func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.MessageText(item), keptTextHead) })
-	if c.KeptTexts == nil {
-		return items, nil
-	}
 	for _, text := range c.KeptTexts() {
 		encoded, err := rawitem.Encode(text)
 		if err != nil {

@@ -10,22 +10,18 @@ type callCounter struct {
 	scripts int // calls by scripts
 }
 
-// countScriptCall counts a script's call and returns true, or returns false at the limit.
-func (c *callCounter) countScriptCall(limit int) bool { return c.count(&c.scripts, limit) }
-
-// countCall counts the model's next call and returns true, or returns false at the limit. made is the number of
-// earlier calls by the model.
-func (c *callCounter) countCall(made, limit int) bool {
-	c.setCalls(made)
-	return c.count(&c.direct, limit)
-}
-
-// count increments number, which is c.direct or c.scripts, and returns true. At the limit it returns false
-// instead. A limit of 0 means no limit.
-func (c *callCounter) count(number *int, limit int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if limit > 0 && c.direct+c.scripts >= limit {
+// countCall increments number, which is direct or scripts of callCount, and returns true. If limits.tool_calls is
+// reached, with the calls of other agents, it returns false instead.
+func (c *Conversation) countCall(number *int) bool {
+	limit := c.Limits.Calls
+	if limit > 0 {
+		if limit -= c.othersUse().Calls; limit <= 0 {
+			return false
+		}
+	}
+	c.callCount.mu.Lock()
+	defer c.callCount.mu.Unlock()
+	if limit > 0 && c.callCount.direct+c.callCount.scripts >= limit {
 		return false
 	}
 	*number++

@@ -110,6 +110,6 @@ func (c *Conversation) leaveFlexTier(failure *model.Failure) (left bool) {
 	default:
 		return false
 	}
-	c.warn("no_flex", "The rest of the run uses the default tier and its price, not model.service_tier: flex: %s.", strings.TrimSuffix(failure.Detail(), "."))
+	c.Warn("no_flex", "The rest of the run uses the default tier and its price, not model.service_tier: flex: %s.", strings.TrimSuffix(failure.Detail(), "."))
 	return true
 }

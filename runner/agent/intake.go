@@ -106,7 +106,9 @@ func (a *answerIntake) takeItem(raw json.RawMessage) {
 
 // countNextCall counts another call of the answer and returns true, or returns false at the limit.
 func (a *answerIntake) countNextCall() bool {
-	return a.conversation.withinCallLimit(func(limit int) bool { return a.conversation.callCount.countCall(a.callsMade(), limit) })
+	counter := &a.conversation.callCount
+	counter.setCalls(a.callsMade())
+	return a.conversation.countCall(&counter.direct)
 }
 
 // Outputs of calls that did not run.

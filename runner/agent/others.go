@@ -30,18 +30,6 @@ func (c *Conversation) othersUse() Used {
 	return c.UsedByOthers()
 }
 
-// withinCallLimit counts a call with count, which returns false at the limit that it gets. That limit is
-// limits.tool_calls minus the calls of other agents; 0 means no limit. If the others left nothing,
-// withinCallLimit returns false without count.
-func (c *Conversation) withinCallLimit(count func(limit int) bool) bool {
-	limit := c.Limits.Calls
-	if limit == 0 {
-		return count(0)
-	}
-	limit -= c.othersUse().Calls
-	return limit > 0 && count(limit)
-}
-
 // addNewMessages adds the messages that arrived since the last turn.
 func (c *Conversation) addNewMessages() error {
 	if c.NewMessages == nil {

@@ -118,15 +118,9 @@ func (c *Conversation) Finished(f tools.Finished) {
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next Append fails too, and ends the run
 	if broken, isPanic := errors.AsType[*tools.Panic](f.Fault); isPanic {
-		c.warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
+		c.Warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}
 	if f.Uncut.Err != nil {
-		c.warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Uncut.Err)
-	}
-}
-
-func (c *Conversation) warn(code, format string, args ...any) {
-	if c.Warn != nil {
-		c.Warn(code, format, args...)
+		c.Warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Uncut.Err)
 	}
 }

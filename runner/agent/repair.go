@@ -18,14 +18,14 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (removed bool, 
 		return false, err
 	}
 	if changed {
-		c.warn("sealed_reasoning", "The model's API can't read its earlier reasoning; the request is repeated without it: %s", failure.Detail())
+		c.Warn("sealed_reasoning", "The model's API can't read its earlier reasoning; the request is repeated without it: %s", failure.Detail())
 		return true, c.replaceRefused(unsealed, dropped)
 	}
 	dropped, lost := unreadableItems(c.history)
 	if len(dropped) == 0 {
 		return false, nil
 	}
-	c.warn("sealed_reasoning", "The model's API can't read its shortened conversation; the request is repeated without it: %s", failure.Detail())
+	c.Warn("sealed_reasoning", "The model's API can't read its shortened conversation; the request is repeated without it: %s", failure.Detail())
 	if err := c.replaceRefused(c.history, dropped); err != nil || lost == "" {
 		return true, err
 	}

@@ -161,7 +161,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if len(c.paths) > 0 {
 		options.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: childModel, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: childModel, Team: c.ownTeam, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}

@@ -42,7 +42,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 		return worker.New(ctx, o)
 	}
 	root := newTeam(o, earlier, recorded).root
-	o.Team, o.NewMessages = root, root.takeNews
+	o.Team = root
 	var err error
 	root.agent, err = worker.New(ctx, o)
 	return root.agent, err
@@ -151,8 +151,8 @@ func (t *team) describeRole(role job.Role) string {
 	return strings.TrimSpace(clip.Visible(instructions, 300) + " " + mayChange)
 }
 
-// takeNews returns the agent's new messages and the notices of its children's ends, and forgets them.
-func (m *member) takeNews() []string {
+// TakeNews returns the agent's new messages and the notices of its children's ends, and forgets them.
+func (m *member) TakeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	var texts []string

@@ -61,8 +61,6 @@ type Options struct {
 	Child *Child
 	// Team manages the agents that this one starts. It is nil if it may start none.
 	Team Team
-	// NewMessages returns the messages received since the last call. It is nil if none can arrive.
-	NewMessages func() []string
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
 	// Memory holds the lessons offered to the agent. TakeLesson stores lessons that the agent proposes; nil means that
@@ -130,11 +128,12 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, TimeLimit: time.Duration(l.Time), Began: o.Began,
 		},
 		Surroundings: agent.Surroundings{
-			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) }, NewMessages: o.NewMessages, Warn: o.Record.Warn,
+			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) },
+			BeforeCompaction: o.Hooks.BeforeCompaction, Warn: o.Record.Warn,
 		},
 	}
 	if o.Team != nil {
-		a.conversation.UsedByOthers = o.Team.Used
+		a.conversation.UsedByOthers, a.conversation.NewMessages = o.Team.Used, o.Team.TakeNews
 	}
 	if o.Child != nil {
 		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().ForAgent(o.Child.ID)
@@ -146,9 +145,6 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a.servers = extensions.New(extensions.Options{
 		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, ReservedNames: a.reservedNames(),
 	})
-	if o.Hooks != nil {
-		a.conversation.BeforeCompaction = o.Hooks.BeforeCompaction
-	}
 	if err := a.setConstantSettings(ctx); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type Team interface {
 	Tools() []tools.Tool
 	// Used returns how much of the agent's budget the team has used or reserved.
 	Used() agent.Used
+	// TakeNews returns the agent's new messages and the notices of its agents' ends, and forgets them.
+	TakeNews() []string
 	// Settle waits for working agents when the agent ends, even after an exhausted budget. news means that the agent
 	// must continue because it has news and a turn left.
 	Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error)
