@@ -25,12 +25,11 @@ type Case struct {
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // opens a blob of the change
 	// LFSContent opens the content of a Git LFS file by its pointer's blob. For another blob,
-	// content is nil. LFSContent may be nil.
+	// content is nil.
 	LFSContent func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
-	// Unfiltered returns changed files whose git filter is missing. It may be nil.
+	// Unfiltered returns changed files whose git filter is missing.
 	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
-	// RunnerPaths returns paths that the runner itself wrote; they are not protected. It may be
-	// nil.
+	// RunnerPaths returns paths that the runner itself wrote; they are not protected.
 	RunnerPaths func(*gitops.ChangeSet) ([]string, error)
 	// RepairedChange is the change of a pull request that this run repairs. A repair must not
 	// change workflows. Nil for other runs.
@@ -133,19 +132,11 @@ func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	lfs, lfsSize, err := c.openLFS(ctx, id)
+	lfs, lfsSize, err := c.LFSContent(ctx, id)
 	if lfs == nil {
 		return size, err
 	}
 	return lfsSize, errors.Join(err, lfs.Close())
-}
-
-// openLFS opens the Git LFS content that a blob points to. content is nil for another blob.
-func (c Case) openLFS(ctx context.Context, id string) (content io.ReadCloser, size int64, err error) {
-	if c.LFSContent == nil {
-		return nil, 0, nil
-	}
-	return c.LFSContent(ctx, id)
 }
 
 // concernOf maps problems of a change to concerns of the policy.
@@ -176,13 +167,10 @@ func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.V
 }
 
 // verdict returns the policy's verdict, without the paths that the runner wrote.
-func (c Case) verdict() (v policy.Verdict, err error) {
-	var written []string
-	if c.RunnerPaths != nil {
-		written, err = c.RunnerPaths(c.Change)
-	}
+func (c Case) verdict() (policy.Verdict, error) {
+	written, err := c.RunnerPaths(c.Change)
 	if err != nil {
-		return v, err
+		return policy.Verdict{}, err
 	}
 	return Verdict(c.Job.Policy, c.Change, written)
 }
@@ -263,9 +251,6 @@ func (c Case) warn(ctx context.Context) error {
 
 // warnOfFilters warns of files that are committed unfiltered because their filter is missing.
 func (c Case) warnOfFilters(ctx context.Context) error {
-	if c.Unfiltered == nil {
-		return nil
-	}
 	missing, err := c.Unfiltered(ctx, c.Change)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +26,16 @@ func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Cas
 	must.Do(t, rec.Make(t.TempDir(), nil))
 	t.Cleanup(rec.Close)
 	must.Do(t, rec.Write(record.PatchFile, []byte(patch)))
-	return Case{Record: rec, Job: &j, Change: change, Blob: func(id string) (io.ReadCloser, int64, error) {
-		return nil, 0, fmt.Errorf("nobody wants %s", id)
-	}}
+	return Case{
+		Record: rec, Job: &j, Change: change, LFSContent: noLFS,
+		Blob:        func(id string) (io.ReadCloser, int64, error) { return nil, 0, fmt.Errorf("nobody wants %s", id) },
+		Unfiltered:  func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error) { return nil, nil },
+		RunnerPaths: func(*gitops.ChangeSet) ([]string, error) { return nil, nil },
+	}
 }
+
+// noLFS finds no blob to be a Git LFS file.
+func noLFS(context.Context, string) (io.ReadCloser, int64, error) { return nil, 0, nil }
 
 // reason is that of a stop; other errors are given as they are.
 func reason(err error) string {
@@ -95,7 +102,7 @@ func TestRefusesLargeFiles(t *testing.T) {
 		"lost":                {[]changeset.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
+			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob, LFSContent: noLFS}
 			must.Same(t, c.want, reason(judged.limitSize(t.Context())))
 		})
 	}

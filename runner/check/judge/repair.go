@@ -35,7 +35,7 @@ func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 	}
 	differ := map[string]bool{}
 	for _, f := range b.Files {
-		if versions[f.Path] != (version{f.NewMode, f.NewID}) || !containsPath(a, f.Path) {
+		if was, known := versions[f.Path]; !known || was != (version{f.NewMode, f.NewID}) {
 			differ[f.Path] = true
 		}
 		delete(versions, f.Path)
@@ -44,14 +44,4 @@ func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 		differ[path] = true
 	}
 	return differ
-}
-
-// containsPath reports whether a change has a path.
-func containsPath(change *gitops.ChangeSet, path string) bool {
-	for _, f := range change.Files {
-		if f.Path == path {
-			return true
-		}
-	}
-	return false
 }

@@ -33,36 +33,20 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("search %s: %w", record.PatchFile, err)
 	}
 	for _, f := range c.Change.Files {
-		more, err := c.leakedInBinary(ctx, f)
-		if err != nil {
-			return nil, fmt.Errorf("search %q: %w", f.Path, err)
+		opens := []contentOpener{c.LFSContent} // the change has only a pointer to the content, but the content is published
+		if f.Binary {                          // the patch has no readable content; one NUL byte makes a text binary for git
+			opens = append(opens, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
 		}
-		leaked = append(leaked, more...)
-		if more, err = c.leakedInLFS(ctx, f); err != nil {
-			return nil, fmt.Errorf("search %q: %w", f.Path, err)
+		for _, open := range opens {
+			more, err := c.leakedIn(ctx, f, open)
+			if err != nil {
+				return nil, fmt.Errorf("search %q: %w", f.Path, err)
+			}
+			leaked = append(leaked, more...)
 		}
-		leaked = append(leaked, more...)
 	}
 	slices.Sort(leaked)
 	return slices.Compact(leaked), nil
-}
-
-// leakedInBinary returns the new secrets in a binary file, whose content is not readable in the patch. One NUL
-// byte makes a text binary for git.
-func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, error) {
-	if !f.Binary {
-		return nil, nil
-	}
-	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
-}
-
-// leakedInLFS returns the new secrets in the content of a Git LFS file. The change has only a pointer to it,
-// but the content is published.
-func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
-	if c.LFSContent == nil {
-		return nil, nil
-	}
-	return c.leakedIn(ctx, f, c.LFSContent)
 }
 
 // contentOpener opens a content by its blob's id. It returns nil if there is none.
@@ -78,18 +62,18 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open contentOpener
 		return nil, err
 	}
 	defer now.Close()
-	if !hasBlob(f.OldMode) {
-		return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), nil)
+	var before io.Reader
+	if hasBlob(f.OldMode) {
+		old, err := openTwice(ctx, f.OldID, open)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			defer old.Close()
+			before = boundedfile.WithContext(ctx, old)
+		}
 	}
-	before, err := openTwice(ctx, f.OldID, open)
-	if err != nil {
-		return nil, err
-	}
-	if before == nil {
-		return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), nil)
-	}
-	defer before.Close()
-	return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), boundedfile.WithContext(ctx, before))
+	return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), before)
 }
 
 // hasBlob reports whether a mode is that of a blob. A submodule has none.
