@@ -98,7 +98,7 @@ type toolbox struct {
 	commands *command.Tools
 	repl     *repl.Repl  // nil if the job does not enable it
 	scripts  *code.Tools // nil if the model writes no scripts
-	services *services.Running
+	services services.Running
 	jobTools func(*tools.Outputs) []extensions.Tool // the tools that the job defines; nil before they can be called
 	borrowed bool                                   // view and sandbox belong to the starter
 }

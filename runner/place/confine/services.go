@@ -27,7 +27,7 @@ func (s *Sandboxes) resolveServices(ctx context.Context) error {
 
 // Serve starts new services for a place's sandbox and waits until all are ready. dir is the
 // commands' folder. It returns nil if the place's commands can reach none.
-func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (*services.Running, error) {
+func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (services.Running, error) {
 	if !s.reachesServices(p) {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/forward"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -33,7 +34,7 @@ func (s *service) awaitReadyAndInit(ctx context.Context) error {
 	if s.hasExited() { // it may have exited while init ran
 		return s.exitedBeforeReady()
 	}
-	s.startForwarding()
+	s.forwarder = forward.Start(s.listener, s.connect) // from now on, commands reach the service
 	if err := s.recordState(transcript.ServiceReady, "", false); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 // tryReady returns why the service is not ready, or nil if it is ready.
 func (s *service) tryReady(ctx context.Context) error {
 	if s.Ready.Run == "" {
-		conn, err := s.connectTo(ctx, s.Port)
+		conn, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ type Commands struct {
 // TrySandboxes opens and closes each service's sandbox, to see whether that works.
 func (s *Services) TrySandboxes(ctx context.Context, c Commands) error {
 	all := s.newServices(c)
-	for _, svc := range all.services {
+	for _, svc := range all {
 		err := svc.openSandbox(ctx)
 		if err != nil && ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
@@ -98,10 +98,9 @@ func (s *Services) TrySandboxes(ctx context.Context, c Commands) error {
 }
 
 // newServices returns the services for commands, not started yet.
-func (s *Services) newServices(c Commands) *Running {
-	all := new(Running)
+func (s *Services) newServices(c Commands) (all Running) {
 	for _, resolved := range s.all {
-		all.services = append(all.services, &service{
+		all = append(all, &service{
 			resolvedService: resolved, record: s.record, commands: c, scratch: "service-" + resolved.name + "-" + c.Name,
 			began: time.Now(), stopping: make(chan struct{}),
 		})
@@ -110,32 +109,30 @@ func (s *Services) newServices(c Commands) *Running {
 }
 
 // Running are the services of one sandbox. Nil means none.
-type Running struct {
-	services []*service
-}
+type Running []*service
 
 // Start starts new services for commands and waits until all are ready. If a service does not get
 // ready, IsNotReady is true for the error.
-func (s *Services) Start(ctx context.Context, c Commands) (*Running, error) {
+func (s *Services) Start(ctx context.Context, c Commands) (Running, error) {
 	listeners, err := c.Box.Listeners()
 	if err != nil {
 		return nil, err
 	}
 	all := s.newServices(c)
-	for i, svc := range all.services {
+	for i, svc := range all {
 		svc.listener = listeners[i]
 	}
-	for _, svc := range all.services { // before the first start: a sidecar borrows too
+	for _, svc := range all { // before the first start: a sidecar borrows too
 		if err := svc.borrowTree(); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
 	}
-	for _, svc := range all.services {
+	for _, svc := range all {
 		if err := svc.start(ctx, &s.logNames); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
 	}
-	for _, svc := range all.services {
+	for _, svc := range all {
 		if err := svc.awaitReadyAndInit(ctx); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -150,11 +147,8 @@ func IsNotReady(err error) bool {
 }
 
 // DescribeExited returns a sentence for each service that has exited, with the name of its log.
-func (all *Running) DescribeExited() (words []string) {
-	if all == nil {
-		return nil
-	}
-	for _, svc := range all.services {
+func (all Running) DescribeExited() (words []string) {
+	for _, svc := range all {
 		if svc.hasExited() {
 			words = append(words, fmt.Sprintf("the service %s has ended; see %s", svc.name, svc.logName))
 		}
@@ -163,11 +157,8 @@ func (all *Running) DescribeExited() (words []string) {
 }
 
 // Close stops all services. The error names processes that survived.
-func (all *Running) Close() (err error) {
-	if all == nil {
-		return nil
-	}
-	for _, svc := range slices.Backward(all.services) {
+func (all Running) Close() (err error) {
+	for _, svc := range slices.Backward(all) {
 		err = errors.Join(err, svc.close())
 	}
 	return err
