@@ -2,14 +2,12 @@ package testresults
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-
-	"github.com/joshdk/go-junit"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
@@ -20,152 +18,132 @@ const MaxJUnit = 8 << 20
 // Unread is a comment in joined reports. It says that another report could not be read.
 const Unread = " agent-ci: not all reports could be read "
 
-// Bounds on the content of a report: XML elements, and places that are considered.
+// Bounds on the content of a report.
 const (
-	deepestXML  = 16      // depth
-	deepestTest = 4       // depth within a test; the library keeps an element's text for each element around it
-	maxXML      = 200_000 // number of elements
-	maxPlaces   = 20      // places in the text of a failure
+	deepestXML = 16      // depth of elements
+	maxXML     = 200_000 // number of elements
+	maxPlaces  = 20      // places in the text of a failure
 )
 
 // ReadJUnit reads JUnit XML, as many tools write it. A report longer than MaxJUnit, or with too
 // many or too deep elements, is an error.
-func ReadJUnit(report io.Reader) (results *Results, err error) {
+func ReadJUnit(report io.Reader) (_ *Results, err error) {
 	defer recoverAsError(&err)
 	raw, err := io.ReadAll(io.LimitReader(report, MaxJUnit+1))
+	if err == nil && len(raw) > MaxJUnit {
+		err = fmt.Errorf("it is longer than %d bytes", MaxJUnit)
+	}
+	results := &Results{}
+	if err == nil {
+		err = results.addReport(xml.NewTokenDecoder(&boundedXML{Decoder: xml.NewDecoder(bytes.NewReader(raw))}))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
 	}
-	if len(raw) > MaxJUnit {
-		return nil, fmt.Errorf("read JUnit report: it is longer than %d bytes", MaxJUnit)
-	}
-	r := junitReader{raw: raw, decoder: xml.NewDecoder(bytes.NewReader(raw))}
-	for {
-		switch more, err := r.next(); {
-		case err != nil:
-			return nil, fmt.Errorf("read JUnit report: %w", err)
-		case !more:
-			return &r.results, nil
-		}
-	}
+	return results, nil
 }
 
-// junitReader reads a report once, and passes one test at a time to the library.
-type junitReader struct {
-	raw     []byte
-	decoder *xml.Decoder
-	count   int
-	open    []openElement
-	results Results
+// boundedXML reads the tokens of a report. It fails beyond the bounds of a report.
+type boundedXML struct {
+	*xml.Decoder
+	count, depth int // of elements
 }
 
-// openElement is an element whose end has not been read.
-type openElement struct {
-	name  string
-	suite string // the name of a test suite
-	test  int64  // offset of the beginning of a test; -1 if it is no test
-}
-
-// next reads a token. It returns false at the end of the report.
-func (r *junitReader) next() (more bool, err error) {
-	at := r.decoder.InputOffset()
-	token, err := r.decoder.Token()
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	switch e := token.(type) {
+// Token returns the next token.
+func (b *boundedXML) Token() (xml.Token, error) {
+	token, err := b.Decoder.Token()
+	switch token.(type) {
 	case xml.StartElement:
-		return true, r.start(e, at)
+		b.count++
+		b.depth++
 	case xml.EndElement:
-		return true, r.end()
-	case xml.Comment:
-		r.results.partial = r.results.partial || string(e) == Unread
+		b.depth--
 	}
-	return true, nil
+	if b.count > maxXML || b.depth > deepestXML {
+		return nil, fmt.Errorf("it has more than %d elements, or they are nested deeper than %d", maxXML, deepestXML)
+	}
+	return token, err
 }
 
-// start opens an element. It fails beyond the bounds of a report.
-func (r *junitReader) start(e xml.StartElement, at int64) error {
-	r.count++
-	if r.count > maxXML {
-		return fmt.Errorf("it has more than %d elements", maxXML)
-	}
-	inTest := slices.IndexFunc(r.open, func(o openElement) bool { return o.test >= 0 }) // -1 outside of tests
-	tooDeepInTest := inTest >= 0 && len(r.open)-inTest > deepestTest
-	if len(r.open) == deepestXML || tooDeepInTest {
-		return fmt.Errorf("its elements are nested deeper than %d, or %d in a test", deepestXML, deepestTest)
-	}
-	element := openElement{name: e.Name.Local, test: -1}
-	switch {
-	case element.name == "testsuite":
-		r.results.seen = true
-		for _, a := range e.Attr {
-			if a.Name.Local == "name" {
-				element.suite = clean(a.Value, maxName)
+// testCase is a test of a report.
+type testCase struct {
+	Name      string       `xml:"name,attr"`
+	Classname string       `xml:"classname,attr"`
+	File      string       `xml:"file,attr"`
+	Line      string       `xml:"line,attr"`
+	Skipped   *struct{}    `xml:"skipped"`
+	Failure   *testFailure `xml:"failure"`
+	Error     *testFailure `xml:"error"`
+}
+
+// testFailure is the reason of a failing test.
+type testFailure struct {
+	Message string `xml:"message,attr"`
+	Body    string `xml:",chardata"`
+}
+
+// addReport records the tests of a report.
+func (r *Results) addReport(report *xml.Decoder) error {
+	var open []xml.StartElement
+	for {
+		token, err := report.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch e := token.(type) {
+		case xml.Comment:
+			r.partial = r.partial || string(e) == Unread
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.StartElement:
+			r.seen = r.seen || e.Name.Local == "testsuite"
+			n := len(open)
+			if e.Name.Local != "testcase" || n == 0 || open[n-1].Name.Local != "testsuite" {
+				open = append(open, e.Copy())
+				continue
 			}
-		}
-	case element.name == "testcase" && inTest < 0:
-		if n := len(r.open); n > 0 && r.open[n-1].name == "testsuite" {
-			element.test = at
-		}
-	}
-	r.open = append(r.open, element)
-	return nil
-}
-
-// end closes an element. It records a test element.
-func (r *junitReader) end() error {
-	element := r.open[len(r.open)-1]
-	r.open = r.open[:len(r.open)-1]
-	if element.test < 0 {
-		return nil
-	}
-	test := r.raw[element.test:r.decoder.InputOffset()]
-	suites, err := junit.Ingest(slices.Concat([]byte("<testsuite>"), test, []byte("</testsuite>")))
-	if err != nil {
-		return err
-	}
-	for _, suite := range suites {
-		for _, test := range suite.Tests {
-			r.results.addTestCase(r.open[len(r.open)-1].suite, test)
+			var test testCase
+			if err := report.DecodeElement(&test, &e); err != nil {
+				return err
+			}
+			r.addTestCase(open[n-1], test)
 		}
 	}
-	return nil
 }
 
 // junitPlace matches a file and line in a failure's text.
 var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
 // addTestCase records a test of a report under the name of its class, or else of its suite.
-func (r *Results) addTestCase(suite string, test junit.Test) {
+func (r *Results) addTestCase(suite xml.StartElement, test testCase) {
 	group := test.Classname
-	if group == "" {
-		group = suite
+	for _, a := range suite.Attr {
+		if a.Name.Local == "name" {
+			group = cmp.Or(group, clean(a.Value, maxName))
+		}
 	}
 	name := strings.Trim(group+"."+test.Name, ".")
 	r.addUnit(Class, group)
-	switch test.Status {
-	case junit.StatusPassed:
+	failure := cmp.Or(test.Failure, test.Error)
+	switch {
+	case failure == nil && test.Skipped == nil:
 		r.addPassed(name)
 		return
-	case junit.StatusSkipped:
+	case failure == nil:
 		r.addSkipped(name)
 		return
 	}
-	message, body := strings.TrimSpace(test.Message), ""
-	if reason, ok := test.Error.(junit.Error); ok {
-		body = strings.TrimSpace(reason.Body)
+	body := strings.TrimSpace(failure.Body)
+	firstLine, _, _ := strings.Cut(body, "\n")
+	t := Test{
+		Name: name, Message: cmp.Or(strings.TrimSpace(failure.Message), firstLine), File: test.File, Line: parseNumber(test.Line),
+		LoadError: failure.Message == "collection failure",
 	}
-	if message == "" {
-		message, _, _ = strings.Cut(body, "\n")
-	}
-	t := Test{Name: name, Message: message, File: test.Properties["file"], Line: parseNumber(test.Properties["line"])}
 	for _, m := range junitPlace().FindAllStringSubmatch(body[:min(len(body), maxLine)], maxPlaces) {
 		t.considerPlace(m[1], parseNumber(m[2]))
 	}
-	t.LoadError = test.Message == "collection failure"
 	r.addFailure(t)
 }
