@@ -11,10 +11,9 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	"image/gif"
+	_ "image/gif" // image.Decode reads it
 	"image/jpeg"
 	"image/png"
-	"io"
 )
 
 const (
@@ -44,75 +43,56 @@ var (
 	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", maxDecoded>>20)
 )
 
-// format is an image format that can be decoded.
-type format struct {
-	magic         string // bytes that such a file begins with
-	mediaType     string
-	config        func(io.Reader) (image.Config, error)
-	decode        func(io.Reader) (image.Image, error)
-	sendUnchanged bool // the API accepts all such files, so a small one is sent unchanged
-}
-
-var formats = []format{
-	{"\x89PNG\r\n\x1a\n", "image/png", png.DecodeConfig, png.Decode, true},
-	{"\xff\xd8\xff", "image/jpeg", jpeg.DecodeConfig, jpeg.Decode, true},
-	{"GIF8", "image/gif", gif.DecodeConfig, gif.Decode, false}, // an animation is refused
-}
+// pngMagic is how a PNG file begins.
+const pngMagic = "\x89PNG\r\n\x1a\n"
 
 // Fit converts an image file for models. It reduces a large image, and an animation to its first frame. It decodes the
 // complete file, to find errors before the API does. The error belongs to this package, or describes the damage.
 func Fit(data []byte) (Picture, error) {
-	f, err := formatOf(data)
-	if err != nil {
+	data = withoutBrokenChunks(data)
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	switch {
+	case errors.Is(err, image.ErrFormat) && isWebP(data):
+		return Picture{}, ErrWebP
+	case errors.Is(err, image.ErrFormat):
+		return Picture{}, ErrUnknown
+	case err != nil:
 		return Picture{}, err
-	}
-	if f.mediaType == "image/png" {
-		data = withoutBrokenChunks(data)
-	}
-	config, err := f.config(bytes.NewReader(data))
-	if err != nil {
-		return Picture{}, err
-	}
-	if int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > maxDecoded {
+	case int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > maxDecoded:
 		return Picture{}, ErrTooLarge
 	}
-	decoded, err := f.decode(bytes.NewReader(data))
+	decoded, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return Picture{}, err
 	}
 	original := decoded.Bounds().Size()
 	size := fittingSize(original)
-	p := Picture{MediaType: f.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
-	if size == original && f.sendUnchanged && len(data) <= maxEncoded {
+	p := Picture{MediaType: "image/" + format, Data: data, Width: size.X, Height: size.Y, Original: original}
+	mayBeAnimation := format == "gif" // which the API refuses
+	if size == original && !mayBeAnimation && len(data) <= maxEncoded {
 		return p, nil
 	}
 	if size != original {
 		decoded = shrink(decoded, size)
 	}
-	p.MediaType, p.Data, err = encode(decoded, f.mediaType)
+	p.MediaType, p.Data, err = encode(decoded, p.MediaType)
 	return p, err
 }
 
-// formatOf returns the format of an image file by its first bytes.
-func formatOf(data []byte) (format, error) {
-	for _, f := range formats {
-		if bytes.HasPrefix(data, []byte(f.magic)) {
-			return f, nil
-		}
-	}
-	isWebP := len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
-	if isWebP {
-		return format{}, ErrWebP
-	}
-	return format{}, ErrUnknown
+// isWebP reports whether a file begins as a WebP image does.
+func isWebP(data []byte) bool {
+	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
 }
 
 // withoutBrokenChunks returns a PNG file without its ancillary chunks that have a wrong checksum. Decoders would refuse
-// the file, although the picture is intact.
+// the file, although the picture is intact. It returns other files unchanged.
 func withoutBrokenChunks(data []byte) []byte {
+	if !bytes.HasPrefix(data, []byte(pngMagic)) {
+		return data
+	}
 	const overhead = 12       // bytes of a chunk's length, name and checksum
 	const ancillaryBit = 0x20 // in the first byte of a chunk's name
-	offset := len(formats[0].magic)
+	offset := len(pngMagic)
 	repaired := append([]byte(nil), data[:offset]...)
 	for len(data)-offset >= overhead {
 		size := int64(binary.BigEndian.Uint32(data[offset:]))
