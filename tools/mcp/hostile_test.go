@@ -203,7 +203,7 @@ func (n *notices) observe(notice Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all = append(n.all, notice)
-	if notice.Kind == Ended {
+	if notice == Ended {
 		close(n.ended)
 	}
 }
@@ -338,7 +338,7 @@ func TestChangedToolsKeepList(t *testing.T) {
 	s := open(t, Server{Start: server.start, Observe: told.observe})
 	call(t, s, "x", "{}")
 	call(t, s, "x", "{}")
-	must.Same(t, []Notice{{Kind: ToolsChanged}}, told.all)
+	must.Same(t, []Notice{ToolsChanged}, told.all)
 	must.Same(t, 1, len(s.List().Tools), s.List())
 }
 

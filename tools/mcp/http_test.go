@@ -242,7 +242,7 @@ func TestReportsChangedToolsInAnswer(t *testing.T) {
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
 	must.Same(t, "done", call(t, s, "x", "{}").Output, s.List())
 	must.Same(t, olderRevision, s.List().Revision, s.List())
-	if n := <-changed; n.Kind != ToolsChanged {
+	if n := <-changed; n != ToolsChanged {
 		t.Errorf("got %+v", n)
 	}
 }

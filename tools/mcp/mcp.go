@@ -41,15 +41,12 @@ type Process struct {
 }
 
 // Notice reports a change of a server that no call caused.
-type Notice struct{ Kind NoticeKind }
+type Notice string
 
-// NoticeKind is the kind of a notice.
-type NoticeKind string
-
-// The kinds of notices. None changes the available tools.
+// The notices. None changes the available tools.
 const (
-	ToolsChanged NoticeKind = "tools_changed" // the server reports that its tools have changed
-	Ended        NoticeKind = "ended"         // the session has ended; reported once
+	ToolsChanged Notice = "tools_changed" // the server reports that its tools have changed
+	Ended        Notice = "ended"         // the session has ended; reported once
 )
 
 // Reason is the reason why a session could not be opened.

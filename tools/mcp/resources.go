@@ -49,7 +49,7 @@ type Resources struct {
 // ResourceTools returns list_mcp_resources, list_mcp_resource_templates and read_mcp_resource. servers
 // returns the servers with resources at the time of a call. Like servers' tools, they count as mutating.
 func ResourceTools(servers func() []Resources) []tools.Tool {
-	r := resources{servers}
+	r := resources(servers)
 	return []tools.Tool{
 		{Spec: listResourcesSpec, Mutates: true, Run: r.runLister("resources", listResources)},
 		{Spec: listTemplatesSpec, Mutates: true, Run: r.runLister("resource_templates", listTemplates)},
@@ -64,13 +64,13 @@ type resourceArguments struct {
 	URI    string `json:"uri"`
 }
 
-// resources implements the three tools.
-type resources struct{ servers func() []Resources }
+// resources implements the three tools. It returns the servers that have resources.
+type resources func() []Resources
 
 // serversNamed returns the server called name, or all servers for "". If there is none, it returns the problem for
 // the model.
 func (r resources) serversNamed(name string) (found []Resources, problem string) {
-	all := r.servers()
+	all := r()
 	var names []string
 	for _, s := range all {
 		if s.Server == name {

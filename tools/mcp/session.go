@@ -89,14 +89,14 @@ func (s *Session) end(reason error) {
 	s.endOnce.Do(func() {
 		s.endLifetime(reason)
 		if !s.closing.Load() {
-			s.observe(Notice{Kind: Ended})
+			s.observe(Ended)
 		}
 	})
 }
 
 // toolsChanged passes the notice ToolsChanged to Observe, once in a session. The session keeps its tools.
 func (s *Session) toolsChanged() {
-	s.reportChangeOnce.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
+	s.reportChangeOnce.Do(func() { s.observe(ToolsChanged) })
 }
 
 // observe passes a notice to the server's Observe function.

@@ -236,8 +236,8 @@ func (s *server) recordRestart() error {
 func (s *server) observe(notice mcp.Notice) {
 	s.mu.Lock()
 	ignore := s.closing || s.unreported
-	isFirstChange := notice.Kind == mcp.ToolsChanged && !s.changed
-	if notice.Kind == mcp.ToolsChanged {
+	isFirstChange := notice == mcp.ToolsChanged && !s.changed
+	if notice == mcp.ToolsChanged {
 		s.changed = true
 	}
 	s.mu.Unlock()
@@ -246,7 +246,7 @@ func (s *server) observe(notice mcp.Notice) {
 	case isFirstChange:
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Reason: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
-	case notice.Kind == mcp.Ended:
+	case notice == mcp.Ended:
 		_ = s.checkEnded()
 	}
 }
