@@ -1,7 +1,6 @@
 package code
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -26,9 +25,6 @@ type Options struct {
 	Outputs *tools.Outputs
 	// Program is the engine's argument vector in the sandbox: agent-ci with EngineCommand.
 	Program []string
-	// Nested returns the tools for scripts. The description of a tool must not change unless the tool is
-	// Deferred.
-	Nested func() []Nested
 
 	// Cells is the number of earlier scripts of a resumed run. Stored contains their stored values, from
 	// the Detail of results.
@@ -49,13 +45,13 @@ type Tools struct {
 	cancel       context.CancelFunc
 	running      sync.WaitGroup // all goroutines of engines and cells
 	untakenBytes atomic.Int64   // bytes of results that no engine has taken yet
+	offered      scriptTools
 
 	mu          sync.Mutex
 	closed      bool
 	cellCount   int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
-	cachedTools scriptTools             // last result of currentTools
 	stored      map[string]string
 	storedBytes int // bytes of stored
 }
@@ -71,10 +67,13 @@ func New(ctx context.Context, o Options) *Tools {
 	return t
 }
 
-// All returns the tools exec and wait.
+// Offer sets the tools for scripts, which are none before. It must be called before the first script.
+func (t *Tools) Offer(all []Nested) { t.offered = newScriptTools(all) }
+
+// All returns the tools exec and wait. The description of exec lists the offered tools.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
-		{Spec: execSpec(t.options.Nested()), Run: t.exec, Scripts: true},
+		{Spec: execSpec(t.offered.all), Run: t.exec, Scripts: true},
 		{Spec: waitSpec, Run: tools.Decoded(t.wait), Scripts: true},
 	}
 }
@@ -103,23 +102,6 @@ type scriptTools struct {
 	all          []Nested
 	names        map[string]string // names of tools, by the names in scripts
 	descriptions []message.Tool    // sorted by the names in scripts
-}
-
-// currentTools returns the tools for scripts. It caches them until Nested returns others.
-func (t *Tools) currentTools() scriptTools {
-	all := t.options.Nested()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !slices.EqualFunc(all, t.cachedTools.all, sameTool) {
-		t.cachedTools = newScriptTools(all)
-	}
-	return t.cachedTools
-}
-
-// sameTool reports whether two tools look the same to scripts.
-func sameTool(a, b Nested) bool {
-	return a.Deferred == b.Deferred && a.Spec.Name == b.Spec.Name && a.Spec.Description == b.Spec.Description &&
-		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
 }
 
 // newScriptTools returns the names and descriptions of the tools that a script may call. The description of a deferred
@@ -169,16 +151,15 @@ func (t *Tools) startScript(ctx context.Context, source string) (c *scriptCell, 
 
 // addCell adds a cell that runs source in an engine, and starts it. It returns nil after Close.
 func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCell {
-	available := t.currentTools()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return nil
 	}
 	t.cellCount++
-	c := newCell(ctx, t, e, t.cellCount, available.names)
+	c := newCell(ctx, t, e, t.cellCount, t.offered.names)
 	t.cells = append(t.cells, c)
-	c.start(message.Run{Source: source, Tools: available.descriptions, Stored: maps.Clone(t.stored)})
+	c.start(message.Run{Source: source, Tools: t.offered.descriptions, Stored: maps.Clone(t.stored)})
 	return c
 }
 

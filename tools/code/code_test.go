@@ -131,7 +131,8 @@ func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *
 	r := &run{}
 	ctx, cancel := context.WithCancel(tb.Context())
 	r.cancel = cancel
-	r.Tools = code.New(ctx, code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, Nested: func() []code.Nested { return nested }})
+	r.Tools = code.New(ctx, code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}})
+	r.Offer(nested)
 	tb.Cleanup(func() {
 		r.Close()
 		cancel()
@@ -224,7 +225,7 @@ func TestScriptsMatchCodex(t *testing.T) {
 func TestScriptsRunWithoutTools(t *testing.T) {
 	self := must.Get(os.Executable())(t)
 	box := new(sandbox.Sandbox)
-	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
+	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}})
 	t.Cleanup(func() { alone.Close(); box.Close() })
 	must.Same(t, head("completed")+"\n0", said(toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)))
 }

@@ -24,9 +24,8 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 				"tools.deny has %s, which %s needs to call any tool (model.tools: code); deny single tools instead, or set model.tools: freeform.", name, a.Job.Model.Name)
 		}
 	}
-	var nested []code.Nested // set below, since their descriptions come from a registry
 	box.scripts = code.New(ctx, code.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
+		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine,
 		Cells: a.scriptState.cells, Stored: a.scriptState.stored,
 	})
 	registry, err := a.registry(append(box.scripts.All(), all...), external)
@@ -34,9 +33,11 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 		return nil, err
 	}
 	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.OnlyDirect)
+	var nested []code.Nested
 	for _, spec := range a.withHookDescriptions(registry.Specs(inScripts)) {
 		nested = append(nested, code.Nested{Spec: spec, Deferred: external.deferred[spec.Name]})
 	}
+	box.scripts.Offer(nested)
 	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
 }
 
