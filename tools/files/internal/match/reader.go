@@ -10,13 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/charset"
 )
 
-const (
-	// window is the size of the part of a file held in memory, in bytes. In a longer line, only matches inside one window
-	// are found.
-	window = 1 << 20
-	// firstWindow is the initial size of the buffer. It suffices for most files.
-	firstWindow = 64 << 10
-)
+// window is the size of the part of a file held in memory, in bytes. In a longer line, only matches inside one window
+// are found.
+const window = 1 << 20
 
 // Reader searches files one after the other with one buffer. It is not safe for concurrent use. The zero value is ready
 // for use.
@@ -64,21 +60,14 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 // bytes that the buffer contains already. It returns the number of bytes in the buffer, with those held.
 func (r *Reader) fill(file io.Reader, held int) (length int, err error) {
 	if r.buffer == nil {
-		r.buffer = make([]byte, firstWindow)
+		r.buffer = make([]byte, window)
 	}
-	for {
-		if held == len(r.buffer) {
-			if len(r.buffer) >= window {
-				return held, nil
-			}
-			grown := make([]byte, window)
-			copy(grown, r.buffer)
-			r.buffer = grown
-		}
+	for held < len(r.buffer) {
 		n, err := file.Read(r.buffer[held:])
 		held += n
 		if err != nil {
 			return held, err
 		}
 	}
+	return held, nil
 }
