@@ -126,11 +126,9 @@ func (p *Proxy) searchRestAfterAnswer(body *searchedBody, control *http.Response
 	})
 	return func() {
 		abort()
-		timer := time.NewTimer(lateSearchWait)
-		defer timer.Stop()
 		select {
 		case <-searched:
-		case <-timer.C:
+		case <-time.After(lateSearchWait):
 			_ = control.SetReadDeadline(time.Now().Add(p.limits.idle)) // ends the search
 		}
 	}

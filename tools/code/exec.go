@@ -58,12 +58,10 @@ func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.
 // awaitResult waits until the script ends, yields, or yield has passed, and returns its output so far. began is when the
 // call began, budget the maximum tokens of output.
 func (c *scriptCell) awaitResult(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
-	yieldTimer := time.NewTimer(yield)
-	defer yieldTimer.Stop()
 	select {
 	case <-c.ended:
 	case <-c.newsSignal:
-	case <-yieldTimer.C:
+	case <-time.After(yield):
 	case <-ctx.Done():
 		c.stop()
 		return c.result(context.WithoutCancel(ctx), began), ctx.Err()

@@ -143,12 +143,10 @@ func (t *Tools) waitModeFor(ctx context.Context, call tools.Call, patience time.
 // await waits until the command has ended, the time is over, or ctx ends. ended is false if the command is still running,
 // or if it was still running in the record of a replay.
 func (w waitMode) await(ctx context.Context, r *runningCommand) (ended bool, err error) {
-	timer := time.NewTimer(w.timeout)
-	defer timer.Stop()
 	select {
 	case <-r.process.Done():
 		return w.replayedSession == 0, nil
-	case <-timer.C:
+	case <-time.After(w.timeout):
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()

@@ -101,11 +101,9 @@ func (r *runningCell) serveFrames() (failed, done bool) {
 // awaitMark waits until markSeen is closed, up to markWait. The output may arrive after the last message, because it
 // comes through another pipe.
 func (r *runningCell) awaitMark(markSeen <-chan struct{}) {
-	timer := time.NewTimer(markWait)
-	defer timer.Stop()
 	select {
 	case <-markSeen:
-	case <-timer.C:
+	case <-time.After(markWait):
 	case <-r.ctx.Done():
 	}
 }
