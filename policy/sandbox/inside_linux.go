@@ -347,12 +347,10 @@ func (conn *supervisorConn) failWaiters() {
 // killEverything makes the supervisor kill everything it started. It reports whether nothing lives any more.
 func (conn *supervisorConn) killEverything() bool {
 	_ = conn.socket.CloseWrite() // no more requests come
-	timeout := time.NewTimer(closeWait)
-	defer timeout.Stop()
 	select {
 	case <-conn.noProcesses:
 	case <-conn.supervisorExited:
-	case <-timeout.C:
+	case <-time.After(closeWait):
 	}
 	select {
 	case <-conn.noProcesses: // checked again, because both channels may be closed
@@ -394,12 +392,10 @@ func (child *supervisedChild) start(streams []*os.File, terminal bool) error {
 		child.conn.unregisterChild(child)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	timeout := time.NewTimer(child.conn.startWait)
-	defer timeout.Stop()
 	select {
 	case err := <-child.started:
 		return err
-	case <-timeout.C:
+	case <-time.After(child.conn.startWait):
 		child.conn.giveUp()
 		return fmt.Errorf("%w: it was ended because it did not start a command within %s%s", errGone, child.conn.startWait, tooSlowHint)
 	}

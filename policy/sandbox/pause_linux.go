@@ -27,14 +27,12 @@ func (conn *supervisorConn) pause() error {
 	if err := conn.send(stage.Request{Pause: true}); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	patience := time.NewTimer(conn.startWait)
-	defer patience.Stop()
 	select {
 	case err := <-conn.pauseReplies:
 		return err
 	case <-conn.supervisorExited:
 		return errGone
-	case <-patience.C:
+	case <-time.After(conn.startWait):
 		conn.giveUp()
 		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, conn.startWait, tooSlowHint)
 	}

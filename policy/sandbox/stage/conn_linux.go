@@ -12,9 +12,8 @@ import (
 // maxFrame bounds a request in bytes. Arguments and environment cannot be longer (execve(2)).
 const maxFrame = 16 << 20
 
-// conn is the inner end of the control socket.
+// conn is the inner end of the control socket, the descriptor ControlFD.
 type conn struct {
-	fd      int
 	sending sync.Mutex
 }
 
@@ -37,7 +36,7 @@ func (c *conn) receive() (body []byte, fds []int, err error) {
 func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxStreams))
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err := unix.Recvmsg(ControlFD, header, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -63,7 +62,7 @@ func Descriptors(oob []byte) ([]int, error) {
 // fill reads until to is full.
 func (c *conn) fill(to []byte) error {
 	for len(to) > 0 {
-		n, err := unix.Read(c.fd, to)
+		n, err := unix.Read(ControlFD, to)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
@@ -90,7 +89,7 @@ func (c *conn) send(message any, descriptors ...int) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	for len(frame) > 0 {
-		n, err := unix.SendmsgN(c.fd, frame, rights, nil, unix.MSG_NOSIGNAL)
+		n, err := unix.SendmsgN(ControlFD, frame, rights, nil, unix.MSG_NOSIGNAL)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return os.NewSyscallError("sendmsg", err)
 		}

@@ -13,7 +13,7 @@ import (
 // enter confines the process and serves commands. It exits the process and does not return.
 func enter() {
 	runtime.LockOSThread() // commands inherit this thread's Landlock domain, and die with it
-	if err := confineAndServe(&conn{fd: ControlFD}); err != nil {
+	if err := confineAndServe(new(conn)); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(126)
 	}

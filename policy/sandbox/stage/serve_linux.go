@@ -131,7 +131,7 @@ func (s *supervisor) listen() error {
 // awaitRequest waits for a request. Meanwhile it answers the calls that the seccomp filter reports.
 func (s *supervisor) awaitRequest() {
 	for {
-		polled := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setidWatcher.listener), Events: unix.POLLIN}}
+		polled := []unix.PollFd{{Fd: ControlFD, Events: unix.POLLIN}, {Fd: int32(s.setidWatcher.listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(polled, -1); errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -292,12 +292,10 @@ func (s *supervisor) killAll() {
 		return
 	}
 	_ = unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
-	timeout := time.NewTimer(killWait)
-	defer timeout.Stop()
 	select {
 	case <-s.allReaped:
 		_ = s.conn.send(Event{Empty: true}) // it fails if the process outside has exited
-	case <-timeout.C: // the kernel kills them when this process exits
+	case <-time.After(killWait): // the kernel kills them when this process exits
 	}
 }
 
