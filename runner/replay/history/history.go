@@ -217,8 +217,8 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if err != nil {
 		return nil, workspace.CannotResume("%s", outcome.WithoutFullStop(err)).Because(err)
 	}
-	if h, err = Read(rec); err != nil {
-		return nil, err
+	if h, err = Read(rec); err != nil { // the record is damaged, or of a later version
+		return nil, workspace.CannotResume("%s", outcome.WithoutFullStop(err)).Because(err)
 	}
 	h.TornBytes, h.ChangedLimits, h.LimitsAtStop = torn, set, h.Job.Limits
 	if h.Job.Limits, err = settings.SetLimits(h.LimitsAtStop, set); err != nil {

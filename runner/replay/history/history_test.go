@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -44,6 +46,15 @@ func TestLimitsFollowLastResume(t *testing.T) {
 		must.Same(t, step.want, h.Job.Limits.ToolCalls, step.event, step.data, "for the agent")
 		must.Same(t, step.want, h.conversation.CallLimit, step.event, step.data, "for the agent")
 	}
+}
+
+func TestDoesNotResumeUnreadableRecord(t *testing.T) {
+	rec, log := emptyRecord(t, nil)
+	must.Get(log.Append(transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"turns":"many"}}`)}))(t)
+	must.Do(t, log.Close())
+	_, err := Reopen(t.Context(), record.New("", nil), rec.Path(), nil, "", nil)
+	stop, is := errors.AsType[*outcome.Stop](err)
+	must.Same(t, true, is && stop.Reason == "not_resumable", "the error is", err)
 }
 
 func TestCountsCallsOfOtherAgents(t *testing.T) {
