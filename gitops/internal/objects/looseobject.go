@@ -36,8 +36,8 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 // does not have exactly size bytes.
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed := s.fast.Get().(*zlib.Writer)
-	defer s.fast.Put(compressed)
+	compressed := s.zlib.Get().(*zlib.Writer)
+	defer s.zlib.Put(compressed)
 	compressed.Reset(buffered)
 	sum := newHasher(t, size)
 	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
@@ -58,9 +58,9 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 
 // newCompressors returns a pool of zlib writers. Making one takes longer than writing a small
 // object.
-func newCompressors(level int) *sync.Pool {
+func newCompressors() *sync.Pool {
 	return &sync.Pool{New: func() any {
-		w, _ := zlib.NewWriterLevel(nil, level) // fails only for an invalid level
+		w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails only for an invalid level
 		return w
 	}}
 }

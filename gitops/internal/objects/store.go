@@ -1,13 +1,12 @@
 // Package objects reads and writes git's objects. It finds loose and packed objects, verifies the
 // hash of objects in other folders, and writes blobs, trees and commits to its own folder. It
-// reads, edits and compares trees. It writes packs, and reads packs from untrusted senders.
+// reads, edits and compares trees. It reads packs from untrusted senders.
 //
 // Callers give it git folders. It knows no references, configuration, work trees or git program.
 package objects
 
 import (
 	"bytes"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,7 @@ type Store struct {
 	dir      string // its own git folder, or ""
 	own      *filesystem.ObjectStorage
 	borrowed []*filesystem.ObjectStorage
-	fast     *sync.Pool // compressors for loose objects
-	small    *sync.Pool // compressors for packs
+	zlib     *sync.Pool // compressors for loose objects
 }
 
 const (
@@ -42,7 +40,7 @@ const (
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
-	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
+	s := &Store{dir: own, zlib: newCompressors()}
 	if own != "" {
 		s.own = openObjects(own)
 	}
@@ -75,6 +73,9 @@ func (s *Store) folders() []*filesystem.ObjectStorage {
 	}
 	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
 }
+
+// Reindex finds packs that another program has added to the store's own folder.
+func (s *Store) Reindex() { s.own.Reindex() }
 
 // Has reports whether an object exists, without reading it.
 func (s *Store) Has(id plumbing.Hash) bool {
@@ -285,7 +286,7 @@ func (e *DamagedError) what() string { return fmt.Sprintf("object %s: %v", e.ID,
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// PackError reports a pack that WritePack would not write.
+// PackError reports a pack that is not one of a change set.
 type PackError struct {
 	Reason string
 }

@@ -1,7 +1,6 @@
 package objects_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -148,23 +147,6 @@ func TestBlobBytesEnforcesLimit(t *testing.T) {
 	if _, err := s.BlobBytes(id, 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
 		t.Errorf("over the limit: %v", err)
 	}
-}
-
-func TestCopiesPacksBetweenStores(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Write("large", large)
-	r.Write("empty", "")
-	r.Commit("later")
-	from := open(t, emptyStore(t), r.Path(".git"))
-	ids := must.Get(from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}")))(t)
-	must.Same(t, 3, len(ids), "objects are new, want the tree and two files")
-	var pack bytes.Buffer
-	must.Do(t, from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack))
-	to := gittest.New(t)
-	to.GitWith(nil, pack.Bytes(), "index-pack", "--stdin")
-	must.Same(t, "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()), "as git reads it")
-	must.Same(t, large, to.Git("cat-file", "blob", revision(r, "HEAD:large").String()), "as git reads it")
 }
 
 func TestWriteMatchesGit(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -12,14 +13,30 @@ import (
 // WritePack writes a packfile without deltas. It contains the objects of cs.Tree that the base
 // lacks.
 func (s *Store) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
-	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
-	if err != nil {
-		return fmt.Errorf("write the pack: %w", err)
-	}
-	if err := s.objects.WritePack(ctx, ids, w); err != nil {
+	if err := s.writePack(ctx, cs, w); err != nil {
 		return fmt.Errorf("write the pack: %w", err)
 	}
 	return nil
+}
+
+// writePack lets git pack verified copies of the objects.
+func (s *Store) writePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
+	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
+	if err != nil {
+		return err
+	}
+	if err := s.objects.CopyTo(ctx, s.objects, ids); err != nil {
+		return err
+	}
+	var list strings.Builder
+	for _, id := range ids {
+		fmt.Fprintln(&list, id)
+	}
+	git, err := s.repo.PrivateGit()
+	if err != nil {
+		return err
+	}
+	return git.Stream(ctx, s.repo.Root, strings.NewReader(list.String()), w, "pack-objects", "-q", "--stdout", "--window=0", "--no-reuse-delta")
 }
 
 // ReadPack reads a pack as WritePack writes it, from an untrusted sender. The pack must contain
