@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,16 +99,15 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 		}
 		m.commits[i] = id.String()
 	}
-	dir, err := m.attributeFiles(ctx, paths)
-	if err != nil {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, paths); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, m.attributes.Close()) }()
 	git, err := m.place.Repo.PrivateGit()
 	if err != nil {
 		return err
 	}
-	out, err := git.With("GIT_WORK_TREE="+dir).Run(ctx, dir, nil, "-c", "merge.conflictStyle=diff3",
+	out, err := git.With("GIT_WORK_TREE="+m.attributes.Folder()).Run(ctx, m.attributes.Folder(), nil, "-c", "merge.conflictStyle=diff3",
 		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
 	if err != nil && program.ExitStatus(err) != 1 {
 		return err
@@ -122,25 +120,6 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 		m.edits = append(m.edits, d.Edit())
 	}
 	return err
-}
-
-// attributeFiles writes the attribute files of onto for paths to a folder, which git uses as the work
-// tree.
-func (m *Merge) attributeFiles(ctx context.Context, paths []string) (dir string, err error) {
-	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, paths); err != nil {
-		return "", err
-	}
-	if dir, err = os.MkdirTemp(m.place.Repo.PrivateDir, "merge-"); err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(dir)
-	if err == nil {
-		err = errors.Join(m.attributes.WriteFiles(root), root.Close())
-	}
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	return dir, nil
 }
 
 // gitReport is git's report about a path: the mode in each index stage, and by kind of message the

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
@@ -61,14 +59,8 @@ func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
 
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
-	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
 	return w.attributesBy(func(file string) ([]byte, error) {
-		folder, name := path.Split(file)
-		id, err := folders.id(folder)
-		if err != nil {
-			return nil, err
-		}
-		e, err := w.objects.Find(id, name)
+		e, err := w.objects.Find(tree, file)
 		if err != nil {
 			return nil, err
 		}
@@ -77,33 +69,6 @@ func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 		}
 		return w.objects.BlobBytes(e.ID, regularfile.Small)
 	})
-}
-
-// treeFolders looks up folders of a tree and caches their ids.
-type treeFolders struct {
-	store *objects.Store
-	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
-}
-
-// id returns the id of a folder's tree object, or the zero hash for a missing folder.
-func (t treeFolders) id(folder string) (plumbing.Hash, error) {
-	if id, known := t.ids[folder]; known {
-		return id, nil
-	}
-	above, name := path.Split(strings.TrimSuffix(folder, "/"))
-	parent, err := t.id(above)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	e, err := t.store.Find(parent, name)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if !e.IsTree() {
-		e.ID = plumbing.ZeroHash
-	}
-	t.ids[folder] = e.ID
-	return e.ID, nil
 }
 
 // contentAttributes lists the attributes that decide about a file's content in the work tree or in a merge.
@@ -120,16 +85,12 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	if len(a.files) == 0 && !a.work.repo.HasAttributes() {
 		return nil
 	}
-	entries, err := a.entries()
-	if err != nil {
-		return err
-	}
-	staged, err := a.work.newStage()
+	staged, err := a.newStage(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	out, err := staged.runGit(ctx, entries, &list, append([]string{"check-attr", "--cached", "-z", "--stdin"}, contentAttributes...)...)
+	out, err := staged.runGit(ctx, nil, &list, append([]string{"check-attr", "-z", "--stdin"}, contentAttributes...)...)
 	if err != nil {
 		return fmt.Errorf("read attributes: %w", err)
 	}
@@ -175,35 +136,43 @@ func (a *attributes) entries() (list []index.Entry, err error) {
 	return list, nil
 }
 
-// write writes the .gitattributes files into a folder. It does not overwrite existing ones.
-func (a *attributes) write(to *os.Root) error {
+// newStage makes a stage with the .gitattributes files. The caller removes it.
+func (a *attributes) newStage(ctx context.Context) (*stage, error) {
+	staged, err := a.work.newStage()
+	if err != nil {
+		return nil, err
+	}
 	for name, data := range a.files {
-		if err := to.MkdirAll(path.Dir(name), 0o700); err != nil {
-			return err
-		}
-		f, err := to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(data)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
+		if err := staged.add(ctx, name, bytes.NewReader(data)); err != nil {
+			return nil, errors.Join(err, staged.remove())
 		}
 	}
-	return nil
+	return staged, nil
 }
 
 // Merging holds the attributes that decide how git merges files of a tree.
-type Merging struct{ attributes *attributes }
-
-// Merging returns the merge attributes of paths of a tree.
-func (w *Worktree) Merging(ctx context.Context, tree plumbing.Hash, paths []string) (*Merging, error) {
-	m := &Merging{w.treeAttributes(tree)}
-	return m, m.attributes.load(ctx, paths)
+type Merging struct {
+	attributes *attributes
+	staged     *stage
 }
+
+// Merging returns the merge attributes of paths of a tree. The caller closes the result.
+func (w *Worktree) Merging(ctx context.Context, tree plumbing.Hash, paths []string) (*Merging, error) {
+	a := w.treeAttributes(tree)
+	if err := a.load(ctx, paths); err != nil {
+		return nil, err
+	}
+	staged, err := a.newStage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Merging{a, staged}, nil
+}
+
+// Folder returns a private folder with the paths' attribute files, which Close removes.
+func (m *Merging) Folder() string { return m.staged.dir }
+
+func (m *Merging) Close() error { return m.staged.remove() }
 
 // Driver returns the name of a file's own merge driver, or "" if git merges it with a built-in
 // driver.
@@ -214,6 +183,3 @@ func (m *Merging) Driver(path string) string {
 	}
 	return driver
 }
-
-// WriteFiles writes the paths' attribute files into a folder.
-func (m *Merging) WriteFiles(to *os.Root) error { return m.attributes.write(to) }

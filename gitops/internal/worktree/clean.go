@@ -195,7 +195,7 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 // stage copies a file to the stage, and makes the stage if it is the first file.
 func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (err error) {
 	if c.staged == nil {
-		if c.staged, err = c.newStage(); err != nil {
+		if c.staged, err = c.attributes.newStage(ctx); err != nil {
 			return err
 		}
 	}
@@ -207,9 +207,6 @@ func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (er
 func (c *cleaner) convertWithGit(ctx context.Context, list []*scan.Suspect) error {
 	if len(list) == 0 {
 		return nil
-	}
-	if err := c.attributes.write(c.staged.root); err != nil {
-		return err
 	}
 	err := c.convertStaged(ctx, list)
 	if !c.keep || program.ExitStatus(err) < 0 {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -263,36 +261,29 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// convertWithGit lets git convert files in a stage, then copies them to their places. The stage's index
-// contains the .gitattributes files of the same tree, so git applies their attributes.
+// convertWithGit lets git convert files in a stage, then copies them to their places. The stage has
+// the .gitattributes files of the same tree, so git applies their attributes.
 func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
 	var paths bytes.Buffer
 	var files []objects.Edit
-	entries := map[string]index.Entry{}
+	var entries []index.Entry
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
 		files = append(files, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
-		entries[d.Path] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID}
+		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
-	rules, err := s.attributes.entries()
-	if err != nil {
-		return err
-	}
-	for _, e := range rules {
-		entries[e.Path] = e
-	}
-	staged, err := s.newStage()
+	staged, err := s.attributes.newStage(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	if _, err := staged.runGit(ctx, slices.Collect(maps.Values(entries)), &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if _, err := staged.runGit(ctx, entries, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	for _, d := range list {

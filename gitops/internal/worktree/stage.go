@@ -43,12 +43,12 @@ func (s *stage) remove() error {
 // index returns the path of the stage's index.
 func (s *stage) index() string { return s.dir + ".index" }
 
-// add writes a file into the stage.
+// add writes a file into the stage. It replaces a .gitattributes file with the same content.
 func (s *stage) add(ctx context.Context, name string, content io.Reader) error {
 	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
