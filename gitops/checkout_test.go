@@ -125,9 +125,7 @@ func TestSetBaseRefuses(t *testing.T) {
 			r := twoBranches(t)
 			before := r.Files()
 			_, err := r.open().SetBase(c.spec)
-			if !c.want(err) {
-				t.Errorf("got %v", err)
-			}
+			must.Same(t, true, c.want(err), err)
 			must.Same(t, before, r.Files(), "work tree")
 			must.Same(t, "refs/heads/main", r.Git("symbolic-ref", "HEAD"), "HEAD")
 		})

@@ -34,9 +34,7 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	cs := changes(t, c, snap)
 	changed := []string{"conf/app", "vaults"}
 	must.Same(t, changed, pathsOf(cs), "changed")
-	if dirty := must.Get(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) != 1 {
-		t.Errorf("dirty: %q", dirty)
-	}
+	must.Same(t, 1, len(must.Get(c.Snapshot(t.Context()))(t).Dirty()), "dirty")
 	must.Do(t, c.Revert(t.Context(), cs, changed))
 	after := r.Files()
 	for name, want := range map[string]string{"conf/cred": "changed\n", "later/made": "changed\n", "vault/deep/inner": "hidden\n", "conf/app": "a\n", "vaults": ""} {

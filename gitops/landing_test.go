@@ -120,9 +120,7 @@ func TestRefusesLandingAtomically(t *testing.T) {
 				index, err := os.ReadFile(r.Path(".git/index"))
 				must.Do(t, err)
 				err = land(t, c, cs)
-				if !person.refused(err) {
-					t.Errorf("got %v", err)
-				}
+				must.Same(t, true, person.refused(err), err)
 				must.Same(t, files, r.Files(), "files")
 				must.Same(t, head, r.Git("for-each-ref")+r.Read(".git/HEAD"), "references")
 				must.Same(t, string(index), r.Read(".git/index"), "index")

@@ -25,22 +25,14 @@ func TestWithFile(t *testing.T) {
 	if err != nil || len(with.Files) != 2 || with.Files[1].Path != "dir/new/c" || with.Files[1].Status != changeset.Added || with.Files[1].NewMode != "100644" {
 		t.Fatalf("%+v, %v", with, err)
 	}
-	if got, err := c.ReadFile(with.Tree, "dir/new/c", 10); string(got) != "3\n" || err != nil {
-		t.Errorf("it reads %q, %v", got, err)
-	}
+	must.Same(t, "3\n", string(must.Get(c.ReadFile(with.Tree, "dir/new/c", 10))(t)), "it reads")
 	must.Is(t, fs.ErrNotExist, must.Err(c.ReadFile(cs.Tree, "dir/new/c", 10)), "the change that it came from has it")
 	if _, err := c.ReadFile(with.Tree, "a", 2); !errors.As(err, new(*gitops.TooLargeError)) {
 		t.Errorf("a limit lets all through: %v", err)
 	}
-	if got, err := c.ReadBase("a", 10); string(got) != "1\n" || err != nil {
-		t.Errorf("the base reads %q, %v", got, err)
-	}
-	if got, err := c.IDAt(with.Tree, "dir/new/c"); got != with.Files[1].NewID || err != nil {
-		t.Errorf("its id is %q, %v", got, err)
-	}
-	if got, err := c.IDAt(with.Tree, "dir/none"); got != "" || err != nil {
-		t.Errorf("nothing has the id %q, %v", got, err)
-	}
+	must.Same(t, "1\n", string(must.Get(c.ReadBase("a", 10))(t)), "the base reads")
+	must.Same(t, with.Files[1].NewID, must.Get(c.IDAt(with.Tree, "dir/new/c"))(t), "its id is")
+	must.Same(t, "", must.Get(c.IDAt(with.Tree, "dir/none"))(t), "nothing has the id")
 	for _, path := range []string{"../c", "/c", ".git/config", "dir/../c", ""} {
 		must.Fail(t, "", must.Err(c.WithFile(t.Context(), cs, path, nil)), path, "is put into a change")
 	}

@@ -84,9 +84,7 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 					want["README"], want["only/older"], head = "older\n", "o\n", base.SHA+"\n"
 					delete(want, "gone")
 				}
-				if err := opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree)); (err == nil) != c.lands {
-					t.Errorf("got %v", err)
-				}
+				must.Same(t, c.lands, opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree)) == nil)
 				must.Same(t, want, r.Files(), "work tree")
 				must.Same(t, head, r.Read(".git/HEAD"), "HEAD")
 				if c.lands {

@@ -75,13 +75,9 @@ func TestPatchAppliesAtMovedLines(t *testing.T) {
 	now := changes(t, c, snap)
 	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
 	cs := must.Get(c.ApplyPatch(t.Context(), now.Tree, []byte(patch)))(t)
-	if got, err := c.ReadFile(cs.Tree, "a", 100); string(got) != "0\n1\n2\n3\n4\nfive\n6\n7\n8\n" || err != nil {
-		t.Errorf("a is %q, %v", got, err)
-	}
+	must.Same(t, "0\n1\n2\n3\n4\nfive\n6\n7\n8\n", string(must.Get(c.ReadFile(cs.Tree, "a", 100))(t)), "a is")
 	must.Same(t, []string{"M a"}, nameStatus(cs), "files")
-	if got, err := c.ReadFile(cs.Tree, "other", 100); string(got) != "other\n" || err != nil {
-		t.Errorf("what the patch does not name is %q, %v", got, err)
-	}
+	must.Same(t, "other\n", string(must.Get(c.ReadFile(cs.Tree, "other", 100))(t)), "what the patch does not name is")
 }
 
 func TestUnfitPatchChangesNothing(t *testing.T) {

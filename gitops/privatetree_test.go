@@ -66,9 +66,7 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	}
 	one, _ := os.Stat(tree.Path("mine"))
 	other, _ := os.Stat(tree.Path("cache/again"))
-	if !os.SameFile(one, other) {
-		t.Error("the two names of a file are two files")
-	}
+	must.Same(t, true, os.SameFile(one, other), "the two names of a file are two files")
 	must.Same(t, []string(nil), tree.status(), "status") // info/exclude has what is not tracked
 	must.Same(t, r.Git("rev-parse", "HEAD"), tree.Git("rev-parse", "HEAD"), "HEAD")
 	must.Same(t, "main", tree.Git("branch", "--show-current"), "branch")

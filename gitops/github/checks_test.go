@@ -180,28 +180,18 @@ func TestForgeReadsLongLogs(t *testing.T) {
 	jobs := must.Get(handle.WorkflowJobs(t.Context(), run))(t)
 	log := must.Get(handle.JobLog(t.Context(), jobs[0].ID))(t)
 	defer log.Close()
-	if read, err := io.Copy(io.Discard, log); read != length || err != nil {
-		t.Errorf("%d bytes, %v", read, err)
-	}
+	must.Same(t, length, must.Get(io.Copy(io.Discard, log))(t))
 }
 
 func TestForgeReportsCommitAuthor(t *testing.T) {
 	_, repository, handle := newForge(t)
 	sha := revision(t, repository, "main")
-	if by, err := handle.PushedBy(t.Context(), "main", sha); by != (forge.User{}) || err != nil {
-		t.Errorf("before a push: %+v, %v", by, err)
-	}
+	must.Same(t, forge.User{}, must.Get(handle.PushedBy(t.Context(), "main", sha))(t), "before a push")
 	repository.AddPush("main", forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"})
 	repository.AddPush("feature/topic", forgetest.User{Login: "grace", ID: 10})
-	if by, err := handle.PushedBy(t.Context(), "main", sha); by != (forge.User{Login: "helper[bot]", ID: 9, Bot: true}) || err != nil {
-		t.Errorf("%+v, %v", by, err)
-	}
-	if by, err := handle.PushedBy(t.Context(), "feature/topic", sha); by != (forge.User{}) || err != nil {
-		t.Errorf("of a commit that is elsewhere: %+v, %v", by, err)
-	}
-	if whose, err := handle.CommitAccounts(t.Context(), sha); whose != (forge.CommitAccounts{}) || err != nil {
-		t.Errorf("of an address that is nobody's: %+v, %v", whose, err)
-	}
+	must.Same(t, forge.User{Login: "helper[bot]", ID: 9, Bot: true}, must.Get(handle.PushedBy(t.Context(), "main", sha))(t))
+	must.Same(t, forge.User{}, must.Get(handle.PushedBy(t.Context(), "feature/topic", sha))(t), "of a commit that is elsewhere")
+	must.Same(t, forge.CommitAccounts{}, must.Get(handle.CommitAccounts(t.Context(), sha))(t), "of an address that is nobody's")
 	git(t, repository, `commit refs/heads/forged
 author x <9+helper[bot]@users.noreply.github.com> 1767323045 +0000
 committer y <10+grace@users.noreply.github.com> 1767323045 +0000
@@ -209,9 +199,7 @@ data 1
 x
 `, "fast-import", "--quiet")
 	want := forge.CommitAccounts{Author: forge.User{Login: "helper[bot]", ID: 9, Bot: true}, Committer: forge.User{Login: "grace", ID: 10}}
-	if whose, err := handle.CommitAccounts(t.Context(), revision(t, repository, "forged")); whose != want || err != nil {
-		t.Errorf("%+v, %v", whose, err)
-	}
+	must.Same(t, want, must.Get(handle.CommitAccounts(t.Context(), revision(t, repository, "forged")))(t))
 	for _, call := range []func() error{
 		func() error { _, err := handle.CommitAccounts(t.Context(), "main"); return err },
 		func() error { _, err := handle.PushedBy(t.Context(), "../x", sha); return err },

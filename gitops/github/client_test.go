@@ -89,9 +89,7 @@ func answer(status int, body string, header ...string) http.HandlerFunc {
 // take answers like answer and stores the body of the request.
 func take(t *testing.T, into *map[string]any, status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		if err := json.NewDecoder(req.Body).Decode(into); err != nil {
-			t.Errorf("the body of %s: %v", req.URL, err)
-		}
+		must.Is(t, nil, json.NewDecoder(req.Body).Decode(into), "the body of", req.URL)
 		answer(status, body)(w, req)
 	}
 }
@@ -288,9 +286,7 @@ func TestErrors(t *testing.T) {
 				t.Fatalf("err = %v, want one that ends in what to do", err)
 			}
 			must.Contain(t, err.Error(), append(c.words, "create the pull request from x in o/r: ")...)
-			if strings.Contains(err.Error(), token) {
-				t.Errorf("err shows the token: %q", err)
-			}
+			must.Same(t, false, strings.Contains(err.Error(), token), "err shows the token", err)
 		})
 	}
 }

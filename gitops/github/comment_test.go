@@ -22,9 +22,7 @@ func TestCreatesListsAndDeletesComments(t *testing.T) {
 	for range 2 { // one that is gone already is no error
 		must.Do(t, handle.DeleteComment(t.Context(), added.ID), "DeleteComment")
 	}
-	if left := repository.Comments(pull.Number); len(left) != 120 {
-		t.Errorf("%d comments are left", len(left))
-	}
+	must.Same(t, 120, len(repository.Comments(pull.Number)), "comments are left")
 	server.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
 	must.Same(t, forge.Forbidden, forge.KindOf(handle.DeleteComment(t.Context(), comments[0].ID)), "DeleteComment that is refused")
 }

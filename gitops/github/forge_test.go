@@ -77,13 +77,8 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 			for _, fault := range c.faults {
 				server.On("POST", pulls, fault, 1)
 			}
-			pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"})
-			if err != nil || pull.Number != 1 {
-				t.Fatalf("got %+v, %v", pull, err)
-			}
-			if list := repository.PullRequests(); len(list) != 1 {
-				t.Errorf("there are %d pull requests", len(list))
-			}
+			must.Same(t, 1, must.Get(handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}))(t).Number)
+			must.Same(t, 1, len(repository.PullRequests()), "pull requests")
 		})
 	}
 }

@@ -19,11 +19,6 @@ func TestPostsReviewOnce(t *testing.T) {
 	server, repository, to := newForge(t)
 	pull := topicPull(t, to)
 	server.On("POST", "/repos/octo/widgets/pulls/1/reviews", forgetest.Reply{Status: 502, Body: `{}`, Late: true}, 1)
-	made, err := to.CreateReview(t.Context(), pull.Number, forge.NewReview{CommitSHA: pull.HeadSHA, Body: "Once.\nAnd no more."})
-	if err != nil || made.Body != "Once.\nAnd no more." {
-		t.Fatalf("CreateReview = %+v, %v", made, err)
-	}
-	if got := repository.Reviews(1); len(got) != 1 {
-		t.Errorf("the reviews are %+v", got)
-	}
+	must.Same(t, "Once.\nAnd no more.", must.Get(to.CreateReview(t.Context(), pull.Number, forge.NewReview{CommitSHA: pull.HeadSHA, Body: "Once.\nAnd no more."}))(t).Body, "CreateReview")
+	must.Same(t, 1, len(repository.Reviews(1)), "the reviews are")
 }

@@ -45,9 +45,7 @@ func TestPublicAddresses(t *testing.T) {
 			t.Errorf("%s is not public", address)
 		}
 	}
-	if isPublic(netip.Addr{}) {
-		t.Error("no address is public")
-	}
+	must.Same(t, false, isPublic(netip.Addr{}), "no address is public")
 }
 
 func fetchBy(t *testing.T, api string, place *url.URL) error {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Run runs the tests of a package with a git configuration of its own, and returns the exit status.
@@ -90,9 +92,7 @@ type Repo struct {
 func New(t testing.TB) Repo {
 	t.Helper()
 	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
-	if err := os.Mkdir(r.Dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(r.Dir, 0o777))
 	r.Git("init", "-q", "-b", "main")
 	return r
 }

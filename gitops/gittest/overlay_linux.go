@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -33,15 +35,11 @@ func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no namespaces here: %v", err)
 	}
@@ -73,9 +71,7 @@ func (o Overlay) Run(t testing.TB, argv ...string) string {
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == noOverlay || cmd.ProcessState == nil {
 		t.Skipf("no overlay here: %v: %s", err, stderr.String())
 	}
-	if err != nil {
-		t.Fatalf("%q: %v\n%s%s", argv, err, stdout.String(), stderr.String())
-	}
+	must.Do(t, err, argv, stdout.String(), stderr.String())
 	return stdout.String() + stderr.String()
 }
 
@@ -84,17 +80,12 @@ func (o Overlay) Run(t testing.TB, argv ...string) string {
 func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
 	t.Helper()
 	for _, dir := range []string{o.Upper, o.work(), o.At} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o777))
 	}
-	spec, err := json.Marshal(struct {
+	spec := must.Get(json.Marshal(struct {
 		Overlay
 		Argv []string
-	}{o, argv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}{o, argv}))(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), overlayVariable+"="+string(spec))

@@ -50,9 +50,7 @@ func TestListsRestrictions(t *testing.T) {
 		}
 	}
 	for _, file := range []string{in("main/.git/more"), "/store", in("xdg/git/config")} {
-		if !slices.Contains(held.Secret, file) {
-			t.Errorf("%s is not secret: %q", file, held.Secret)
-		}
+		must.Same(t, true, slices.Contains(held.Secret, file), file, "is not secret", held.Secret)
 	}
 	must.Same(t, in("home/.gitconfig"), held.Variables["GIT_CONFIG_GLOBAL"], "git is led to")
 	orPanic(os.Remove(in("home/.gitconfig")))
@@ -81,9 +79,7 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	dir := realTempDir(t)
-	if files, err := Credentials(dir); len(files) > 0 || err != nil {
-		t.Errorf("without a repository: %q, %v", files, err)
-	}
+	must.None(t, must.Get(Credentials(dir))(t), "without a repository")
 	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n")
 	put(t, filepath.Join(dir, ".git/real"), "[core]\n")
 	orPanic(os.Symlink("real", filepath.Join(dir, ".git/there")))

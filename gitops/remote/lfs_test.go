@@ -227,9 +227,7 @@ func TestLFSCredentialsStayWithHost(t *testing.T) {
 			if kept := filesBelow(t, folder); err != nil || len(kept) != 1 {
 				t.Errorf("%v, kept %q", err, kept)
 			}
-			if len(got) != 2 {
-				t.Fatalf("%d requests there", len(got))
-			}
+			must.Same(t, 2, len(got), "requests there")
 			for _, h := range got {
 				must.Same(t, "", h.Get("Authorization"), h)
 				must.Same(t, "", h.Get("X-Given"), h)

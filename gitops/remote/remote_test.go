@@ -120,9 +120,7 @@ func TestBranches(t *testing.T) {
 				t.Errorf("%v, branches (-want +got):\n%s", err, diff)
 			}
 			w.remote.URL = strings.Replace(w.remote.URL, "o/r.git", "o/empty.git", 1)
-			if got, err := remote.Branches(t.Context(), w.remote); err != nil || len(got) != 0 {
-				t.Errorf("without commits: %v, %v", got, err)
-			}
+			must.Same(t, 0, len(must.Get(remote.Branches(t.Context(), w.remote))(t)), "without commits")
 		})
 	}
 }
@@ -260,9 +258,7 @@ func TestPushRunsRemoteHooks(t *testing.T) {
 	env := must.Get(os.ReadFile(seen))(t)
 	for line := range strings.Lines(string(env)) {
 		for _, name := range []string{"GIT_ALLOW_PROTOCOL", "GIT_CONFIG_COUNT", "GIT_ALTERNATE", "GIT_NO_REPLACE"} {
-			if strings.HasPrefix(line, name) {
-				t.Errorf("the hook gets %s", line)
-			}
+			must.Same(t, false, strings.HasPrefix(line, name), "the hook gets", line)
 		}
 	}
 }
@@ -360,9 +356,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 		must.Fail(t, "another host", use(), name)
 	}
 	for _, req := range o.Requests() {
-		if req.Authorized {
-			t.Errorf("credentials went to the other host: %s", req.Path)
-		}
+		must.Same(t, false, req.Authorized, "credentials went to the other host", req.Path)
 	}
 }
 
@@ -428,12 +422,8 @@ func wantNoToken(t *testing.T, dir string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(token)) {
-			t.Errorf("%s holds the token", path)
-		}
-		if strings.Contains(path, "/hooks/") {
-			t.Errorf("%s came from a template", path)
-		}
+		must.Same(t, false, bytes.Contains(content, []byte(token)), path, "holds the token")
+		must.Same(t, false, strings.Contains(path, "/hooks/"), path, "came from a template")
 		return err
 	})
 	must.Do(t, err)
@@ -475,9 +465,7 @@ func TestTLS(t *testing.T) {
 	trust(t, server)
 	t.Setenv("GIT_SSL_CAINFO", "") // which is restored
 	must.Do(t, os.Unsetenv("GIT_SSL_CAINFO"))
-	if got, err := remote.Branches(t.Context(), r); err != nil || len(got) != 2 {
-		t.Errorf("%v, %v", got, err)
-	}
+	must.Same(t, 2, len(must.Get(remote.Branches(t.Context(), r))(t)))
 }
 
 func TestName(t *testing.T) {
@@ -523,9 +511,7 @@ func TestGitReceivesNoSecrets(t *testing.T) {
 	for _, file := range []string{seen + ".args", seen + ".env"} {
 		content := must.Get(os.ReadFile(file))(t)
 		for _, secret := range []string{token, "sk-other-secret"} {
-			if bytes.Contains(content, []byte(secret)) {
-				t.Errorf("%s holds %s:\n%s", filepath.Base(file), secret, content)
-			}
+			must.Same(t, false, bytes.Contains(content, []byte(secret)), filepath.Base(file), "holds", secret, content)
 		}
 	}
 	must.Fail(t, "", must.Err(os.Stat(used)), "a helper of the user was asked")

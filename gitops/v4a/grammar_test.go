@@ -68,9 +68,7 @@ func TestGrammarCoversCanonicalPatches(t *testing.T) {
 	for name, text := range canonical {
 		t.Run(name, func(t *testing.T) {
 			must.Get(v4a.Parse(text))(t)
-			if !ofGrammar.MatchString(text) {
-				t.Error("not in the grammar")
-			}
+			must.Same(t, true, ofGrammar.MatchString(text), "not in the grammar")
 		})
 	}
 }
@@ -166,9 +164,7 @@ func writeHunk(b *strings.Builder, h v4a.Hunk) {
 func TestGrammarExcludesMalformedPatches(t *testing.T) {
 	for name, tt := range malformed {
 		t.Run(name, func(t *testing.T) {
-			if ofGrammar.MatchString(tt.text) {
-				t.Error("in the grammar")
-			}
+			must.Same(t, false, ofGrammar.MatchString(tt.text), "in the grammar")
 		})
 	}
 }
@@ -180,7 +176,5 @@ func TestInstructionsExampleFollowsGrammar(t *testing.T) {
 		t.Fatal("no example")
 	}
 	must.Get(v4a.Parse(example))(t)
-	if !ofGrammar.MatchString(example) {
-		t.Error("the example is not in the grammar")
-	}
+	must.Same(t, true, ofGrammar.MatchString(example), "the example is not in the grammar")
 }

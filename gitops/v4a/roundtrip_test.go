@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -232,9 +234,7 @@ func (e edited) check(t rapid.TB, s style) {
 	if err != nil && !clear {
 		return
 	}
-	if err != nil {
-		t.Fatalf("%v\n%q\n%s", err, e.before, hunks)
-	}
+	must.Do(t, err, e.before, hunks)
 	if diff := cmp.Diff(want, got); clear && diff != "" || patch.Sections[0].MoveTo != moveTo {
 		t.Fatalf("%q\n%s\nmoves to %q\n%s", e.before, hunks, patch.Sections[0].MoveTo, diff)
 	}

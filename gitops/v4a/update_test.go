@@ -18,9 +18,7 @@ func envelope(sections string) string {
 func parsed(t rapid.TB, sections string) *v4a.Patch {
 	t.Helper()
 	patch, err := v4a.Parse(envelope(sections))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, sections)
-	}
+	must.Do(t, err, sections)
 	return patch
 }
 

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const (
@@ -88,9 +90,7 @@ type Request struct {
 func New(t testing.TB, o Options) *Forge {
 	t.Helper()
 	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatalf("the forge needs the git program: %v", err)
-	}
+	must.Do(t, err, "the forge needs the git program")
 	f := &Forge{
 		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, creations: o.Creations, git: git, backend: backendPath(), root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},

@@ -53,20 +53,12 @@ func TestStore(t *testing.T) {
 	}
 	pointer := clean("abc\n", false)
 	must.Is(t, fs.ErrNotExist, must.Err(os.Stat(own)), "it was kept")
-	if got, err := smudge(pointer); got != pointer || err != nil {
-		t.Errorf("a content that is missing: %q, %v", got, err)
-	}
+	must.Same(t, pointer, must.Get(smudge(pointer))(t), "a content that is missing")
 	clean("abc\n", true)
-	if got, err := smudge(pointer); got != "abc\n" || err != nil {
-		t.Errorf("a content that is kept: %q, %v", got, err)
-	}
-	if got, err := smudge("plain"); got != "plain" || err != nil {
-		t.Errorf("no pointer: %q, %v", got, err)
-	}
+	must.Same(t, "abc\n", must.Get(smudge(pointer))(t), "a content that is kept")
+	must.Same(t, "plain", must.Get(smudge("plain"))(t), "no pointer")
 	long := strings.Repeat("x", 5000)
-	if got, err := smudge(clean(long, true)); got != long || err != nil {
-		t.Errorf("a long one: %d bytes, %v", len(got), err)
-	}
+	must.Same(t, long, must.Get(smudge(clean(long, true)))(t), "a long one")
 	must.Do(t, os.WriteFile(lfs.PathOf(own, oid), []byte("abd\n"), 0o600))
 	if _, err := smudge(pointer); !errors.As(err, new(*lfs.DamagedError)) {
 		t.Errorf("a damaged one: %v", err)

@@ -29,9 +29,7 @@ func open(t testing.TB, own string, borrowed ...string) *objects.Store {
 	t.Helper()
 	s := objects.Open(own, borrowed...)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, s.Close())
 	})
 	return s
 }

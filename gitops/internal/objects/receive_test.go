@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // object is one object of a pack that a test writes by hand.
@@ -164,9 +165,7 @@ func TestReceiveRefuses(t *testing.T) {
 	r.Write("README", "one\n")
 	r.Commit("seed")
 	seed := revision(r, "HEAD^{tree}")
-	if kept, err := receive(t, r.Path(".git"), seed, packOf(good, file), hexID(good)); len(kept) != 2 || err != nil {
-		t.Errorf("a complete pack: kept %q, %v", kept, err)
-	}
+	must.Same(t, 2, len(must.Get(receive(t, r.Path(".git"), seed, packOf(good, file), hexID(good)))(t)), "a complete pack: kept")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,9 +198,7 @@ func TestReceiveStopsAtFalseSize(t *testing.T) {
 	pack = appendObject(pack, zeros, 10)
 	from := &counted{Reader: bytes.NewReader(pack)}
 	err := open(t, emptyStore(t)).Receive(t.Context(), from, plumbing.ZeroHash, plumbing.NewHash(hexID(zeros)))
-	if !errors.As(err, new(*objects.PackError)) {
-		t.Errorf("err = %v, want a PackError", err)
-	}
+	must.Same(t, true, errors.As(err, new(*objects.PackError)), "err", err, "want a PackError")
 	if from.read > len(pack)/2 {
 		t.Errorf("%d bytes of %d were read", from.read, len(pack))
 	}

@@ -58,9 +58,7 @@ func TestReportsMissingObjects(t *testing.T) {
 	r.Seed()
 	none := plumbing.NewHash(strings.Repeat("1", 40))
 	for _, s := range []*objects.Store{open(t, "", r.Path(".git")), open(t, emptyStore(t)), open(t, emptyStore(t), r.Path(".git"))} {
-		if s.Has(none) {
-			t.Error("it has what is not there")
-		}
+		must.Same(t, false, s.Has(none), "it has what is not there")
 		if _, err := s.Commit(none); !errors.Is(err, plumbing.ErrObjectNotFound) || errors.As(err, new(*objects.DamagedError)) {
 			t.Errorf("a commit: %v", err)
 		}
@@ -86,9 +84,7 @@ func TestIgnoresAlternates(t *testing.T) {
 	id, lent := revision(lender, "HEAD:file"), borrower.Path(".git/lent")
 	must.Do(t, os.Rename(lender.Path(".git"), lent))
 	borrower.Write(".git/objects/info/alternates", lent+"/objects\n")
-	if !open(t, "", lent).Has(id) {
-		t.Error("the lender has lost it")
-	}
+	must.Same(t, true, open(t, "", lent).Has(id), "the lender has lost it")
 	if _, _, err := open(t, "", borrower.Path(".git")).Blob(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
 		t.Errorf("it was found: %v", err)
 	}
@@ -108,9 +104,7 @@ func TestHashesBorrowedObjects(t *testing.T) {
 			t.Errorf("%.10q: %v", wrong, err)
 		}
 		must.Fail(t, "", s.OwnFiles(t.Context(), []objects.Edit{{Path: "file", Mode: index.Regular, ID: id}}), "it was copied")
-		if open(t, own).Has(id) {
-			t.Error("the store took it for its own")
-		}
+		must.Same(t, false, open(t, own).Has(id), "the store took it for its own")
 	}
 }
 

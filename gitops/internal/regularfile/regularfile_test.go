@@ -52,9 +52,7 @@ func TestAppendsOnlyToRegularFiles(t *testing.T) {
 	dir, _ := places(t)
 	for name, takes := range map[string]bool{"file": true, "new": true, "link": false, "folder": false, "pipe": false} {
 		f, err := regularfile.Append(filepath.Join(dir, name))
-		if (err == nil) != takes {
-			t.Errorf("Append(%s): %v", name, err)
-		}
+		must.Same(t, takes, err == nil, "Append", name, err)
 		if err == nil {
 			_, err = f.WriteString("6")
 			must.Do(t, errors.Join(err, f.Close()))
@@ -67,9 +65,7 @@ func TestOpenFolderRefusesNonFolders(t *testing.T) {
 	_, root := places(t)
 	for name, opens := range map[string]bool{"folder": true, "file": false, "pipe": false, "none": false} {
 		folder, err := regularfile.OpenFolder(root, name)
-		if (err == nil) != opens {
-			t.Errorf("OpenFolder(%s): %v", name, err)
-		}
+		must.Same(t, opens, err == nil, "OpenFolder", name, err)
 		if err == nil {
 			folder.Close()
 		}

@@ -137,9 +137,7 @@ func TestCheckFree(t *testing.T) {
 	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")
 	c := open(t, r.Dir)
 	for branch, free := range map[string]bool{"new": true, "main": true, "elsewhere": false, "packed": false, "packed/below/more": false} {
-		if err := c.CheckFree(branch); (err == nil) != free {
-			t.Errorf("%s: %v", branch, err)
-		}
+		must.Same(t, free, c.CheckFree(branch) == nil, branch)
 	}
 	must.Fail(t, "", open(t, r.Path("../other")).CheckFree("main"), "main is free, which the first work tree has checked out")
 }

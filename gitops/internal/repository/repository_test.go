@@ -17,9 +17,7 @@ func open(t testing.TB, dir string) *repository.Repository {
 	t.Helper()
 	r := must.Get(repository.Open(t.Context(), dir, gittest.Program(t), t.TempDir(), ""))(t)
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, r.Close())
 	})
 	return r
 }
@@ -107,9 +105,7 @@ func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 				c.Close()
 			}
 			var unsupported *repository.UnsupportedError
-			if !errors.As(err, &unsupported) {
-				t.Errorf("got %v, want an UnsupportedError", err)
-			}
+			must.Same(t, true, errors.As(err, &unsupported), err)
 		})
 	}
 }

@@ -50,9 +50,7 @@ func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	work.SetFilters(worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}})
 	t.Cleanup(func() {
 		for _, close := range []func() error{work.Close, store.Close, repo.Close} {
-			if err := close(); err != nil {
-				t.Error(err)
-			}
+			must.Is(t, nil, close())
 		}
 	})
 	return checkout{r, repo, store, work}

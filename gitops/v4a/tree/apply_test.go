@@ -21,12 +21,8 @@ func (files folder) write(t rapid.TB, dir string) {
 	t.Helper()
 	for name, text := range files {
 		full := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(full), 0o755))
+		must.Do(t, os.WriteFile(full, []byte(text), 0o644))
 	}
 }
 
@@ -61,9 +57,7 @@ func readTree(t rapid.TB, dir string) folder {
 		files[filepath.ToSlash(name)] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return files
 }
 
@@ -82,11 +76,7 @@ func openRoot(t testing.TB, dir string) *os.Root {
 // parsed is the patch of sections.
 func parsed(t rapid.TB, sections string) *v4a.Patch {
 	t.Helper()
-	patch, err := v4a.Parse(envelope(sections))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return patch
+	return must.Get(v4a.Parse(envelope(sections)))(t)
 }
 
 func planned(t testing.TB, dir, sections string) *tree.Plan {
@@ -241,8 +231,6 @@ func TestKeepsModesWithoutSetuid(t *testing.T) {
 	}, "\n")))
 	for name, want := range map[string]fs.FileMode{"script": 0o755, "there": 0o750, "replaced": 0o600} {
 		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
-		if info.Mode() != want {
-			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
-		}
+		must.Same(t, want, info.Mode(), name, "has mode")
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 var errFault = errors.New("no space left")
@@ -198,9 +197,7 @@ func checkLeftover(t *testing.T, at int, after folder, err error) bool {
 	if !ok {
 		return false
 	}
-	if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
-		t.Errorf("fault at %d: %v\n%s", at, err, diff)
-	}
+	must.Same(t, fiveAfter, after.without(left.Paths).withoutEmpty(), "fault at", at, err)
 	return true
 }
 
@@ -211,18 +208,14 @@ func checkFault(t *testing.T, at int, after folder, err error) bool {
 		return false
 	}
 	if err == nil {
-		if diff := cmp.Diff(fiveAfter, after.withoutEmpty()); diff != "" {
-			t.Errorf("fault at %d, survived: %s", at, diff)
-		}
+		must.Same(t, fiveAfter, after.withoutEmpty(), "fault at", at, "survived")
 		return false
 	}
 	failed, ok := errors.AsType[*tree.CommitError](err)
 	if !ok || !errors.Is(err, errFault) || len(failed.Unrestored)+len(failed.Leftover) > 0 {
 		t.Errorf("fault at %d: error = %v", at, err)
 	}
-	if diff := cmp.Diff(fiveFiles, after); diff != "" {
-		t.Errorf("fault at %d: %v\n%s", at, err, diff)
-	}
+	must.Same(t, fiveFiles, after, "fault at", at, err)
 	return true
 }
 
@@ -282,13 +275,9 @@ func TestCommitEndsWithContext(t *testing.T) {
 		}
 		return false
 	}}
-	if err := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, fivePatch).Commit(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v", err)
-	}
+	must.Is(t, context.Canceled, plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, fivePatch).Commit(ctx), "error")
 	wantTree(t, dir, fiveFiles)
-	if _, err := tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), parsed(t, fivePatch)); !errors.Is(err, context.Canceled) {
-		t.Errorf("plan: error = %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), parsed(t, fivePatch))), "plan: error =")
 }
 
 // endsLater is a context that ends when it has been looked at so many times.

@@ -93,8 +93,6 @@ func TestDiffCoversModesAndLinks(t *testing.T) {
 	wantTree(t, ours, readTree(t, theirs))
 	for _, dir := range []string{ours, theirs} {
 		info := must.Get(os.Stat(filepath.Join(dir, "to")))(t)
-		if info.Mode() != 0o755 {
-			t.Errorf("mode %v", info.Mode())
-		}
+		must.Same(t, 0o755, info.Mode(), "mode")
 	}
 }

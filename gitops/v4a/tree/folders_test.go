@@ -83,9 +83,7 @@ func TestCommitOpensFewFolders(t *testing.T) {
 			}
 			opened := &openFolders{}
 			work := faulty{counted{tree.OnRoot(openRoot(t, dir)), opened}, &faults{fails: fails}}
-			if err := plannedOn(t, work, test.sections).Commit(t.Context()); (err != nil) != test.wantsFailure {
-				t.Error(err)
-			}
+			must.Same(t, test.wantsFailure, plannedOn(t, work, test.sections).Commit(t.Context()) != nil)
 			if opened.most > 100 || opened.now != 0 {
 				t.Errorf("%d folders were open at once, and %d are at the end", opened.most, opened.now)
 			}
@@ -114,9 +112,7 @@ func TestCommitRecognizesFolders(t *testing.T) {
 				return replace(filepath.Join(dir, meant), outside)
 			})}
 			work := faulty{tree.OnRoot(openRoot(t, dir)), f}
-			if err := plannedOn(t, work, all.sectionsFor("*** Update File: ", "@@\n-x\n+y\n")).Commit(t.Context()); err == nil {
-				t.Error("the patch was applied")
-			}
+			must.Fail(t, "", plannedOn(t, work, all.sectionsFor("*** Update File: ", "@@\n-x\n+y\n")).Commit(t.Context()), "the patch was applied")
 			wantTree(t, outside, folder{"f": "x\n"})
 			after := readTree(t, dir)
 			for name, text := range after {

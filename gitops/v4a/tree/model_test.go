@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -24,9 +25,7 @@ func TestAllOrNothing(t *testing.T) {
 // allOrNothing compares a tree with the model of a patch that is drawn for it.
 func allOrNothing(t *rapid.T, parent string) (outcome string) {
 	dir, err := os.MkdirTemp(parent, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := randomTree(t, dir)
 	sections := rapid.SliceOfN(rapid.Custom(randomSection), 1, 6).Draw(t, "sections")
 	outcome, err = attempt(t, dir, sections, want)
@@ -45,9 +44,7 @@ func allOrNothing(t *rapid.T, parent string) (outcome string) {
 // tree in between, of which it tells want.
 func attempt(t *rapid.T, dir string, sections []section, want folder) (outcome string, err error) {
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer root.Close()
 	plan, err := tree.NewPlan(context.Background(), tree.OnRoot(root), parsed(t, written(sections)))
 	if err != nil {
@@ -56,9 +53,7 @@ func attempt(t *rapid.T, dir string, sections []section, want folder) (outcome s
 	disturbed := rapid.IntRange(0, 3).Draw(t, "disturbed") == 0 && disturb(t, dir, plan.Changes(), want)
 	err = plan.Commit(context.Background())
 	if !disturbed {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return "applied", nil
 	}
 	if _, ok := err.(*tree.ChangedError); !ok {
@@ -92,9 +87,7 @@ func randomTree(t *rapid.T, dir string) folder {
 	}
 	files.write(t, dir)
 	for link, target := range map[string]string{"link": "a", "out": ".."} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	return readTree(t, dir)
 }

@@ -50,9 +50,7 @@ func checkPlan(t *testing.T, patch *v4a.Patch, file string) {
 		checkRefusal(t, err)
 		return
 	}
-	if err := plan.Diff(&bytes.Buffer{}); err != nil {
-		t.Error(err)
-	}
+	must.Is(t, nil, plan.Diff(&bytes.Buffer{}))
 	must.Do(t, plan.Commit(t.Context()))
 	for _, c := range plan.changed {
 		checkWritten(t, root, &c)

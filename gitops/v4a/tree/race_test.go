@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // meddling does something, as another program would, right before the first change of a kind.
@@ -15,9 +16,7 @@ func meddling(t *testing.T, operation string, do func() error) func(int, string)
 	return func(_ int, next string) bool {
 		if next == operation && !done {
 			done = true
-			if err := do(); err != nil {
-				t.Error(err)
-			}
+			must.Is(t, nil, do())
 		}
 		return false
 	}

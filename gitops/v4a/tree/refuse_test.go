@@ -287,9 +287,7 @@ func TestReadOnlyDirectoryFailsWholeCommit(t *testing.T) {
 	must.Do(t, os.Chmod(filepath.Join(dir, "d"), 0o500))
 	err := plan.Commit(t.Context())
 	must.Do(t, os.Chmod(filepath.Join(dir, "d"), 0o700))
-	if !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("error = %v", err)
-	}
+	must.Is(t, fs.ErrPermission, err, "error")
 	wantTree(t, dir, before)
 }
 

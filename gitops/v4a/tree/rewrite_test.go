@@ -189,9 +189,7 @@ func TestParseDiffRefusesUnsupportedDiffs(t *testing.T) {
 		"no extent":        "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -x +1 @@\n-a\n",
 		"half a header":    "diff --git a/f b/f\n--- a/f\n",
 	} {
-		if _, err := tree.ParseDiff(text); err == nil {
-			t.Errorf("%s is read", name)
-		}
+		must.Fail(t, "", must.Err(tree.ParseDiff(text)), name, "is read")
 	}
 }
 
@@ -218,9 +216,7 @@ func TestDiffAppliesOnlyToFittingTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := must.Get(tree.ParseDiff(test.diff))(t)
 			got, err := files.Apply(test.was)
-			if (err == nil) != (test.want != nil) {
-				t.Fatalf("error %v", err)
-			}
+			must.Same(t, test.want != nil, err == nil, err)
 			must.Same(t, test.want, got)
 		})
 	}
