@@ -94,9 +94,7 @@ func converse(t *testing.T, session string) fixture {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	log := must.Get(eventlog.Create(path, eventlog.Options{}))(t)
 	t.Cleanup(func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, log.Close())
 	})
 	f := fixture{box: &toolbox{answers: map[string]tools.Result{
 		"read_file": {Output: "hello"},
@@ -247,9 +245,7 @@ func TestCommentaryDoesNotEndRun(t *testing.T) {
 			if err != nil || said != c.said || f.Spent().Turns != c.turns {
 				t.Fatalf("Run = %q, %v after %d turns", said, err, f.Spent().Turns)
 			}
-			if last := f.requests.bodies[c.turns-1]; (c.turns > 1) != strings.Contains(last, "was commentary and called nothing") {
-				t.Errorf("the last request is %s", last)
-			}
+			must.Same(t, c.turns > 1, strings.Contains(f.requests.bodies[c.turns-1], "was commentary and called nothing"), "the last request is", f.requests.bodies[c.turns-1])
 		})
 	}
 }
@@ -297,9 +293,7 @@ func TestEndsWhenModelFails(t *testing.T) {
 			if !errors.As(err, &stop) || fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason) != c.want {
 				t.Fatalf("Run ended in %v, want %s", err, c.want)
 			}
-			if last := f.requests.bodies[len(f.requests.bodies)-1]; !strings.Contains(last, c.told) {
-				t.Errorf("the model was not told %q:\n%s", c.told, last)
-			}
+			must.Contain(t, f.requests.bodies[len(f.requests.bodies)-1], c.told)
 		})
 	}
 }
@@ -354,9 +348,7 @@ func TestRecordsNoImageBytes(t *testing.T) {
 	noFaults(t, server)
 	want := `{"type":"function_call_output","call_id":"one","output":[{"type":"input_text","text":"a.png: 1×1"},` +
 		`{"type":"input_image","image_url":"data:image/png;base64,cGl4ZWxz","detail":"auto"}]}`
-	if second := string(server.Requests()[1].Body); !strings.Contains(second, want) {
-		t.Errorf("the second request lacks %s:\n%s", want, second)
-	}
+	must.Contain(t, string(server.Requests()[1].Body), want)
 	log := f.text(t)
 	kept := fmt.Sprintf(`"image_url":"sha256:%x (image/png, 6 bytes)"`, sha256.Sum256([]byte("pixels")))
 	if strings.Contains(log, "cGl4ZWxz") || !strings.Contains(log, kept) {

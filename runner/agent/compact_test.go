@@ -149,9 +149,7 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 			f.Window, f.Limits.Tokens = 10_000, c.tokens
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 5000)}
 			_, err := f.Run(t.Context())
-			if exceeded := reason(err) == "tokens"; exceeded != (c.last != done) {
-				t.Errorf("Run ended in %v", err)
-			}
+			must.Same(t, c.last != done, reason(err) == "tokens", "Run ended in", err)
 			requests := server.Requests()
 			must.Contain(t, string(requests[len(requests)-1].Body), c.asked)
 			must.Same(t, 9, strings.Count(strings.Join(f.types(t), " "), "model.request"))

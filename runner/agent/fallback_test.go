@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -64,9 +63,7 @@ func TestResumeKeepsFallbackModel(t *testing.T) {
 	f.Restore(past, nil, 1)
 	f.mustRun(t)
 	body := f.requests.bodies[0]
-	if !strings.Contains(body, `"model":"third"`) || !strings.Contains(body, `"service_tier":"default"`) || !strings.Contains(body, "web_search_call") {
-		t.Errorf("the request is\n%s", body)
-	}
+	must.Contain(t, body, `"model":"third"`, `"service_tier":"default"`, "web_search_call")
 	for _, gone := range []string{"opaque", "thoughts", `"unheard_of"`} {
 		must.Lack(t, body, gone)
 	}

@@ -86,9 +86,7 @@ func TestAppendsFoundTools(t *testing.T) {
 	}
 	bodies := server.Requests()
 	before, _, _ := strings.Cut(string(bodies[0].Body), `],"tool_choice"`)
-	if !strings.HasPrefix(string(bodies[1].Body), before+",") {
-		t.Error("the definitions before those that were found are not as they were")
-	}
+	must.Same(t, true, strings.HasPrefix(string(bodies[1].Body), before+","), "the definitions before those that were found are not as they were")
 	if got := f.box.asked; len(got) != 1 || got[0].Name != "weather_now" {
 		t.Errorf("asked: %+v", got)
 	}

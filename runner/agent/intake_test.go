@@ -115,9 +115,7 @@ func TestContinuesFromInterruptedAnswer(t *testing.T) {
 	if spent := f.Spent(); spent.Calls != 3 || spent.Turns != 4 {
 		t.Errorf("spent %+v", spent)
 	}
-	if !slices.Contains(f.types(t), "model.retry") {
-		t.Error("nothing is recorded of the break")
-	}
+	must.Same(t, true, slices.Contains(f.types(t), "model.retry"), "nothing is recorded of the break")
 }
 
 func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
@@ -242,7 +240,5 @@ func TestDeniesApprovalRequests(t *testing.T) {
 	t.Parallel()
 	f, _ := conversing(t, whole(`{"type":"mcp_approval_request","id":"mcpr_1","server_label":"docs","name":"ask","arguments":"{}"}`), says("Done."))
 	f.mustSay(t, "Done.")
-	if part := `{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":false,`; !strings.Contains(f.requests.bodies[1], part) {
-		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
-	}
+	must.Contain(t, f.requests.bodies[1], `{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":false,`)
 }

@@ -63,9 +63,7 @@ func TestOffersAndCallsToolsInNamespaces(t *testing.T) {
 				t.Error(fault)
 			}
 			requests := server.Requests()
-			if body := string(requests[0].Body); !strings.Contains(body, want) {
-				t.Errorf("the first request lacks %s:\n%s", want, body)
-			}
+			must.Contain(t, string(requests[0].Body), want)
 			last := string(requests[1].Body)
 			must.Contain(t, last,
 				`"call_id":"one","output":"spawn_agent got {}"`, `"call_id":"two","output":"look got {}"`, `"call_id":"three","output":"wait_agent got {}"`,
@@ -102,9 +100,7 @@ func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 	led(t, resumed)
 	resumed.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 	must.Do(t, must.Err(resumed.Run(t.Context())), again.Faults())
-	if body := string(again.Requests()[0].Body); !strings.Contains(body, alone) {
-		t.Errorf("the run that goes on asks %s", body)
-	}
+	must.Contain(t, string(again.Requests()[0].Body), alone)
 }
 
 // TestResumeKeepsNamespaces is of one whose endpoint knows them.

@@ -43,9 +43,7 @@ func TestDetectsQuirkOnce(t *testing.T) {
 	again.Settings.Effort = "low"
 	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 	again.mustRun(t)
-	if strings.Contains(asked.bodies[0], "reasoning_effort") {
-		t.Errorf("the run that goes on asks %s", asked.bodies[0])
-	}
+	must.Lack(t, asked.bodies[0], "reasoning_effort")
 }
 
 // TestEndsOnRefusalWithoutQuirk end a run at once: of a value, of a field that was not sent, and

@@ -234,9 +234,7 @@ func TestChargesNamedServiceTier(t *testing.T) {
 			var warned []string
 			f.UseModel(agent.ModelOptions{Price: list})
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
-			if _, err := f.Run(t.Context()); (err != nil) != (test.status == "incomplete") {
-				t.Fatal(err)
-			}
+			must.Same(t, test.status == "incomplete", must.Err(f.Run(t.Context())) != nil)
 			if cost, known := f.Cost(); !known || math.Abs(cost-test.cost) > 1e-9 {
 				t.Errorf("costs %v, %t", cost, known)
 			}
@@ -374,9 +372,7 @@ func TestReadsAnswersInOnePiece(t *testing.T) {
 		`"stream":false`, `"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`, `"max_output_tokens":5000`, `"parallel_tool_calls":false`,
 	)
 	for _, next := range server.Requests()[1:] { // what the provider has cached
-		if !strings.HasPrefix(string(next.Body), strings.TrimSuffix(body, "]}")) {
-			t.Errorf("the request does not begin with the bytes of the one before, %s: %s", body, next.Body)
-		}
+		must.Same(t, true, strings.HasPrefix(string(next.Body), strings.TrimSuffix(body, "]}")), "the request does not begin with the bytes of the one before", body, next.Body)
 		body = string(next.Body)
 	}
 }

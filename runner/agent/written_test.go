@@ -47,9 +47,7 @@ func TestReportsStoppedAnswer(t *testing.T) {
 				t.Fatalf("the run ends in %v", err)
 			}
 			requests := server.Requests()
-			if len(requests) != test.asks {
-				t.Fatalf("%d requests, want %d", len(requests), test.asks)
-			}
+			must.Same(t, test.asks, len(requests), "requests")
 			for n, request := range requests[1:] {
 				must.Same(t, min(n+1, test.stopped), strings.Count(string(request.Body), "Your last answer was stopped before its end (the answer is incomplete: max_output_tokens)"), n+2)
 			}
@@ -141,9 +139,7 @@ turns:
     output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: "I won't."}]}}]
 `)
 	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	if _, err := f.Run(t.Context()); reason(err) != "refused" {
-		t.Fatalf("the run ends as %v", err)
-	}
+	must.Same(t, "refused", reason(must.Err(f.Run(t.Context()))), "the run ends as")
 	must.Same(t, 1, len(f.box.asked), "calls are run")
 }
 

@@ -36,9 +36,7 @@ func atAddress(t *testing.T, handler http.Handler) (*Servers, states) {
 		URL: web.URL, Tools: []string{"*"}, Required: true, StartTimeout: job.Duration(time.Minute), ToolTimeout: job.Duration(time.Minute),
 	}}}})
 	t.Cleanup(func() {
-		if err := servers.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, servers.Close())
 	})
 	must.Do(t, servers.Start(t.Context(), nil))
 	return servers, told

@@ -42,7 +42,5 @@ func TestRecognisesRefusalOfToolsInInput(t *testing.T) {
 		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
 		must.Same(t, refuses, f.RefusesToolsInInput(), words)
 	}
-	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesToolsInInput() {
-		t.Error("a failure of the server is taken for a refusal")
-	}
+	must.Same(t, false, (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesToolsInInput(), "a failure of the server is taken for a refusal")
 }

@@ -83,7 +83,5 @@ func TestRecognisesRefusalOfNamespaces(t *testing.T) {
 		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
 		must.Same(t, refuses, f.RefusesNamespaces(), words)
 	}
-	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "namespace"}).RefusesNamespaces() {
-		t.Error("a failure of the server is taken for a refusal")
-	}
+	must.Same(t, false, (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "namespace"}).RefusesNamespaces(), "a failure of the server is taken for a refusal")
 }

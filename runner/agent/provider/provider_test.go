@@ -217,9 +217,7 @@ func TestScriptedSessionEnds(t *testing.T) {
 		}
 		must.Get(got.Respond(t.Context(), model.Request{}, model.Observer{}))(t)
 	}
-	if got.HasAnswers() {
-		t.Error("it has more than two answers")
-	}
+	must.Same(t, false, got.HasAnswers(), "it has more than two answers")
 }
 
 func TestRefusesBrokenScriptedSession(t *testing.T) {

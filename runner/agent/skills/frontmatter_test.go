@@ -98,9 +98,7 @@ func TestParsesFrontMatterLeniently(t *testing.T) {
 				must.Same(t, c.wrong, err.Error(), err)
 				return
 			}
-			if c.wrong != "" {
-				t.Fatalf("no error, want %q", c.wrong)
-			}
+			must.Same(t, "", c.wrong, "no error")
 			must.Same(t, c.want, got)
 			must.Same(t, c.remarks, remarks, "remarks")
 		})
@@ -133,9 +131,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%+v", s)
 		}
 		for _, remark := range remarks {
-			if strings.ContainsFunc(remark, unicode.IsControl) {
-				t.Errorf("remark %q", remark)
-			}
+			must.Same(t, false, strings.ContainsFunc(remark, unicode.IsControl), "remark", remark)
 		}
 	})
 }

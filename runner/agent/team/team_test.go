@@ -137,9 +137,7 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 		t.Errorf("after a restart it counts as %v", got)
 	}
 	m.team.earlierAgents[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
-	if got := m.Used().CostUSD; got != 0 {
-		t.Errorf("where no price was known from the start, and no limit holds, it counts as %v", got)
-	}
+	must.Same(t, 0, m.Used().CostUSD, "where no price was known from the start, and no limit holds, it counts as")
 }
 
 func TestCountsOpenAgents(t *testing.T) {
@@ -166,9 +164,7 @@ func TestParsesOwnPaths(t *testing.T) {
 	} {
 		must.Same(t, mine, c.mayChange(path), path)
 	}
-	if !(&child{}).mayChange("anything") {
-		t.Error("one without paths of its own may not change all")
-	}
+	must.Same(t, true, (&child{}).mayChange("anything"), "one without paths of its own may not change all")
 	for _, path := range []string{"/etc", "../x", ".."} {
 		must.Fail(t, "", must.Err(cleanPaths([]string{path})), path, "is taken")
 	}

@@ -76,9 +76,7 @@ func ran(t *testing.T, a *Agent) Work {
 func TestCreatesAgentWithoutTools(t *testing.T) {
 	o := site(t, &job.Job{Repository: job.Repository{Path: "missing"}}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
-	if o.Record.Has(confine.ProgramsFolder + "/apply_patch") {
-		t.Error("a program is linked")
-	}
+	must.Same(t, false, o.Record.Has(confine.ProgramsFolder+"/apply_patch"), "a program is linked")
 	work, err := a.Run(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "open the working directory: ") || work.Spent.Turns != 0 {
 		t.Errorf("%+v, err = %v", work, err)
@@ -157,9 +155,7 @@ func TestResumesAgent(t *testing.T) {
 	if nudged, err := a.QuestionEnd(true, ""); !nudged || err != nil {
 		t.Fatalf("nudged: %t, %v", nudged, err)
 	}
-	if _, err := a.Run(t.Context()); err == nil {
-		t.Fatal("it worked")
-	}
+	must.Fail(t, "", must.Err(a.Run(t.Context())), "it worked")
 	b := briefed(t, o, `
   - expect: ["The run was stopped, and goes on now.", "put into a fresh checkout", "Look at the checkout before you go on."]
     output: [{say: Done again.}]

@@ -103,9 +103,7 @@ func TestReportsChangesSinceStop(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.e.describeChanges()
-			if len(got) != len(test.want) {
-				t.Fatalf("told %q", got)
-			}
+			must.Same(t, len(test.want), len(got), "told", got)
 			for i := range got {
 				if !strings.HasPrefix(got[i], test.want[i]) {
 					t.Errorf("told %q, want %q", got[i], test.want[i])

@@ -47,9 +47,7 @@ func TestLinksPatchProgramUnlessDenied(t *testing.T) {
 	for _, deny := range [][]string{nil, {"patch"}} {
 		o := site(t, &job.Job{Tools: job.Tools{Deny: deny}}, nil)
 		ran(t, briefed(t, o, end))
-		if linked := o.Record.Has(confine.ProgramsFolder + "/apply_patch"); linked != (deny == nil) {
-			t.Errorf("denied %q: commands find apply_patch: %t", deny, linked)
-		}
+		must.Same(t, deny == nil, o.Record.Has(confine.ProgramsFolder+"/apply_patch"), "denied", deny, "commands find apply_patch")
 	}
 }
 
@@ -85,7 +83,5 @@ func TestRepeatsPatchesInFreshCheckout(t *testing.T) {
 	}
 	must.Same(t, []string{"changes/002.patch", "changes/005.diff", "changes/008.merge.diff"}, warned, "warned")
 	ran(t, a)
-	if !o.Record.Has(record.PatchesFolder + "/009.patch") {
-		t.Error("the next patch took another's name")
-	}
+	must.Same(t, true, o.Record.Has(record.PatchesFolder+"/009.patch"), "the next patch took another's name")
 }

@@ -129,10 +129,6 @@ func TestBoundsQuestions(t *testing.T) {
 	if units := markdown.Units(text); units > mostUnits {
 		t.Errorf("they have %d units", units)
 	}
-	if !strings.Contains(text, " more ") {
-		t.Errorf("they do not say that there is more:\n%s", text[len(text)-200:])
-	}
-	if text := questionsComment(questions[:1]); !strings.Contains(text, "1. @") {
-		t.Errorf("the only question is not shown:\n%s", text)
-	}
+	must.Contain(t, text, " more ")
+	must.Contain(t, questionsComment(questions[:1]), "1. @")
 }

@@ -71,9 +71,7 @@ func TestLoadsSkillsDuringCompaction(t *testing.T) {
 		a.keptSkills()
 	}
 	script.Wait()
-	if kept := a.keptSkills(); len(kept) != len(offer.Skills) {
-		t.Errorf("%d skills are kept", len(kept))
-	}
+	must.Same(t, len(offer.Skills), len(a.keptSkills()), "skills are kept")
 }
 
 func TestSkillsLeaveRoomForWork(t *testing.T) {

@@ -113,18 +113,14 @@ func TestBoundsClaimsOfLine(t *testing.T) {
 	for i := range 2 * maxExamined {
 		fmt.Fprintf(&line, "Ran `go run %d`; ", i)
 	}
-	if got := readClaims(line.String()); len(got) != maxExamined {
-		t.Errorf("%d claims, want %d", len(got), maxExamined)
-	}
+	must.Same(t, maxExamined, len(readClaims(line.String())), "claims")
 }
 
 // Only claims of tests and of files outside of the change read it.
 func TestReadsNoChangeForCommands(t *testing.T) {
 	unread := func() (*lines.Diff, error) { return nil, errors.New("the change was read") }
 	e := Evidence{Paths: []string{"a.go"}, Diff: unread, Texts: texts(nil, nil)}
-	if got, err := Unfounded("Updated `a.go`. Ran `go test ./...`. Changed 2 files.", e); err != nil || len(got) != 2 {
-		t.Errorf("%q, %v", got, err)
-	}
+	must.Same(t, 2, len(must.Get(Unfounded("Updated `a.go`. Ran `go test ./...`. Changed 2 files.", e))(t)))
 }
 
 func FuzzUnfounded(f *testing.F) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -57,8 +58,6 @@ func TestFindsFilesNamedInCommands(t *testing.T) {
 		for _, name := range filesNamedIn([]string{command}) {
 			found = found || mayMeanFile(name, ".", file)
 		}
-		if !found {
-			t.Errorf("%q does not name %s", command, file)
-		}
+		must.Same(t, true, found, command, "does not name", file)
 	}
 }

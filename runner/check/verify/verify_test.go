@@ -101,9 +101,7 @@ func TestSetup(t *testing.T) {
 			if got := strings.Join(ran, " "); got != c.named || len(ran) != c.ran {
 				t.Errorf("ran %q", got)
 			}
-			if checks.Workspace.CommandsRan() != (c.ran > 0) {
-				t.Error("what setup leaves can be taken back if it ran, and else there is nothing")
-			}
+			must.Same(t, c.ran > 0, checks.Workspace.CommandsRan(), "what setup leaves can be taken back if it ran, and else there is nothing")
 		})
 	}
 }

@@ -74,9 +74,7 @@ func TestKnowsCodexModels(t *testing.T) {
 		}),
 	} {
 		got := ProfileOf(name)
-		if !got.Known() {
-			t.Errorf("%s is not known", name)
-		}
+		must.Same(t, true, got.Known(), name, "is not known")
 		must.Same(t, want, got, cmpopts.IgnoreFields(Profile{}, "Models", "Source"), cmpopts.EquateEmpty(), name)
 	}
 	later := ProfileOf("gpt-6.2")

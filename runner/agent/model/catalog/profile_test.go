@@ -57,9 +57,7 @@ func TestProfilesHaveSources(t *testing.T) {
 			t.Errorf("%v: commands is %s", entry.Models, entry.Commands)
 		}
 	}
-	if file.Default.Price.Known() {
-		t.Error("the default has a price")
-	}
+	must.Same(t, false, file.Default.Price.Known(), "the default has a price")
 }
 
 func TestRefusesIncompleteProfiles(t *testing.T) {

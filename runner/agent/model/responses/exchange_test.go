@@ -59,9 +59,7 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 					return 200, `{"id": "r", "status": "completed", "output": [{"type": "compaction", "encrypted_content": "x"}], "usage": {"input_tokens": 9, "output_tokens": 1}}`
 				}),
 			}))(t)
-			if err := test.ask(api); (err != nil) != test.fails {
-				t.Errorf("err = %v", err)
-			}
+			must.Same(t, test.fails, test.ask(api) != nil, "err")
 			must.Same(t, test.want, came, "keys")
 		})
 	}

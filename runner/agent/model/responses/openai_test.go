@@ -60,9 +60,7 @@ func TestKeepsItemsAsSent(t *testing.T) {
 		got = append(got, string(item))
 	}
 	must.Same(t, want, got, "items are not what the API sent")
-	if want := (model.Usage{Input: 100, Cached: 60, Output: 20, Reasoning: 5}); first.Usage != want {
-		t.Errorf("usage = %+v, want %+v", first.Usage, want)
-	}
+	must.Same(t, model.Usage{Input: 100, Cached: 60, Output: 20, Reasoning: 5}, first.Usage, "usage")
 
 	requests := server.Requests()
 	must.Same(t, "1", requests[0].Header.Get("X-Extra"), "extra header")

@@ -54,9 +54,7 @@ func TestSmallOutputTakesLittleMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := allocated(func() {
-				if _, err := Read(t.Context(), strings.NewReader(output), nil); err != nil {
-					t.Error(err)
-				}
+				must.Is(t, nil, must.Err(Read(t.Context(), strings.NewReader(output), nil)))
 			})
 			if most := uint64(30*len(output) + 300<<20); got > most {
 				t.Errorf("%d KB of output took %d MB", len(output)>>10, got>>20)

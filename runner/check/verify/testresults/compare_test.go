@@ -36,14 +36,10 @@ func TestComparesResults(t *testing.T) {
 			if slices.Contains(got.New, name) == slices.Contains(was, name) {
 				t.Errorf("%s fails now, new: %v", name, got.New)
 			}
-			if slices.Contains(got.Fixed, name) {
-				t.Errorf("%s fails and is mended", name)
-			}
+			must.Same(t, false, slices.Contains(got.Fixed, name), name, "fails and is mended")
 		}
 		for _, name := range was {
-			if slices.Contains(got.Fixed, name) != (slices.Contains(passing, name) && !slices.Contains(now, name)) {
-				t.Errorf("%s failed, mended: %v", name, got.Fixed)
-			}
+			must.Same(t, slices.Contains(passing, name) && !slices.Contains(now, name), slices.Contains(got.Fixed, name), name, "failed, mended", got.Fixed)
 		}
 		if len(got.New) > len(now) || len(got.Fixed) > len(was) {
 			t.Errorf("of %d and %d came %v", len(was), len(now), got)

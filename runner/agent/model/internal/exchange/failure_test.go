@@ -65,9 +65,7 @@ func TestClassifiesFailures(t *testing.T) {
 	for kind, elsewhere := range map[model.Kind]bool{model.Unreachable: false, model.StreamCut: true, model.Silent: true, model.Incomplete: false, model.Malformed: false, model.Identity: false} {
 		must.Same(t, elsewhere, (&model.Failure{Kind: kind}).TryOtherModel(), kind)
 	}
-	if (&model.Failure{Kind: model.ServerError, Permanent: true}).Temporary() {
-		t.Error("what lasts is asked again")
-	}
+	must.Same(t, false, (&model.Failure{Kind: model.ServerError, Permanent: true}).Temporary(), "what lasts is asked again")
 }
 
 // What Go calls the steps of a request helps nobody to set one up.

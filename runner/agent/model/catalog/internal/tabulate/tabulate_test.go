@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -17,9 +15,7 @@ func TestTableIsUpToDate(t *testing.T) {
 	raw := must.Get(os.ReadFile(filepath.Join(root, sourceFile)))(t)
 	want := must.Get(catalogOf(raw))(t)
 	got := must.Get(os.ReadFile(filepath.Join(root, catalogFile)))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s is not what make models makes of %s; run it (-want +got):\n%s", catalogFile, sourceFile, diff)
-	}
+	must.Same(t, strings.Split(string(want), "\n"), strings.Split(string(got), "\n"), catalogFile, "is not what make models makes of", sourceFile, "run it")
 }
 
 // api is an api.json with a model of each provider, and those of one.
