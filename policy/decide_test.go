@@ -12,17 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
-func loadRules(t interface {
-	Helper()
-	Fatal(...any)
-}, source string,
-) *rules.Set {
+func loadRules(t must.Test, source string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load(rules.File{Name: "t.rules", Data: []byte(source)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return must.Get(rules.Load(rules.File{Name: "t.rules", Data: []byte(source)}))(t)
 }
 
 var (
@@ -236,12 +228,8 @@ func FuzzDecide(f *testing.F) {
 		for _, mode := range []Commands{withRules(confined, set), withRules(full, set)} {
 			for _, q := range []Request{script(text), bash(text), argv(strings.Fields(text)...)} {
 				d := mode.Decide(q)
-				if (d.Action == Refuse) != (d.Rule != "") {
-					t.Errorf("%q: %+v", text, d)
-				}
-				if _, err := json.Marshal(d); err != nil {
-					t.Error(err)
-				}
+				must.Same(t, d.Rule != "", d.Action == Refuse, text, d)
+				must.Is(t, nil, must.Err(json.Marshal(d)))
 			}
 		}
 	})

@@ -73,9 +73,7 @@ func TestAuthorityCoversOnlyItsHosts(t *testing.T) {
 			leaf := must.Get(x509.ParseCertificate(der))(t)
 			roots := x509.NewCertPool()
 			roots.AddCert(test.of.parsed)
-			if _, err := leaf.Verify(x509.VerifyOptions{DNSName: test.host, Roots: roots}); (err == nil) != test.fits {
-				t.Errorf("it is verified with %v", err)
-			}
+			must.Same(t, test.fits, must.Err(leaf.Verify(x509.VerifyOptions{DNSName: test.host, Roots: roots})) == nil, "it is verified with")
 			openssl(t, test.of, der, test.fits)
 		})
 	}
@@ -97,9 +95,7 @@ func openssl(t *testing.T, of *Authority, leaf []byte, fits bool) {
 		must.Do(t, os.WriteFile(name, data, 0o600))
 	}
 	said, err := exec.CommandContext(t.Context(), program, "verify", "-x509_strict", "-purpose", "any", "-CAfile", root, file).CombinedOutput()
-	if (err == nil) != fits {
-		t.Errorf("openssl says %s: %v", said, err)
-	}
+	must.Same(t, fits, err == nil, "openssl says", said, err)
 }
 
 func TestSystemBundle(t *testing.T) {
@@ -125,9 +121,7 @@ func TestJavaStore(t *testing.T) {
 	bundle := append(append([]byte("# roots\n"), first.Certificate()...), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"...)
 	bundle = append(bundle, second.Certificate()...)
 	store := must.Get(JavaStore(bundle))(t)
-	if certificates, err := pkcs12.DecodeTrustStore(store, "changeit"); err != nil || len(certificates) != 2 {
-		t.Errorf("it has %d certificates, %v", len(certificates), err)
-	}
+	must.Same(t, 2, len(must.Get(pkcs12.DecodeTrustStore(store, "changeit"))(t)), "certificates")
 	keytool, err := exec.LookPath("keytool")
 	if err != nil {
 		t.Skip("keytool is not on this machine")

@@ -80,18 +80,14 @@ func TestStartsNoGitThatReadsSubmodules(t *testing.T) {
 
 // Nothing is noted by a program that was built for use.
 func TestOnlyTestsNote(t *testing.T) {
-	if auditVariable != "" {
-		t.Fatalf("the variable is %q", auditVariable)
-	}
+	must.Same(t, "", auditVariable, "the variable is")
 	file := filepath.Join(t.TempDir(), "starts")
 	t.Setenv("AGENT_CI_TEST_STARTS", file)
 	note := func() {
 		must.Do(t, GitRemote.Command(context.Background(), "/bin/true", Root, []string{"PATH=/bin", "MORE=x"}, "a").Run())
 	}
 	note()
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("something was noted: %v", err)
-	}
+	must.Is(t, fs.ErrNotExist, must.Err(os.Stat(file)), "something was noted")
 	auditVariable = "AGENT_CI_TEST_STARTS"
 	defer func() { auditVariable = "" }()
 	note()
@@ -106,9 +102,7 @@ func TestOnlyTestsNote(t *testing.T) {
 // docs/internals/security.md has the list as it is here.
 func TestListIsDocumented(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/internals/security.md"))(t)
-	if !strings.Contains(string(page), "\n"+markdownTable()+"\n") {
-		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", markdownTable())
-	}
+	must.Contain(t, string(page), "\n"+markdownTable()+"\n")
 	names := map[string]bool{}
 	for _, u := range Uses() {
 		if names[u.Name] || slices.Contains([]string{u.Name, u.program, u.folder, u.starts}, "") {

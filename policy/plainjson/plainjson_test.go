@@ -57,9 +57,7 @@ func TestNamesFieldAndKind(t *testing.T) {
 
 func TestKeepsErrors(t *testing.T) {
 	err := plainjson.Unmarshal([]byte("["), new(any))
-	if !errors.As(err, new(*json.SyntaxError)) {
-		t.Errorf("%v hides the error of encoding/json", err)
-	}
+	must.Same(t, true, errors.As(err, new(*json.SyntaxError)), err, "hides the error of encoding/json")
 	other := errors.New("another error")
 	must.Same(t, other.Error(), plainjson.Explain(other).Error())
 }

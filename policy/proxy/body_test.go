@@ -186,9 +186,7 @@ func TestLateReadKeepsIdleTimerStopped(t *testing.T) {
 	late := p.watchedReader(strings.NewReader("it comes late"), idle)
 	idle.stop()
 	must.Get(io.ReadAll(late))(t)
-	if idle.timer.Stop() {
-		t.Error("it waits again")
-	}
+	must.Same(t, false, idle.timer.Stop(), "it waits again")
 }
 
 // Headers are held for all requests that wait, so that both are bounded.

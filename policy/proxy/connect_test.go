@@ -89,9 +89,7 @@ func TestPrivateEntryOpensOnlyPrivateAddresses(t *testing.T) {
 				if !strings.HasPrefix(words, "HTTP/1.1 403 ") || !strings.Contains(words, "built-in:local-address") || !strings.HasSuffix(b.told()[len(b.told())-1], "false built-in:local-address") || len(b.dialled) > dialled {
 					t.Errorf("without private %q are told, dialled is %d times, the answer is\n%s", b.told(), len(b.dialled), words)
 				}
-				if what := cmp.Or(test.refused, "a private address"); !strings.Contains(words, what) {
-					t.Errorf("without private something else is told than %s:\n%s", what, words)
-				}
+				must.Contain(t, words, cmp.Or(test.refused, "a private address"))
 				must.Same(t, test.opens != "", strings.Contains(words, "{host: other.example.org, private: true}"), words)
 			})
 		}
@@ -115,9 +113,7 @@ func TestPrivateEntryOpensOnlyItsTarget(t *testing.T) {
 	} {
 		b := newBench(t, echo(t).Listener.Addr(), privately(t, "", "10.0.0.5:8443", "fd12::5"))
 		answer := b.raw("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n")
-		if !strings.HasPrefix(answer, want) {
-			t.Errorf("%s: the answer is\n%s", target, answer)
-		}
+		must.Same(t, true, strings.HasPrefix(answer, want), target, "the answer is", answer)
 	}
 }
 

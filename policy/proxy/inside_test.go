@@ -391,9 +391,7 @@ func TestTunnelReachesOnlyItsTarget(t *testing.T) {
 	for _, target := range []string{"npm.example.org:22", "npm.example.org:8444", "evil.example.org:443", "team.npm.example.org:443"} {
 		t.Run("CONNECT to "+target, func(t *testing.T) {
 			answer := h.bench.raw("CONNECT " + target + " HTTP/1.1\r\nHost: npm.example.org:443\r\n\r\n")
-			if !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
-				t.Errorf("the answer is %s", answer)
-			}
+			must.Same(t, true, strings.HasPrefix(answer, "HTTP/1.1 403 "), "the answer is", answer)
 		})
 	}
 	must.None(t, sent(), "the server was sent")
@@ -544,7 +542,5 @@ func TestRefusesOtherAuthorityOverHTTP2(t *testing.T) {
 		must.Same(t, http.StatusMisdirectedRequest, response.StatusCode, host, response.Status)
 	}
 	must.None(t, sent(), "the server was sent")
-	if got := h.refusals(); len(got) != 3 {
-		t.Errorf("recorded %q", got)
-	}
+	must.Same(t, 3, len(h.refusals()), "recorded")
 }

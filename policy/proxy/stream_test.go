@@ -188,9 +188,7 @@ func TestEventsStream(t *testing.T) {
 			}
 		}
 		close(next)
-		if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
-			t.Errorf("the rest is %q, %v", rest, err)
-		}
+		must.None(t, must.Get(io.ReadAll(response.Body))(t), "the rest is")
 	})
 }
 

@@ -289,9 +289,7 @@ func telltale(t *testing.T, header http.Header, spell func(string) string) strin
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		dump, err := httputil.DumpRequest(r, false)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, err)
 		maps.Copy(w.Header(), header)
 		w.Header().Set("X-Sent", r.Header.Get("Proxy-Authorization"))
 		w.Header().Add(http.TrailerPrefix+"X-Trailer", r.Header.Get("Proxy-Authorization"))
@@ -312,9 +310,7 @@ func TestHidesUpstreamProxyPassword(t *testing.T) {
 		_, encoded, _ := strings.Cut(text, "Proxy-Authorization: Basic ")
 		encoded, _, _ = strings.Cut(encoded, "\r")
 		pair, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, err)
 		_, password, _ := strings.Cut(string(pair), ":")
 		return "you are " + string(pair) + " with " + password
 	}

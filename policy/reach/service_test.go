@@ -30,13 +30,9 @@ func TestAllowsServicesOnlyNearby(t *testing.T) {
 
 func TestRecognisesLocalHosts(t *testing.T) {
 	for _, host := range []string{"localhost", "LOCALHOST.", "a.localhost", "mcp", "tools.internal", "nas.local", "box.home.arpa", "127.0.0.1", "::1", "10.1.2.3", "fd12:3456::1"} {
-		if !reach.IsLocal(host) {
-			t.Errorf("%s is taken for a public host", host)
-		}
+		must.Same(t, true, reach.IsLocal(host), host, "is taken for a public host")
 	}
 	for _, host := range []string{"example.com", "example.com.", "localhost.example.com", "internal.example", "93.184.216.34", "169.254.169.254", "::ffff:8.8.8.8"} {
-		if reach.IsLocal(host) {
-			t.Errorf("%s is taken for a near host", host)
-		}
+		must.Same(t, false, reach.IsLocal(host), host, "is taken for a near host")
 	}
 }

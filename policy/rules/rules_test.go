@@ -77,9 +77,7 @@ prefix_rule(pattern = [["/usr/bin/two", "two"]])`
 func TestPathDoesNotBypassForbidden(t *testing.T) {
 	set := load(t, `prefix_rule(pattern = ["git"], decision = "forbidden")
 host_executable(name = "git", paths = ["/usr/bin/git"])`)
-	if got := matched(set, "/tmp/git x"); len(got) != 1 {
-		t.Errorf("/tmp/git matches %v; host_executable must not loosen what forbids", got)
-	}
+	must.Same(t, 1, len(matched(set, "/tmp/git x")), "/tmp/git matches", "host_executable must not loosen what forbids")
 }
 
 func TestMatchesRulesOfAllFiles(t *testing.T) {
@@ -173,9 +171,7 @@ for sub in ["push", "fetch"]:
     prefix_rule(pattern = ["git", sub, FLAGS], decision = "forbidden")
 [prefix_rule(pattern = [p], match = [[p, "x"]]) for p in ["a", "b"]]`)
 	for command, want := range map[string]int{"git push -f": 1, "git fetch --force": 1, "git push": 0, "a": 1, "b x": 1} {
-		if got := matched(set, command); len(got) != want {
-			t.Errorf("%s matches %v", command, got)
-		}
+		must.Same(t, want, len(matched(set, command)), command, "matches")
 	}
 }
 

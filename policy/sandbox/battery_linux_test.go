@@ -244,9 +244,7 @@ func attack(t *testing.T, o outer, user int) (level string, all []attempts.Verdi
 	if user != os.Getuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 	}
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
+	must.Do(t, cmd.Run(), stderr.String())
 	level, _, _ = strings.Cut(stderr.String(), "\n")
 	for d := json.NewDecoder(&stdout); d.More(); {
 		var v attempts.Verdict
@@ -265,9 +263,7 @@ func requireTier(t *testing.T, tier string) {
 	if err != nil {
 		sandboxtest.SkipUnlessOffered(t, tier, err)
 	}
-	if err := box.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Is(t, nil, box.Close())
 }
 
 func TestNothingGetsOut(t *testing.T) {

@@ -36,9 +36,7 @@ func TestCacheChangesStayInSandbox(t *testing.T) {
 				cache := newCache(t, where)
 				box, o := confined(t, tier, cached(cache, t.TempDir()))
 				got := run(t, box, o, "cd "+cache+` && cat entry deep/cred && echo changed >entry && echo new >new && rm -r deep 2>/dev/null; mv deep away 2>/dev/null; cat entry new; ls deep; echo "[$GOCACHE]"`)
-				if want := "outside\nchanged\nnew\ncred\n[]\n"; got != want {
-					t.Errorf("got %q, not %q", got, want)
-				}
+				must.Same(t, "outside\nchanged\nnew\ncred\n[]\n", got)
 				for name, want := range map[string]string{"entry": "outside\n", "deep/cred": secret + "\n", "new": ""} {
 					if got, _ := os.ReadFile(filepath.Join(cache, name)); string(got) != want {
 						t.Errorf("outside %s has %q", name, got)
@@ -78,12 +76,8 @@ func TestLandlockMakesCachesReadOnly(t *testing.T) {
 			cache := newCache(t, where)
 			box, o := confined(t, "landlock", cached(cache, t.TempDir()))
 			got := run(t, box, o, "cd "+cache+` && cat entry; cat deep/cred 2>/dev/null; echo x 2>/dev/null >entry; echo x 2>/dev/null >new; echo "$GOCACHE"`)
-			if want := "outside\n" + filepath.Join(o.Scratch, "cache/go-build") + "\n"; got != want {
-				t.Errorf("got %q, not %q", got, want)
-			}
-			if entries, err := os.ReadDir(cache); err != nil || len(entries) != 2 {
-				t.Errorf("outside there are %v, %v", entries, err)
-			}
+			must.Same(t, "outside\n"+filepath.Join(o.Scratch, "cache/go-build")+"\n", got)
+			must.Same(t, 2, len(must.Get(os.ReadDir(cache))(t)), "outside there are")
 		})
 	}
 }
@@ -100,9 +94,7 @@ func TestLaterSandboxCopiesCaches(t *testing.T) {
 			for range 2 {
 				later, o := confined(t, tier, func(o *Options) { o.CachesFrom, o.Home = scratch, "" })
 				got := run(t, later, o, "cd "+caches+" && cat ab/1 && readlink away && echo forged >ab/1 && echo forged >ab/2; echo $?; ls")
-				if want := "object\n" + outside + "\n0\nab\naway\npipe\n"; got != want {
-					t.Errorf("got %q, not %q", got, want)
-				}
+				must.Same(t, "object\n"+outside+"\n0\nab\naway\npipe\n", got)
 			}
 			// A folder that leads elsewhere is not followed, and caches of its own stay.
 			leads := t.TempDir()
@@ -141,9 +133,7 @@ func TestCacheWithoutOverlayIsReadOnly(t *testing.T) {
 		box, o := confined(t, tier, change)
 		var output bytes.Buffer
 		c := bash(o, "cd "+cache+` && cat entry deep/cred; echo x 2>/dev/null >entry || echo refused; mkdir -p "$GOCACHE" && echo "$GOCACHE"`, &output)
-		if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
-			t.Errorf("got %+v, %v", status, err)
-		}
+		must.Same(t, 0, must.Get(box.Run(t.Context(), c))(t).ExitCode)
 		must.Same(t, "outside\nrefused\n"+filepath.Join(home, ".cache/go-build")+"\n", output.String())
 	})
 }

@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,9 +41,7 @@ func concealed(t *testing.T) {
 	defer func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, cmd.Wait())
 	}()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "concealed" {
@@ -52,18 +49,12 @@ func concealed(t *testing.T) {
 	}
 	proc := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
 	environ, err := os.ReadFile(filepath.Join(proc, "environ"))
-	if strings.Contains(string(environ), "hunter22") {
-		t.Errorf("the environment shows %q", environ)
-	}
+	must.Same(t, false, strings.Contains(string(environ), "hunter22"), "the environment shows", environ)
 	if os.Getuid() == 0 {
 		return
 	}
-	if !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("its environment: %v", err)
-	}
-	if _, err := os.Open(filepath.Join(proc, "mem")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("its memory: %v", err)
-	}
+	must.Is(t, fs.ErrPermission, err, "its environment")
+	must.Is(t, fs.ErrPermission, must.Err(os.Open(filepath.Join(proc, "mem"))), "its memory")
 }
 
 // TestConcealedProcess is the process that is looked at. It opens sandboxes at once, for which it
@@ -79,9 +70,7 @@ func TestConcealedProcess(t *testing.T) {
 		all.Go(func() { sandbox.StartEarly(sandbox.NetworkNone).End() })
 	}
 	all.Wait()
-	if os.Getenv(name) != value {
-		t.Errorf("the process itself reads %q", os.Getenv(name))
-	}
+	must.Same(t, value, os.Getenv(name), "the process itself reads")
 	fmt.Println("concealed")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -55,9 +54,7 @@ func TestForkCopiesTreeAndIsolatesChanges(t *testing.T) {
 	t.Cleanup(func() { _ = RemoveScratch(o.Overlay) })
 	run(t, box, o, allShapes)
 	fork, of := forkOf(t, box, o)
-	if diff := cmp.Diff(run(t, box, o, tellAll), run(t, fork, of, tellAll)); diff != "" {
-		t.Errorf("the fork has another tree: %s", diff)
-	}
+	must.Same(t, run(t, box, o, tellAll), run(t, fork, of, tellAll), "the fork has another tree")
 	var stat unix.Stat_t
 	if err := unix.Stat(filepath.Join(grants.Upper(of.Overlay), "sparse"), &stat); err != nil || stat.Blocks*512 > 1<<20 {
 		t.Errorf("the holes of a file were filled: %d blocks, %v", stat.Blocks, err)
@@ -66,9 +63,7 @@ func TestForkCopiesTreeAndIsolatesChanges(t *testing.T) {
 	run(t, fork, of, "echo fork >>dir/three; chmod u+w a/b/c; rm -r a/b/c; mkdir gone; echo fork >file")
 	must.Same(t, "hard\nparent\nold\nmore\nparent\nthree\na/b/c\ndir/parent\ndir/three\n", run(t, box, o, "cat three changed dir/three; ls -d a/b/c; ls -d gone file to dir/* 2>/dev/null || true"), "the parent sees")
 	must.Same(t, "hard\nold\nmore\nthree\nfork\ndir/three\nfile\ngone\nto\n", run(t, fork, of, "cat three changed dir/three; ls -d a/b/c 2>/dev/null; ls -d gone file to dir/*"), "the fork sees")
-	if got := namesIn(t, filepath.Join(o.Workspace, "dir")); len(got) != 2 {
-		t.Errorf("the workspace has %q", got)
-	}
+	must.Same(t, 2, len(namesIn(t, filepath.Join(o.Workspace, "dir"))), "the workspace has")
 }
 
 // A fork of what a command is writing has the beginning of it.
@@ -128,7 +123,5 @@ func TestCopyEndsWithContext(t *testing.T) {
 	put(t, filepath.Join(grants.Upper(from), "file"), "", 0o644)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := layer.Copy(ctx, from, tempDir(t)); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, context.Canceled, layer.Copy(ctx, from, tempDir(t)))
 }

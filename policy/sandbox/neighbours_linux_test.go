@@ -48,12 +48,8 @@ func TestCommandsReachListenerAtPort(t *testing.T) {
 	must.Same(t, "hello\n", run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"), "commands")
 	conn := must.Get(box.Dial(t.Context(), 543))(t)
 	defer conn.Close()
-	if got, err := io.ReadAll(conn); string(got) != "hello\n" || err != nil {
-		t.Errorf("from outside: %q, %v", got, err)
-	}
-	if _, err := box.Dial(t.Context(), 544); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("where nobody listens: %v", err)
-	}
+	must.Same(t, "hello\n", string(must.Get(io.ReadAll(conn))(t)), "from outside")
+	must.Fail(t, "refused", must.Err(box.Dial(t.Context(), 544)), "where nobody listens")
 }
 
 // Neither sandbox reaches what answers in the other, nor what answers on the machine.
@@ -66,9 +62,7 @@ func TestSandboxesShareNoListeners(t *testing.T) {
 	answering(t, other, "other")
 	for _, port := range []int{5433, machine.Addr().(*net.TCPAddr).Port} {
 		must.Same(t, "", run(t, one, o, fmt.Sprintf("! bash -c 'cat </dev/tcp/127.0.0.1/%d' 2>/dev/null", port)), port)
-		if _, err := one.Dial(t.Context(), port); err == nil {
-			t.Errorf("port %d is reached by a socket of the sandbox", port)
-		}
+		must.Fail(t, "", must.Err(one.Dial(t.Context(), port)), "port", port, "is reached by a socket of the sandbox")
 	}
 	for _, address := range []string{"169.254.169.254/80", "127.0.0.2/5433", "10.0.0.1/80"} {
 		run(t, one, o, "! bash -c 'cat </dev/tcp/"+address+"' 2>/dev/null")
@@ -79,9 +73,7 @@ func TestSandboxesShareNoListeners(t *testing.T) {
 func TestDialFailsAfterClose(t *testing.T) {
 	box, _ := confined(t, "full", nil)
 	must.Do(t, box.Close())
-	if _, err := box.Dial(t.Context(), 1); err == nil {
-		t.Error("there is a connection")
-	}
+	must.Fail(t, "", must.Err(box.Dial(t.Context(), 1)), "there is a connection")
 }
 
 // borrowing opens a sandbox in the workspace that another one lends.
@@ -99,9 +91,7 @@ func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string)
 	}
 	other := must.Get(Open(t.Context(), o))(t)
 	t.Cleanup(func() {
-		if err := errors.Join(other.Close(), RemoveScratch(o.Scratch)); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, errors.Join(other.Close(), RemoveScratch(o.Scratch)))
 	})
 	return other, o
 }

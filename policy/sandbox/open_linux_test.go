@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
@@ -41,16 +40,10 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, tier, err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := RemoveScratch(o.Scratch); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
+		must.Is(t, nil, RemoveScratch(o.Scratch))
 	})
 	return box, o
 }
@@ -109,9 +102,7 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 					t.Skip("does not go in this tier; docs/security.md says why")
 				}
 				box, o := confined(t, tier, nil)
-				if got := run(t, box, o, work.script); !strings.Contains(got, work.want) {
-					t.Errorf("got %q", got)
-				}
+				must.Contain(t, run(t, box, o, work.script), work.want)
 			})
 		}
 	}
@@ -125,20 +116,12 @@ func TestCommandsShareNetworkAndFiles(t *testing.T) {
 	read, write := io.Pipe()
 	server := must.Get(box.Start(bash(o, `exec python3 -c 'import socket
 s = socket.create_server(("127.0.0.1", 8080)); print("up", flush=True); s.accept()[0].sendall(b"served")'`, write)))(t)
-	if line, err := bufio.NewReader(read).ReadString('\n'); err != nil || line != "up\n" {
-		t.Fatalf("got %q, %v", line, err)
-	}
-	if got := run(t, box, o, `python3 -c 'import socket
-print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/left; echo mine >/dev/shm/mine`); !strings.Contains(got, "served") {
-		t.Errorf("got %q", got)
-	}
-	if _, err := server.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Same(t, "up\n", must.Get(bufio.NewReader(read).ReadString('\n'))(t))
+	must.Contain(t, run(t, box, o, `python3 -c 'import socket
+print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/left; echo mine >/dev/shm/mine`), "served")
+	must.Is(t, nil, must.Err(server.Wait()))
 	must.Same(t, "left\nleft\nmine\n/tmp\n", run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine; echo $TMPDIR"))
-	if got, err := os.ReadFile(filepath.Join(o.Scratch, "tmp", "left")); err != nil || string(got) != "left\n" {
-		t.Errorf("outside: %q, %v", got, err)
-	}
+	must.Same(t, "left\n", string(must.Get(os.ReadFile(filepath.Join(o.Scratch, "tmp", "left")))(t)), "outside")
 }
 
 func TestHomeChangesStayInSandbox(t *testing.T) {
@@ -149,15 +132,9 @@ func TestHomeChangesStayInSandbox(t *testing.T) {
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 	var output bytes.Buffer
 	c.Output = &output
-	if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
-		t.Errorf("got %+v, %v", status, err)
-	}
-	if output.String() != "outsidechanged\nnew\n" {
-		t.Errorf("got %q", output.String())
-	}
-	if got, err := os.ReadFile(filepath.Join(home, ".cache/tool/entry")); err != nil || string(got) != "outside" {
-		t.Errorf("outside: %q, %v", got, err)
-	}
+	must.Same(t, 0, must.Get(box.Run(t.Context(), c))(t).ExitCode)
+	must.Same(t, "outsidechanged\nnew\n", output.String())
+	must.Same(t, "outside", string(must.Get(os.ReadFile(filepath.Join(home, ".cache/tool/entry")))(t)), "outside")
 }
 
 // What lies over a file of credentials takes no writing, and nothing of it is the
@@ -212,9 +189,7 @@ func TestReportsStatusOfConfinedCommands(t *testing.T) {
 			t.Run(tier+"/"+test.script, func(t *testing.T) {
 				box, o := confined(t, tier, nil)
 				c := bash(o, test.script, nil)
-				if status, err := box.Run(t.Context(), c); err != nil || cmp.Diff(test.want, status) != "" {
-					t.Errorf("got %+v, %v", status, err)
-				}
+				must.Same(t, test.want, must.Get(box.Run(t.Context(), c))(t))
 				must.Same(t, "on\n", run(t, box, o, "echo on"), "afterwards")
 			})
 		}
@@ -228,17 +203,13 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 		// The pipe is held by one that left its group, too.
 		must.Get(box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))))(t)
 		<-up
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 		f, err := os.OpenFile(filepath.Join(o.Workspace, "p"), os.O_WRONLY|0x800, 0) // O_NONBLOCK: fails when nobody reads
 		if err == nil {
 			f.Close()
 			t.Error("a process is left")
 		}
-		if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) {
-			t.Errorf("after Close: %v", err)
-		}
+		must.Is(t, errClosed, must.Err(box.Start(bash(o, "true", nil))), "after Close")
 	})
 }
 
@@ -274,9 +245,7 @@ func TestOpenRefusesUnmetRequirements(t *testing.T) {
 				t.Fatal("it opened")
 			}
 			var unavailable *UnavailableError
-			if errors.As(err, &unavailable) != test.unready {
-				t.Errorf("got %v", err)
-			}
+			must.Same(t, test.unready, errors.As(err, &unavailable), err)
 		})
 	}
 }
@@ -328,9 +297,7 @@ func TestHidesCredentialsMovedByVariables(t *testing.T) {
 				"GIT_CONFIG_GLOBAL=" + dir + "/gitconfig", "RUNNER_TEMP=" + dir + "/runner/_work/_temp",
 			}
 		})
-		if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
-			t.Errorf("commands read %q", got)
-		}
+		must.Lack(t, run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"), "secret")
 		must.Same(t, "read\n", run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"), "git reads")
 	})
 }
@@ -347,9 +314,7 @@ func TestSkipsVanishedHiddenPaths(t *testing.T) {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, s.Close())
 	}
 }
 
@@ -357,9 +322,7 @@ func TestOpensAtGivenLevel(t *testing.T) {
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
 		t.Run(string(level), func(t *testing.T) {
 			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.disabledLayers = level, "", nil })
-			if box.Level() != level {
-				t.Errorf("it reaches %q", box.Level())
-			}
+			must.Same(t, level, box.Level(), "it reaches")
 		})
 	}
 }
@@ -382,17 +345,13 @@ func TestOpenOnFirstUseRetries(t *testing.T) {
 	s := OpenOnFirstUse(t.Context(), o)
 	defer s.Close()
 	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
-	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
-		t.Fatalf("without its workspace: %v", err)
-	}
+	must.Is(t, ErrNotStarted, must.Err(s.Run(t.Context(), command)), "without its workspace")
 	must.Do(t, os.Mkdir(o.Workspace, 0o755))
 	_, err := s.Run(t.Context(), command)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Errorf("with it: %v", err)
-	}
+	must.Is(t, nil, err, "with it")
 }
 
 func TestOpenOnFirstUseLeaksNothing(t *testing.T) {
@@ -409,16 +368,10 @@ func TestOpenOnFirstUseDefersErrors(t *testing.T) {
 	unavailable := newOptions(t)
 	unavailable.Scratch = filepath.Join(unavailable.Scratch, "missing", "\x00")
 	s := OpenOnFirstUse(t.Context(), unavailable)
-	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
-		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	must.Is(t, ErrNotStarted, must.Err(s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()})), "a sandbox that cannot be opened starts a command")
+	must.Is(t, nil, s.Close(), "Close")
 	closed := OpenOnFirstUse(t.Context(), unavailable)
-	if err := closed.Close(); err != nil {
-		t.Errorf("Close of what was never opened: %v", err)
-	}
+	must.Is(t, nil, closed.Close(), "Close of what was never opened")
 }
 
 // Set-group-ID on folders is git's way to share a repository.

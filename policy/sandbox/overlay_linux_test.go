@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,22 +54,14 @@ func TestOverlayKeepsWorkspaceUnchanged(t *testing.T) {
 				t.Errorf("%s is %q in the tree, not %q", name, got, want)
 			}
 		}
-		if err := root.WriteFile("from-outside", []byte("seen"), 0o644); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, root.WriteFile("from-outside", []byte("seen"), 0o644))
 		must.Same(t, "seen", run(t, box, o, "cat from-outside"), "commands see")
-		if err := root.WriteFile(".git/HEAD", nil, 0o644); err == nil {
-			t.Error("git's folder can be written through the tree")
-		}
-		if got := namesIn(t, o.Workspace); !slices.Equal(got, []string{".git", "deep", "dir", "file", "hidden"}) {
-			t.Errorf("the workspace has %q", got)
-		}
+		must.Fail(t, "", root.WriteFile(".git/HEAD", nil, 0o644), "git's folder can be written through the tree")
+		must.Same(t, []string{".git", "deep", "dir", "file", "hidden"}, namesIn(t, o.Workspace), "the workspace has")
 		if got, _ := os.ReadFile(filepath.Join(o.Workspace, "file")); string(got) != "old\n" {
 			t.Errorf("the workspace's file is %q", got)
 		}
-		if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
-			t.Errorf("the overlay has %q", got)
-		}
+		must.Same(t, []string{"dir", "file", "from-outside", "new"}, namesIn(t, grants.Upper(o.Overlay)), "the overlay has")
 		must.Do(t, box.Close())
 		if got, err := root.ReadFile("new"); string(got) != "new\n" {
 			t.Errorf("a folder that was opened before the sandbox was closed reads %q, %v", got, err)
@@ -120,9 +111,7 @@ func TestOverlaysStackOnFrozenChanges(t *testing.T) {
 	put(t, filepath.Join(own, "HEAD"), "own\n", 0o644)
 	withGit, _ := later(own)
 	must.Same(t, "own\nx\n", run(t, withGit, of, `cat .git/HEAD; echo x >.git/HEAD; cat .git/HEAD`), "one with a git folder of its own sees")
-	if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"file", "made"}) {
-		t.Errorf("the frozen one has %q", got)
-	}
+	must.Same(t, []string{"file", "made"}, namesIn(t, grants.Upper(o.Overlay)), "the frozen one has")
 }
 
 // What can't be in an overlay is found by trying, and no other way to confine is taken
@@ -130,20 +119,14 @@ func TestOverlaysStackOnFrozenChanges(t *testing.T) {
 func TestProbeFindsUnsuitableOverlay(t *testing.T) {
 	_, o := confined(t, "full", overlaid(t))
 	o.Scratch, o.Overlay = tempDir(t), tempDir(t)
-	if _, err := Probe(t.Context(), o); err != nil {
-		t.Errorf("where it can be: %v", err)
-	}
-	if got := namesIn(t, o.Workspace); len(got) != 5 {
-		t.Errorf("the workspace has %q after the trial", got)
-	}
+	must.Is(t, nil, must.Err(Probe(t.Context(), o)), "where it can be")
+	must.Same(t, 5, len(namesIn(t, o.Workspace)), "the workspace has", "after the trial")
 	hidden := o
 	hidden.Scratch, hidden.Overlay, hidden.DenyRead = tempDir(t), tempDir(t), nil
 	for _, name := range namesIn(t, o.Workspace) { // whichever the trial meets first
 		hidden.DenyRead = append(hidden.DenyRead, filepath.Join(o.Workspace, name))
 	}
-	if _, err := Probe(t.Context(), hidden); err != nil {
-		t.Errorf("where all files are hidden: %v", err)
-	}
+	must.Is(t, nil, must.Err(Probe(t.Context(), hidden)), "where all files are hidden")
 	o.LowerLayers = []string{tempDir(t)} // which has no changes
 	_, err := Probe(t.Context(), o)
 	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
@@ -165,9 +148,7 @@ func TestOverlayMountsOnce(t *testing.T) {
 	next.overlayWait = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := openConfined(ctx, next); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(openConfined(ctx, next)))
 	box.conn.supervisor.kill()
 	again := must.Get(Open(t.Context(), next))(t)
 	defer again.Close()

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -80,9 +79,7 @@ func TestPauseStopsCommands(t *testing.T) {
 			for range 10 {
 				pauseOnce(t, box, o)
 			}
-			if got := run(t, box, o, `grep ^State /proc/$(cat stopper)/status 2>/dev/null || ls resumed`); !strings.Contains(got, "T (stopped)") {
-				t.Errorf("what had stopped itself is in state %q", got)
-			}
+			must.Contain(t, run(t, box, o, `grep ^State /proc/$(cat stopper)/status 2>/dev/null || ls resumed`), "T (stopped)")
 			if _, err := os.Stat(filepath.Join(o.Workspace, "noticed")); name == "a cgroup" && err == nil {
 				t.Error("commands noticed it")
 			}
@@ -128,9 +125,7 @@ func TestPauseWaitsForSystemCalls(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -138,9 +133,7 @@ func TestPausedRequiresNamespaces(t *testing.T) {
 	done := errors.New("done")
 	do := func() error { return done }
 	opened := func() error { return errors.New("it was opened") }
-	if err := (&Sandbox{openLater: opened}).Paused(do); err != done {
-		t.Errorf("before anything was started: %v", err)
-	}
+	must.Is(t, done, (&Sandbox{openLater: opened}).Paused(do), "before anything was started")
 	box, o := confined(t, "landlock", nil)
 	run(t, box, o, "true")
 	if err := box.Paused(do); !errors.As(err, new(*PauseError)) {

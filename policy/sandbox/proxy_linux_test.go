@@ -279,9 +279,7 @@ func TestCommandsFindProxy(t *testing.T) {
 	got := run(t, box, o, `env | grep -i _proxy | sort`)
 	const address = "http://127.0.0.1:3128"
 	want := fmt.Sprintf("ALL_PROXY=%[1]s\nHTTPS_PROXY=%[1]s\nHTTP_PROXY=%[1]s\nNODE_USE_ENV_PROXY=1\nNO_PROXY=localhost,127.0.0.1,::1\nall_proxy=%[1]s\nhttp_proxy=%[1]s\nhttps_proxy=%[1]s\nno_proxy=localhost,127.0.0.1,::1\n", address)
-	if sorted(got) != sorted(want) {
-		t.Errorf("got\n%s", got)
-	}
+	must.Same(t, sorted(want), sorted(got), got)
 	plain, o := confined(t, "namespaces", nil)
 	must.Same(t, "none\n", run(t, plain, o, `env | grep -i _proxy || echo none`), "without a list there")
 }
@@ -304,9 +302,7 @@ func TestHostListRequiresNetworkNamespace(t *testing.T) {
 	}
 	o := newOptions(t)
 	o.Network = NetworkProxied
-	if _, err := Open(t.Context(), o); err == nil {
-		t.Error("it opens without anybody who serves")
-	}
+	must.Fail(t, "", must.Err(Open(t.Context(), o)), "it opens without anybody who serves")
 }
 
 func sorted(lines string) string {

@@ -65,9 +65,7 @@ func newOptions(t testing.TB) Options {
 func open(t *testing.T, box *Sandbox) *Sandbox {
 	t.Helper()
 	t.Cleanup(func() {
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 	})
 	return box
 }
@@ -150,9 +148,7 @@ func TestCommandsGetOnlyGivenEnvironment(t *testing.T) {
 		var output bytes.Buffer
 		box := open(t, new(Sandbox))
 		must.Get(box.Run(t.Context(), Command{Argv: []string{env}, Dir: "/", Env: test.given, Output: &output}))(t)
-		if output.String() != test.want {
-			t.Errorf("given %q the command sees %q", test.given, output.String())
-		}
+		must.Same(t, test.want, output.String(), "given", test.given, "the command sees")
 	}
 }
 
@@ -171,9 +167,7 @@ func TestReportsUnstartedCommands(t *testing.T) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 		if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) || !errors.Is(err, ErrNotStarted) {
 			t.Errorf("after Close: got %v", err)
 		}
@@ -184,9 +178,7 @@ func TestCommandHasOwnSession(t *testing.T) {
 	box := open(t, new(Sandbox))
 	p := must.Get(box.Start(script(t, "exec sleep 3600", nil)))(t)
 	pid := p.child.(*localChild).cmd.Process.Pid
-	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
-		t.Errorf("session is %d (%v), want %d", sid, err, pid)
-	}
+	must.Same(t, pid, must.Get(unix.Getsid(pid))(t), "session is")
 }
 
 func TestLeftoversDieWithCommand(t *testing.T) {
@@ -247,9 +239,7 @@ func TestCloseEndsRunningCommands(t *testing.T) {
 	p := must.Get(box.Start(script(t, "exec 3>"+h.path+"; sleep 3600 & echo up; wait", cancelling(func() { close(up) }))))(t)
 	<-up
 	for range 2 {
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 	}
 	select {
 	case <-p.Done():
@@ -271,16 +261,12 @@ func TestFailingWriterKeepsCommandRunning(t *testing.T) {
 	if status.ExitCode != 0 || !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("got %+v, %v", status, err)
 	}
-	if _, err := os.Stat(filepath.Join(c.Dir, "done")); err != nil {
-		t.Errorf("the command did not come to its end: %v", err)
-	}
+	must.Is(t, nil, must.Err(os.Stat(filepath.Join(c.Dir, "done"))), "the command did not come to its end")
 }
 
 func TestHidesInheritedDescriptors(t *testing.T) {
 	fd, err := syscall.Dup(0) // without close-on-exec
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer syscall.Close(fd)
 	box := open(t, new(Sandbox))
 	status, err := box.Run(t.Context(), script(t, "test ! -e /dev/fd/"+strconv.Itoa(fd), nil))
@@ -293,10 +279,6 @@ func TestRemoveScratchRemovesUnwritableFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "scratch")
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "closed", "below"), 0o700))
 	must.Do(t, os.Chmod(filepath.Join(dir, "closed"), 0))
-	if err := RemoveScratch(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is there: %v", err)
-	}
+	must.Is(t, nil, RemoveScratch(dir))
+	must.Is(t, fs.ErrNotExist, must.Err(os.Lstat(dir)), "it is there")
 }

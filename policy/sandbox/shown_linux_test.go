@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -33,20 +32,14 @@ func TestReplacementsCoverFiles(t *testing.T) {
 		})
 		got := run(t, box, o, `cd `+base+`; cat home/.netrc; echo; cat home/.m2/settings.xml; echo; cat etc/bundle; echo; cat run/files/mine; echo; ls etc;
 			for f in home/.netrc home/.m2/settings.xml etc/bundle; do if { echo x >$f || rm -f $f || mv $f $f.old; } 2>/dev/null; then echo "changed $f"; fi; done`)
-		if want := "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n"; got != want {
-			t.Errorf("commands read %q, want %q", got, want)
-		}
+		must.Same(t, "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n", got, "commands read")
 		v := must.Get(NewView(o, box.Level()))(t)
 		for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
 			must.Same(t, want, viewedContent(v, path), path)
 		}
 		must.Do(t, box.Close())
-		if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
-			t.Errorf("the file outside has %q, %v", raw, err)
-		}
-		if _, err := os.Lstat(filepath.Join(home, ".m2")); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("something was made in the user's folder: %v", err)
-		}
+		must.Same(t, secret, string(must.Get(os.ReadFile(filepath.Join(home, ".netrc")))(t)), "the file outside has")
+		must.Is(t, os.ErrNotExist, must.Err(os.Lstat(filepath.Join(home, ".m2"))), "something was made in the user's folder")
 	})
 }
 
@@ -86,7 +79,5 @@ func TestReplacementsRequireOwnFolder(t *testing.T) {
 	}
 	f.Writable = nil
 	p := must.Get(grants.NewPlan(f))(t)
-	if _, err := p.Landlock(); err == nil || !strings.Contains(err.Error(), "without namespaces") {
-		t.Errorf("Landlock shows it: %v", err)
-	}
+	must.Fail(t, "without namespaces", must.Err(p.Landlock()), "Landlock shows it")
 }

@@ -34,9 +34,7 @@ func TestConfinesEverySupervisorThread(t *testing.T) {
 			for field, want := range map[string]string{
 				"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 4),
 			} {
-				if !strings.Contains(string(raw), "\n"+field+":\t"+want+"\n") {
-					t.Errorf("%s is not %s in\n%s", field, want, raw)
-				}
+				must.Same(t, true, strings.Contains(string(raw), "\n"+field+":\t"+want+"\n"), field, "is not", want, "in", raw)
 			}
 		}
 	})
@@ -69,9 +67,7 @@ func TestSupervisorKeepsNoOutsideDescriptors(t *testing.T) {
 			if errors.Is(err, fs.ErrPermission) {
 				t.Skip("looking at the descriptors of a process that shows nothing takes CAP_SYS_PTRACE here")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			kind, _, named := strings.Cut(leads, ":")
 			mayBe := leads == os.DevNull || named && slices.Contains([]string{"socket", "pipe", "anon_inode"}, kind)
 			if limit := strings.HasPrefix(leads, "/sys/fs/cgroup/"); !mayBe && !limit { // Go's runtime looks how many processors it may use
@@ -139,9 +135,7 @@ func TestSupervisorSurvivesForgedFaults(t *testing.T) {
 // Where it is not the first of a pid namespace, commands can stop it.
 func TestStoppingSupervisorEndsCommand(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
-	if _, err := box.Run(t.Context(), bash(o, "kill -STOP $PPID; exec sleep 1000000", nil)); !errors.Is(err, errGone) {
-		t.Errorf("the command ends by %v", err)
-	}
+	must.Is(t, errGone, must.Err(box.Run(t.Context(), bash(o, "kill -STOP $PPID; exec sleep 1000000", nil))), "the command ends by")
 }
 
 // A command can stop what is being started, before it executes: then so waits
@@ -223,9 +217,7 @@ func TestFailedOpenEndsEarlyProcess(t *testing.T) {
 				t.Fatal("it was opened")
 			}
 			pid := o.EarlyProcess.conn.supervisor.pid
-			if err := unix.Kill(pid, 0); err != unix.ESRCH {
-				t.Errorf("process %d is there: %v", pid, err)
-			}
+			must.Is(t, unix.ESRCH, unix.Kill(pid, 0), "process", pid)
 		})
 	}
 }

@@ -79,9 +79,7 @@ func TestCommandsReadTypedText(t *testing.T) {
 		if got := output.buffer.String(); err != nil || status.ExitCode != 3 || !strings.HasPrefix(got, "40 120\r\nname? Ada\r\n") {
 			t.Errorf("%+v, %v, %q", status, err, got)
 		}
-		if err := p.Type(t.Context(), "more"); err == nil {
-			t.Error("typed into a terminal that is closed")
-		}
+		must.Fail(t, "", p.Type(t.Context(), "more"), "typed into a terminal that is closed")
 	})
 }
 
@@ -90,9 +88,7 @@ func TestControlCInterruptsForeground(t *testing.T) {
 	p := startInTerminal(t, "echo up; exec sleep 3600", output)
 	<-output.seen
 	must.Do(t, p.Type(t.Context(), "\x03"))
-	if status, err := p.Wait(); err != nil || status.ExitCode != 130 {
-		t.Errorf("%+v, %v", status, err)
-	}
+	must.Same(t, 130, must.Get(p.Wait())(t).ExitCode)
 }
 
 func TestTypeEndsWithContext(t *testing.T) {
@@ -106,17 +102,13 @@ func TestTypeEndsWithContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p.Kill()
-	if _, err := p.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Is(t, nil, must.Err(p.Wait()))
 }
 
 func TestTypeRequiresTerminal(t *testing.T) {
 	box := open(t, new(Sandbox))
 	p := must.Get(box.Start(script(t, "true", nil)))(t)
-	if err := p.Type(t.Context(), "x"); !errors.Is(err, errNoTerminal) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, errNoTerminal, p.Type(t.Context(), "x"))
 	<-p.Done()
 }
 
@@ -126,8 +118,6 @@ func TestKillEndsTerminalGroup(t *testing.T) {
 	p := startInTerminal(t, "trap '' HUP TERM; exec 3>"+held.path+"; sleep 3600 & echo up; wait", output)
 	<-output.seen
 	p.Kill()
-	if status, err := p.Wait(); err != nil || status.ExitCode != 137 {
-		t.Errorf("%+v, %v", status, err)
-	}
+	must.Same(t, 137, must.Get(p.Wait())(t).ExitCode)
 	held.mustGo(t)
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 )
@@ -85,7 +86,5 @@ func TestRunReturnsDespiteHeldStreams(t *testing.T) {
 	if err != nil || status.ExitCode != 0 || problem != nil {
 		t.Fatalf("got %+v, %v, %q", status, err, output.String())
 	}
-	if err := syscall.Kill(left, syscall.SIGKILL); err != nil {
-		t.Errorf("the other process: %v", err)
-	}
+	must.Is(t, nil, syscall.Kill(left, syscall.SIGKILL), "the other process")
 }

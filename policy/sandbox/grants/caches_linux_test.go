@@ -66,9 +66,7 @@ func TestMountsCacheFoldersAsOverlays(t *testing.T) {
 			for _, m := range p.Mounts() {
 				if inside, is := pathname.Below(base, m.Path); is && m.Kind == stage.Overlay && m.Path != f.Home {
 					got = append(got, inside)
-					if !slices.Contains(p.folders.WritableInNamespaces(), m.Path) {
-						t.Errorf("%s is not among what commands may write to", m.Path)
-					}
+					must.Same(t, true, slices.Contains(p.folders.WritableInNamespaces(), m.Path), m.Path, "is not among what commands may write to")
 				}
 			}
 			must.Same(t, c.want, got)
@@ -101,9 +99,7 @@ func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
 	must.Same(t, want, mounts[cache])
 	wantKinds(t, mounts, map[string]stage.MountKind{f.DenyRead[0]: stage.Hidden})
 	for _, folder := range []string{"upper", "work"} {
-		if !isFolder(filepath.Join(f.Scratch, kept, folder)) {
-			t.Errorf("there is no folder %s for changes", folder)
-		}
+		must.Same(t, true, isFolder(filepath.Join(f.Scratch, kept, folder)), "there is no folder", folder, "for changes")
 	}
 }
 
@@ -127,9 +123,7 @@ func TestLandlockGrantsReadingCaches(t *testing.T) {
 	l := must.Get(p.Landlock())(t)
 	for path, want := range map[string]bool{"cache": false, "cache/a": true, "cache/secret": false, "other": true} {
 		must.Same(t, want, slices.Contains(l.Read, filepath.Join(base, path)), path)
-		if slices.Contains(l.Write, filepath.Join(base, path)) {
-			t.Errorf("%s may be written", path)
-		}
+		must.Same(t, false, slices.Contains(l.Write, filepath.Join(base, path)), path, "may be written")
 	}
 }
 
@@ -157,9 +151,7 @@ func TestMovesUnusableCaches(t *testing.T) {
 	}
 	none := p.Variables(func(string) bool { return false })
 	for variable, want := range map[string]bool{"GOCACHE=/tmp/.cache/go-build": true, "GOMODCACHE=/tmp/.cache/go-mod": true, "XDG_CACHE_HOME=/tmp/.cache": true, "CARGO_HOME=/tmp/.cache/cargo": false, "DENO_DIR=/tmp/.cache/deno": false} {
-		if got := slices.Contains(none, variable); got != want {
-			t.Errorf("%s: %t in %q", variable, got, none)
-		}
+		must.Same(t, want, slices.Contains(none, variable), variable, "in", none)
 	}
 }
 

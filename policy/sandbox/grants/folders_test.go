@@ -130,11 +130,7 @@ func TestRestrictionsGetWritableFolders(t *testing.T) {
 		writable, homes = w, h
 		return Restrictions{}, os.ErrDeadlineExceeded
 	}
-	if _, err := NewPlan(f); err != os.ErrDeadlineExceeded {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, os.ErrDeadlineExceeded, must.Err(NewPlan(f)))
 	must.Same(t, []string{f.Workspace, filepath.Join(base, "real")}, writable)
-	if !slices.Contains(homes, f.Home) {
-		t.Errorf("%s is not among the homes %q", f.Home, homes)
-	}
+	must.Same(t, true, slices.Contains(homes, f.Home), f.Home, "is not among the homes", homes)
 }

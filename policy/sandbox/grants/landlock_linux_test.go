@@ -64,9 +64,7 @@ func TestLandlockGrantsOnlyPlannedPaths(t *testing.T) {
 	}
 	variables := p.LandlockVariables()
 	for _, want := range []string{"TMPDIR=" + filepath.Join(f.Scratch, "tmp"), "SETTINGS=" + filepath.Join(f.Scratch, "copies/user-0"), "OTHER=/dev/null", "GOCACHE=" + filepath.Join(f.Scratch, "cache/go-build")} {
-		if !slices.Contains(variables, want) {
-			t.Errorf("%s is not among %q", want, variables)
-		}
+		must.Same(t, true, slices.Contains(variables, want), want, "is not among", variables)
 	}
 }
 
@@ -114,9 +112,7 @@ func TestLandlockRefusesInseparableSecrets(t *testing.T) {
 			_, f := folders(t, map[string]string{"workspace/secret": "x"})
 			c.change(&f)
 			p, err := NewPlan(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = p.Landlock()
 			var got *InseparableError
 			if !errors.As(err, &got) {

@@ -18,9 +18,7 @@ func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 	all := make(map[string]stage.Mount)
 	for _, m := range p.Mounts() {
 		for path := range all {
-			if pathname.IsInAny(path, m.Path) {
-				t.Errorf("%s is mounted before %s", path, m.Path)
-			}
+			must.Same(t, false, pathname.IsInAny(path, m.Path), path, "is mounted before", m.Path)
 		}
 		all[m.Path] = m
 	}

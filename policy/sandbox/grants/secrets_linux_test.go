@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -44,9 +43,7 @@ func TestFindSecrets(t *testing.T) {
 		{in("workspace/vault/inner"), "", in("workspace/vault"), true},
 	}
 	byPath := cmpopts.SortSlices(func(a, b Secret) bool { return a.Path < b.Path })
-	if d := cmp.Diff(want, found.Found, byPath); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, want, found.Found, byPath)
 	must.Same(t, []string{f.Workspace}, found.Within)
 }
 
@@ -70,9 +67,7 @@ func TestHidesForeignWorkspace(t *testing.T) {
 	f.Secrets = &Secrets{Within: []string{workspace}, Found: []Secret{}}
 	f.Workspace, f.DenyRead = filepath.Join(base, "empty"), []string{workspace, filepath.Join(workspace, "later")}
 	p := must.Get(NewPlan(f))(t)
-	if !slices.Contains(p.hidden, workspace) {
-		t.Errorf("hidden are %q", p.hidden)
-	}
+	must.Same(t, true, slices.Contains(p.hidden, workspace), "hidden are", p.hidden)
 }
 
 func TestFindSecretsEndsWithContext(t *testing.T) {
@@ -81,9 +76,7 @@ func TestFindSecretsEndsWithContext(t *testing.T) {
 	f.DenyRead = []string{filepath.Join(base, "workspace/cred")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := FindSecrets(ctx, f); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Is(t, context.Canceled, must.Err(FindSecrets(ctx, f)))
 }
 
 // Whoever owns a folder can lock it and open it again: what is hidden in it is so
@@ -109,13 +102,9 @@ func TestLockedFoldersKeepSecretsHidden(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if pathname.IsInAny(p.home, p.hidden...) {
-				t.Errorf("the home folder %s is shown, which is hidden", p.home)
-			}
+			must.Same(t, false, pathname.IsInAny(p.home, p.hidden...), "the home folder", p.home, "is shown, which is hidden")
 			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
-				if !pathname.IsInAny(path, p.hidden...) {
-					t.Errorf("%s is not below what is hidden: %q", path, p.hidden)
-				}
+				must.Same(t, true, pathname.IsInAny(path, p.hidden...), path, "is not below what is hidden", p.hidden)
 			}
 			if err := errors.Join(os.Chmod(conf, 0o755), os.Chmod(open, 0)); err != nil {
 				return err
@@ -147,7 +136,5 @@ func asOrdinaryUser(t *testing.T, f func() error) {
 		}
 		ended <- f()
 	}()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-ended)
 }

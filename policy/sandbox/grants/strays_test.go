@@ -87,8 +87,6 @@ func TestRemovesOnlyOverlayPaths(t *testing.T) {
 				removed++
 			}
 		}
-		if removed != want {
-			t.Errorf("%d paths are removed with %s writable", removed, writable)
-		}
+		must.Same(t, want, removed, "paths removed with", writable, "writable")
 	}
 }

@@ -11,9 +11,7 @@ import (
 
 func TestClaimRefusesHeldOverlay(t *testing.T) {
 	folder := t.TempDir()
-	if err := AwaitUnmounted(t.Context(), folder); err != nil {
-		t.Errorf("nobody had it: %v", err)
-	}
+	must.Is(t, nil, AwaitUnmounted(t.Context(), folder), "nobody had it")
 	must.Do(t, ClaimOverlay(t.Context(), folder, os.Getpid(), 0))
 	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v", held)
@@ -25,7 +23,5 @@ func TestClaimRefusesHeldOverlay(t *testing.T) {
 	}
 	mine := ownerWithPID(os.Getpid())
 	mine.started += "0" // of a process that had the number before
-	if err := mine.awaitExit(t.Context(), 0); err != nil {
-		t.Errorf("one whose number is another's: %v", err)
-	}
+	must.Is(t, nil, mine.awaitExit(t.Context(), 0), "one whose number is another's")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -37,9 +36,7 @@ func overlay(t *testing.T, changes ...string) string {
 		default:
 			err = os.Mkdir(at, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return dir
 }
@@ -72,9 +69,7 @@ func changesOf(t *testing.T, dir string) (all []string) {
 		all = append(all, name)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	slices.Sort(all)
 	return all
 }
@@ -95,13 +90,9 @@ func TestMergeCombinesLayers(t *testing.T) {
 	}
 	slices.Sort(want)
 	must.Same(t, want, changesOf(t, later))
-	if diff := cmp.Diff(before, changesOf(t, earlier)); diff != "" {
-		t.Errorf("the earlier layer changed: %s", diff)
-	}
+	must.Same(t, before, changesOf(t, earlier), "the earlier layer changed")
 	if info, err := os.Stat(closed); err != nil || info.Mode().Perm() != 0o555 {
 		t.Errorf("the closed folder has mode %v, %v", info.Mode(), err)
 	}
-	if err := layer.Merge(t.Context(), t.TempDir(), later); err != nil {
-		t.Errorf("nothing to merge: %v", err)
-	}
+	must.Is(t, nil, layer.Merge(t.Context(), t.TempDir(), later), "nothing to merge")
 }

@@ -16,9 +16,7 @@ func TestDrainReadsBufferAfterDeadline(t *testing.T) {
 	for name, end := range map[string]error{"closed": nil, "held": os.ErrDeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
 			reads, writes, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer reads.Close()
 			defer writes.Close()
 			text := strings.Repeat("x", 5000)
@@ -37,9 +35,7 @@ func TestDrainReadsBufferAfterDeadline(t *testing.T) {
 
 func TestDrainEndsDespiteWriter(t *testing.T) {
 	reads, writes, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

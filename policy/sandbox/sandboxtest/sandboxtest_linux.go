@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -94,9 +96,7 @@ func Give(t testing.TB, base string, user int) {
 		}
 		return os.Lchown(path, user, user)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // Place returns a folder that commands see unchanged: outside /tmp.
@@ -113,13 +113,9 @@ func Place(t testing.TB, remove func(string) error) string {
 			continue
 		}
 		t.Cleanup(func() {
-			if err := remove(dir); err != nil {
-				t.Error(err)
-			}
+			must.Is(t, nil, remove(dir))
 		})
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, 0o755))
 		return dir
 	}
 	t.Skip("needs a folder to write to that is not below /tmp")
@@ -155,9 +151,7 @@ func folderFor(t testing.TB, user int) string {
 		if err != nil {
 			continue
 		}
-		if err := os.Chown(dir, user, user); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chown(dir, user, user))
 		return dir
 	}
 	t.Skip("needs a folder for temporary files that others reach")

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -12,9 +14,7 @@ func TestAllThreadsCallKeepsArguments(t *testing.T) {
 	for depth := range 500 {
 		found := make(chan error, 1)
 		go func() { found <- askFrom(depth) }()
-		if err := <-found; err != nil {
-			t.Fatalf("%d calls deep: %v", depth, err)
-		}
+		must.Do(t, <-found, depth, "calls deep")
 	}
 }
 

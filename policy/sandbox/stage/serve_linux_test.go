@@ -51,8 +51,6 @@ func TestFirstProcessSurvivesSignalsWhileForking(t *testing.T) {
 		if err != nil {
 			t.Skipf("no namespaces here: %v", err)
 		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("signal %d: %v", number, err)
-		}
+		must.Is(t, nil, cmd.Wait(), "signal", number)
 	}
 }
