@@ -65,11 +65,9 @@ func (d *Decoder) placeOf(node *yaml.Node) place {
 	return place{d.layerNumber(), d.currentName, node.Line, node.Column}
 }
 
-// ReportAtNode reports a mistake in the value node at path, and what was likely meant. It returns false, to be
-// returned by checks of the value.
-func (d *Decoder) ReportAtNode(path string, node *yaml.Node, message string, meant ...string) bool {
+// ReportAtNode reports a mistake in the value node at path, and what was likely meant.
+func (d *Decoder) ReportAtNode(path string, node *yaml.Node, message string, meant ...string) {
 	d.reportAt(d.placeOf(node), path, message, meant...)
-	return false
 }
 
 func (d *Decoder) reportAt(position place, path, message string, meant ...string) {
@@ -128,51 +126,53 @@ func (d *Decoder) HasLayer(kind LayerKind) bool {
 	return slices.ContainsFunc(d.layers, func(l Layer) bool { return l.Kind == kind })
 }
 
-// mergeValue merges node, the value of k at path, into the Go value into. It reports whether node fits
-// k, and has reported the mistake otherwise.
-func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// mergeValue merges node, the value of k at path, into the Go value into. It reports the mistakes in node.
+func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	if complaint := forbiddenSyntax(node); complaint != "" {
-		return d.ReportAtNode(path, node, complaint)
+		d.ReportAtNode(path, node, complaint)
+		return
 	}
 	if isNull(node) {
-		return true
+		return
 	}
 	d.places[path] = d.placeOf(node)
+	if kind := shapes[k.Shape].kind; kind != 0 && node.Kind != kind {
+		d.reportWrongType(k, path, node)
+		return
+	}
 	switch k.Shape {
 	case Group:
-		return d.mergeGroup(k, path, node, into)
+		d.mergeGroup(k, path, node, into)
 	case List:
-		return d.replaceList(k, path, node, into)
+		d.replaceList(k, path, node, into)
 	case TextMap, GroupMap:
-		return d.mergeNamed(k, path, node, into)
+		d.mergeNamed(k, path, node, into)
 	case OpenMap:
-		return d.mergeForeignMap(k, path, node, into)
+		d.replaceForeignMap(k, path, node, into)
+	case Text:
+		d.mergeText(k, path, node, into)
 	case Integer:
-		return d.mergeInteger(k, path, node, into)
+		d.mergeInteger(k, path, node, into)
 	case Decimal:
-		return d.mergeDecimal(k, path, node, into)
+		d.mergeDecimal(k, path, node, into)
 	case Boolean:
-		return d.mergeBoolean(k, path, node, into)
+		d.mergeBoolean(k, path, node, into)
 	case Duration:
-		return d.mergeDuration(k, path, node, into)
+		d.mergeDuration(k, path, node, into)
 	case Either:
-		return d.replaceMultiNotation(k, path, node, into)
+		d.replaceMultiNotation(k, path, node, into)
 	case Undecoded:
-		if node.Kind != yaml.MappingNode {
-			return d.reportWrongType(k, path, node)
-		}
 		into.Addr().Interface().(RawMapping).SetNode(d.currentName, node)
-		return true
 	}
-	return d.mergeText(k, path, node, into)
 }
 
 // replaceMultiNotation decodes node in the notation of its kind (text, list or mapping), and replaces the
 // value of earlier layers.
-func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	notation := k.notations[node.Kind]
 	if notation == nil {
-		return d.reportWrongType(k, path, node)
+		d.reportWrongType(k, path, node)
+		return
 	}
 	into.SetZero()
 	target := into // for a mapping, whose keys are the fields
@@ -185,7 +185,6 @@ func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, int
 	if len(d.problems) == problemsBefore {
 		into.Addr().Interface().(MultiNotation).CheckValue(d, path, node)
 	}
-	return len(d.problems) == problemsBefore
 }
 
 // forgetBelow removes the positions of values below path, which a later layer replaces.
@@ -218,12 +217,8 @@ func forbiddenName(name *yaml.Node) string {
 }
 
 // mergeGroup decodes a mapping with fixed keys. It reports missing keys in the first layer that contains
-// the group. fits is false only for a value other than a mapping; mistakes in keys are reported without
-// that.
-func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
-	if node.Kind != yaml.MappingNode {
-		return d.reportWrongType(k, path, node)
-	}
+// the group.
+func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	present := make(map[string]bool)
 	for name, value := range d.namedValues(path, node) {
 		if !isNull(value) {
@@ -235,7 +230,6 @@ func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.
 	if !isAssignment && !d.inEarlierLayer[path] {
 		d.reportMissingKeys(k, path, node, present)
 	}
-	return true
 }
 
 // reportMissingKeys reports required keys that a group lacks: "is missing; give host, or preset" if preset may
@@ -307,41 +301,36 @@ func (d *Decoder) namedValues(path string, node *yaml.Node) iter.Seq2[*yaml.Node
 	}
 }
 
-// replaceList decodes a list in place of that of an earlier layer. It returns false if it reported a problem.
-func (d *Decoder) replaceList(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// replaceList decodes a list in place of that of an earlier layer.
+func (d *Decoder) replaceList(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	switch {
-	case node.Kind != yaml.SequenceNode:
-		return d.reportWrongType(k, path, node)
 	case k.maxEntries > 0 && len(node.Content) > k.maxEntries:
-		return d.ReportAtNode(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
+		d.ReportAtNode(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
+		return
 	case k.NonEmpty && len(node.Content) == 0:
-		return d.ReportAtNode(path, node, "is an empty list; "+cmp.Or(k.emptyListHint, "give at least one"))
+		d.ReportAtNode(path, node, "is an empty list; "+cmp.Or(k.emptyListHint, "give at least one"))
+		return
 	}
 	d.forgetBelow(path)
-	elements, fits := reflect.MakeSlice(k.goType, 0, len(node.Content)), true
+	elements := reflect.MakeSlice(k.goType, 0, len(node.Content))
 	for i, item := range node.Content {
 		inner := JoinPath(path, i)
 		if isNull(item) {
-			fits = d.ReportAtNode(inner, item, "is empty")
+			d.ReportAtNode(inner, item, "is empty")
 			continue
 		}
-		slot := reflect.New(k.Elem.goType).Elem()
-		slot.Set(k.Elem.Default())
-		fits = d.mergeValue(k.Elem, inner, item, slot) && fits
-		elements = reflect.Append(elements, slot)
+		element := k.Elem.Default()
+		d.mergeValue(k.Elem, inner, item, element)
+		elements = reflect.Append(elements, element)
 	}
 	into.Set(elements)
-	return fits
 }
 
 // mergeNamed merges a mapping with arbitrary names into that of earlier layers. A name in both merges key
 // by key if its value is a group, and is replaced otherwise.
-func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
-	if node.Kind != yaml.MappingNode {
-		return d.reportWrongType(k, path, node)
-	}
+func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	for name, node := range d.namedValues(path, node) {
-		inner := JoinPath(path, name.Value)
+		inner, index := JoinPath(path, name.Value), reflect.ValueOf(name.Value)
 		if err := k.Names.Check(name.Value); err != nil {
 			d.ReportAtNode(inner, name, "this name "+err.Error())
 			continue
@@ -349,28 +338,31 @@ func (d *Decoder) mergeNamed(k *Key, path string, node *yaml.Node, into reflect.
 		if isNull(node) {
 			continue
 		}
-		value := reflect.New(k.Elem.goType).Elem()
-		value.Set(k.Elem.Default())
-		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
+		value := k.Elem.Default()
+		if before := into.MapIndex(index); before.IsValid() {
 			value.Set(before)
 			d.inEarlierLayer[inner] = true // its keys are there, or are missing in the layer before
 		}
 		d.mergeValue(k.Elem, inner, node, value)
-		into.SetMapIndex(reflect.ValueOf(name.Value), value)
+		into.SetMapIndex(index, value)
 	}
-	return k.maxEntries == 0 || into.Len() <= k.maxEntries || d.ReportAtNode(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
+	if k.maxEntries > 0 && into.Len() > k.maxEntries {
+		d.ReportAtNode(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
+	}
 }
 
-// mergeForeignMap replaces a mapping whose keys this package does not know. k.Foreign checks it.
-func (d *Decoder) mergeForeignMap(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// replaceForeignMap replaces a mapping whose keys this package does not know. k.Foreign checks it.
+func (d *Decoder) replaceForeignMap(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	problemsBefore := len(d.problems)
 	value := d.toJSON(path, node)
 	if len(d.problems) > problemsBefore {
-		return false
+		return
 	}
 	mapping, err := k.Foreign.Read(value)
 	into.Set(reflect.ValueOf(mapping))
-	return err == nil || d.ReportAtNode(path, node, err.Error())
+	if err != nil {
+		d.ReportAtNode(path, node, err.Error())
+	}
 }
 
 // toJSON converts node to the types of encoding/json. It reports values that JSON cannot express.

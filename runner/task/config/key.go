@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding"
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -57,10 +59,24 @@ const (
 	Undecoded // a RawMapping
 )
 
-var shapes = [...]struct{ words, schema string }{
-	Group: {"a mapping", "object"}, List: {"a list", "array"}, TextMap: {"a mapping of text", "object"}, OpenMap: {"a mapping", "object"},
-	GroupMap: {"a mapping of mappings", "object"}, Text: {"text", "string"}, Integer: {"a whole number", "integer"},
-	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, Either: {}, Undecoded: {"a mapping", "object"},
+// shapes has the words for each shape in messages, its type in a schema, and the only kind of node that it is
+// written as; 0 for several.
+var shapes = [...]struct {
+	words, schema string
+	kind          yaml.Kind
+}{
+	Group:     {"a mapping", "object", yaml.MappingNode},
+	List:      {"a list", "array", yaml.SequenceNode},
+	TextMap:   {"a mapping of text", "object", yaml.MappingNode},
+	OpenMap:   {"a mapping", "object", 0},
+	GroupMap:  {"a mapping of mappings", "object", yaml.MappingNode},
+	Text:      {"text", "string", yaml.ScalarNode},
+	Integer:   {"a whole number", "integer", yaml.ScalarNode},
+	Decimal:   {"a number", "number", yaml.ScalarNode},
+	Boolean:   {"true or false", "boolean", yaml.ScalarNode},
+	Duration:  {"a duration", "string", yaml.ScalarNode},
+	Either:    {},
+	Undecoded: {"a mapping", "object", yaml.MappingNode},
 }
 
 // Terms explains the words in the tags of fields: a *form.Form, a list of values, a *Foreign, a
@@ -134,106 +150,68 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	return k
 }
 
-// readTag reads the rule of k from a struct tag. initial is the text of its default. It reads each word of
-// the tag once, because StructTag.Get would search the whole tag for every word.
-func (k *Key) readTag(tag reflect.StructTag, terms Terms) (initial string, hasInitial bool) {
-	for rest := string(tag); rest != ""; {
-		word, text, _ := strings.Cut(rest, ":")
-		quoted, err := strconv.QuotedPrefix(text)
-		if err != nil {
-			panic("a tag is WORD:\"TEXT\": " + rest)
+// readTag reads the rule of k from a struct tag, except for its default. A word in the tag's config that
+// belongs to no rule panics; text and list are read elsewhere.
+func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
+	k.Meaning, k.Example, k.emptyListHint = tag.Get("about"), tag.Get("example"), tag.Get("instead")
+	k.Form, k.Names = namedTerm[*form.Form](terms, tag.Get("form")), namedTerm[*form.Form](terms, tag.Get("names"))
+	k.Foreign, k.Suggest = namedTerm[*Foreign](terms, tag.Get("foreign")), namedTerm[func(string) string](terms, tag.Get("suggest"))
+	k.maxEntries = namedTerm[int](terms, tag.Get("most"))
+	if word, isTerm := strings.CutPrefix(tag.Get("values"), "$"); isTerm {
+		k.Values = namedTerm[[]string](terms, word)
+	} else if word != "" {
+		k.Values = strings.Split(word, "|")
+	}
+	if span, has := tag.Lookup("span"); has {
+		k.Span = &Span{Max: Unlimited}
+		if read, _ := fmt.Sscanf(span, "%d..%d", &k.Span.Min, &k.Span.Max); read == 0 {
+			panic("a span tag is MIN..MAX or MIN..: " + span)
 		}
-		rest = strings.TrimLeft(text[len(quoted):], " ")
-		text, _ = strconv.Unquote(quoted)
+	}
+	for word := range strings.SplitSeq(tag.Get("config"), ",") {
 		switch word {
-		case "about":
-			k.Meaning = text
-		case "example":
-			k.Example = text
-		case "instead":
-			k.emptyListHint = text
-		case "form":
-			k.Form = terms[text].(*form.Form)
-		case "names":
-			k.Names = terms[text].(*form.Form)
-		case "foreign":
-			k.Foreign = terms[text].(*Foreign)
-		case "suggest":
-			k.Suggest = terms[text].(func(string) string)
-		case "most":
-			k.maxEntries = terms[text].(int)
-		case "values":
-			if term, isTerm := strings.CutPrefix(text, "$"); isTerm {
-				k.Values = terms[term].([]string)
-			} else {
-				k.Values = strings.Split(text, "|")
-			}
-		case "span":
-			k.Span = readSpan(text)
-		case "config":
-			k.readFlags(text)
-		case "default":
-			initial, hasInitial = text, true
-		}
-	}
-	return initial, hasInitial
-}
-
-// readFlags sets the flags of k listed in a config tag. text and list are read elsewhere. Any other word
-// panics.
-func (k *Key) readFlags(text string) {
-	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.allowsBlank}
-	for flag := range strings.SplitSeq(text, ",") {
-		switch set := flags[flag]; {
-		case set != nil:
-			*set = true
-		case flag != "text" && flag != "list":
-			panic("unknown word in a config tag: " + flag)
+		case "required":
+			k.Required = true
+		case "alone":
+			k.Alone = true
+		case "nonempty":
+			k.NonEmpty = true
+		case "scalars":
+			k.Scalars = true
+		case "blank":
+			k.allowsBlank = true
+		case "", "text", "list":
+		default:
+			panic("unknown word in a config tag: " + word)
 		}
 	}
 }
 
-// readSpan reads "MIN..MAX" or "MIN..". It panics on anything else.
-func readSpan(text string) *Span {
-	minText, maxText, hasDots := strings.Cut(text, "..")
-	s := &Span{Max: Unlimited}
-	var err error
-	if s.Min, err = strconv.ParseInt(minText, 10, 64); err == nil && maxText != "" {
-		s.Max, err = strconv.ParseInt(maxText, 10, 64)
+// namedTerm returns the term with that name; the zero value for the name "". It panics for a missing term.
+func namedTerm[T any](terms Terms, name string) (term T) {
+	if name != "" {
+		term = terms[name].(T)
 	}
-	if err != nil || !hasDots {
-		panic("a span tag is MIN..MAX or MIN..: " + text)
-	}
-	return s
+	return term
 }
 
 // setDefault sets the default of k: a scalar, a list of texts [a, b], or a term after $. It does not check the form of
 // texts: compiling the patterns of forms would slow down each start.
 func (k *Key) setDefault(text string, terms Terms) {
-	if word, isTerm := strings.CutPrefix(text, "$"); isTerm {
-		k.initialValue = reflect.ValueOf(terms[word]).Convert(k.goType)
-		return
-	}
-	k.initialValue = reflect.New(k.goType).Elem()
-	node := TextNode(text)
-	switch {
-	case text == "":
-		return
-	case k.Shape == Text:
-		k.initialValue.SetString(text)
-		return
+	value := reflect.New(k.goType)
+	k.initialValue = value.Elem()
+	var err error
+	switch word, isTerm := strings.CutPrefix(text, "$"); {
+	case isTerm:
+		k.initialValue.Set(reflect.ValueOf(terms[word]).Convert(k.goType))
 	case k.Shape == List:
 		k.initialValue.Set(reflect.ValueOf(strings.Split(strings.Trim(text, "[]"), ", ")))
-		return
-	case k.Shape == Integer:
-		node.Tag = intTag
-	case k.Shape == Decimal:
-		node.Tag = floatTag
-	case k.Shape == Boolean:
-		node.Tag = boolTag
+	case k.Shape == Integer, k.Shape == Decimal, k.Shape == Boolean:
+		err = json.Unmarshal([]byte(text), value.Interface())
+	default:
+		err = json.Unmarshal(strconv.AppendQuote(nil, text), value.Interface())
 	}
-	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: ValuesLayer}}}
-	if !d.mergeValue(k, "", node, k.initialValue) {
+	if err != nil {
 		panic(k.Path + ": wrong default " + text)
 	}
 }
@@ -242,10 +220,10 @@ func (k *Key) setDefault(text string, terms Terms) {
 func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
 	field := structType.Field(i)
 	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
-	initial, hasInitial := k.readTag(field.Tag, terms)
+	k.readTag(field.Tag, terms)
 	k.deriveFromType(terms)
-	if hasInitial {
-		k.setDefault(initial, terms)
+	if text, has := field.Tag.Lookup("default"); has {
+		k.setDefault(text, terms)
 	}
 	return k
 }
@@ -408,26 +386,25 @@ func (k *Key) HasDefault() bool {
 	return k.Meaning != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initialValue.IsValid())
 }
 
-// Default returns a new value of k as it is when no layer sets it.
+// Default returns a new, settable value of k as it is when no layer sets it.
 func (k *Key) Default() reflect.Value {
+	value := reflect.New(k.goType).Elem()
 	switch k.Shape {
 	case List:
-		filled := reflect.MakeSlice(k.goType, 0, 0)
+		value.Set(reflect.MakeSlice(k.goType, 0, 0))
 		if k.initialValue.IsValid() {
-			filled = reflect.AppendSlice(filled, k.initialValue)
+			value.Set(reflect.AppendSlice(value, k.initialValue))
 		}
-		return filled
 	case TextMap, OpenMap, GroupMap:
-		return reflect.MakeMap(k.goType)
+		value.Set(reflect.MakeMap(k.goType))
 	case Group:
-		filled := reflect.New(k.goType).Elem()
 		for _, below := range k.Keys {
-			filled.Field(below.fieldIndex).Set(below.Default())
+			value.Field(below.fieldIndex).Set(below.Default())
 		}
-		return filled
+	default:
+		if k.initialValue.IsValid() {
+			value.Set(k.initialValue)
+		}
 	}
-	if k.initialValue.IsValid() {
-		return k.initialValue
-	}
-	return reflect.Zero(k.goType)
+	return value
 }

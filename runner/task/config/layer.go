@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"slices"
 	"strings"
 )
@@ -43,9 +42,9 @@ func VariableOf(path string) string {
 // AGENT_CI_LIMITS_TURNS for limits.turns. Empty variables set nothing. It ignores the names in
 // reserved, and returns a warning for any other AGENT_CI_ name without a key.
 func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
-	keys, names := make(map[string]string), []string(nil)
-	for _, k := range f.Root.SettableKeys() {
-		keys[VariableOf(k.Path)] = k.Path
+	var names []string
+	settable := f.Root.SettableKeys()
+	for _, k := range settable {
 		names = append(names, VariableOf(k.Path))
 	}
 	layer, warnings := Layer{Name: "environment", Kind: ValuesLayer}, []string(nil)
@@ -54,10 +53,10 @@ func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 		if !strings.HasPrefix(name, environmentPrefix) || slices.Contains(reserved, name) {
 			continue
 		}
-		if keys[name] == "" {
+		if i := slices.Index(names, name); i < 0 {
 			warnings = append(warnings, warnUnknownVariable(name, slices.Concat(names, reserved)))
 		} else if value != "" {
-			layer.Values = append(layer.Values, Assignment{Key: keys[name], Value: value, Origin: name})
+			layer.Values = append(layer.Values, Assignment{Key: settable[i].Path, Value: value, Origin: name})
 		}
 	}
 	return layer, warnings
@@ -76,27 +75,16 @@ func warnUnknownVariable(name string, known []string) string {
 	return warning
 }
 
-// Set returns the layer of --set's arguments, each key=value. The error is Problems.
-func (f *Format) Set(assignments []string) (Layer, error) {
+// SetLayer returns the layer of --set's arguments, each key=value. An argument without a key or without = becomes
+// an assignment to no key, which Add reports.
+func SetLayer(assignments ...string) Layer {
 	layer := Layer{Name: "--set", Kind: ValuesLayer}
-	var problems Problems
 	for _, assignment := range assignments {
 		key, value, found := strings.Cut(assignment, "=")
-		key = strings.TrimSpace(key)
-		var err error
-		switch k := f.Root.Find(key); {
-		case !found || key == "":
-			key, err = "", errors.New("must be key=value, such as limits.turns=50")
-		case value == "" && k != nil && k.Shape != Text:
-			err = errors.New("has no value after the =")
+		if !found {
+			key = ""
 		}
-		if err != nil {
-			problems = append(problems, Problem{File: layer.Name, Key: key, Message: err.Error()})
-		}
-		layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
+		layer.Values = append(layer.Values, Assignment{Key: strings.TrimSpace(key), Value: value, Origin: layer.Name})
 	}
-	if len(problems) > 0 {
-		return Layer{}, problems
-	}
-	return layer, nil
+	return layer
 }

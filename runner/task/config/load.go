@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -48,18 +49,34 @@ func (d *Decoder) beginLayer(name string, kind LayerKind) {
 func (d *Decoder) mergeAssignments(values []Assignment) {
 	for _, a := range values {
 		d.currentName = a.Origin
-		k, parts := d.format.Root.findPath(a.Key)
-		if wholeKey := d.format.indivisibleKeyAbove(a.Key); wholeKey != nil {
-			d.ReportAtNode(a.Key, &yaml.Node{}, "cannot be set alone: "+wholeKey.Path+" must be set as a whole, as in "+wholeKey.Path+"="+wholeKey.Example)
-			continue
-		}
-		node, err := a.valueNode(k)
+		node, err := d.format.assignmentNode(a)
 		if err != nil {
 			d.ReportAtNode(a.Key, &yaml.Node{}, err.Error())
 			continue
 		}
-		d.mergeValue(d.format.Root, "", NestedMapping(parts, node), d.target)
+		d.mergeValue(d.format.Root, "", node, d.target)
 	}
+}
+
+// assignmentNode returns a document with the key of a alone.
+func (f *Format) assignmentNode(a Assignment) (*yaml.Node, error) {
+	k, names := f.Root.findPath(a.Key)
+	whole := f.indivisibleKeyAbove(a.Key)
+	switch {
+	case a.Key == "":
+		return nil, errors.New("must be key=value, such as limits.turns=50")
+	case whole != nil:
+		return nil, errors.New("cannot be set alone: " + whole.Path + " must be set as a whole, as in " + whole.Path + "=" + whole.Example)
+	case k == nil || k.Shape == Text:
+		return NestedMapping(names, TextNode(a.Value)), nil
+	case a.Value == "":
+		return nil, errors.New("has no value after the =")
+	}
+	node, problem := parseDocument([]byte(a.Value), "job")
+	if problem != nil {
+		return nil, errors.New("the value " + problem.Message)
+	}
+	return NestedMapping(names, cmp.Or(node, &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag})), nil
 }
 
 // indivisibleKeyAbove returns the nearest key above path that must be set as a whole, or nil. Such a key
@@ -72,21 +89,6 @@ func (f *Format) indivisibleKeyAbove(path string) *Key {
 		}
 	}
 	return nil
-}
-
-// valueNode returns the value of a for the key k. k is nil for an unknown key.
-func (a Assignment) valueNode(k *Key) (*yaml.Node, error) {
-	if k == nil || k.Shape == Text {
-		return TextNode(a.Value), nil
-	}
-	node, problem := parseDocument([]byte(a.Value), "job")
-	if problem != nil {
-		return nil, errors.New("the value " + problem.Message)
-	}
-	if node == nil {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}, nil
-	}
-	return node, nil
 }
 
 // TextNode returns a node with the text s, unchanged.

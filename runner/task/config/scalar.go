@@ -44,33 +44,31 @@ func describeNode(node *yaml.Node) string {
 	}
 }
 
-// reportWrongType reports a value of the wrong type. It returns false.
-func (d *Decoder) reportWrongType(k *Key, path string, node *yaml.Node) bool {
+// reportWrongType reports a value of the wrong type.
+func (d *Decoder) reportWrongType(k *Key, path string, node *yaml.Node) {
 	message := "must be " + k.DescribeType()
 	if k.Example != "" {
 		message += " such as " + k.Example
 	}
-	return d.ReportAtNode(path, node, message+", not "+describeNode(node))
+	d.ReportAtNode(path, node, message+", not "+describeNode(node))
 }
 
-// mergeText stores a text in into, and reports whether it is valid. For a key with Scalars, numbers and
-// truth values count as text. Texts in d.Lenient are not checked.
-func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
-	if node.Kind != yaml.ScalarNode {
-		return d.reportWrongType(k, path, node)
-	}
-	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
-		if complaint, meant := k.TextProblem(node.Value); k.Values != nil && complaint != "" {
-			return d.ReportAtNode(path, node, complaint, meant)
+// mergeText stores a text in into, even if it is not valid. For a key with Scalars, numbers and truth values
+// count as text. Texts in d.Lenient are not checked.
+func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) {
+	isText := k.Scalars || node.Tag == textTag || node.Tag == timeTag
+	if isText {
+		into.SetString(node.Value)
+		if d.Lenient[path] {
+			return
 		}
-		return d.ReportAtNode(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
-	into.SetString(node.Value)
-	if d.Lenient[path] {
-		return true
+	switch complaint, meant := k.TextProblem(node.Value); {
+	case !isText && (k.Values == nil || complaint == ""):
+		d.ReportAtNode(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
+	case complaint != "":
+		d.ReportAtNode(path, node, complaint, meant)
 	}
-	complaint, meant := k.TextProblem(node.Value)
-	return complaint == "" || d.ReportAtNode(path, node, complaint, meant)
 }
 
 // TextProblem returns a message for a wrong text, and the likely correct one. Both are empty for a
@@ -115,17 +113,23 @@ func (k *Key) listValues() string {
 }
 
 // mergeInteger accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
-// versions disagree on 010, and 4_000_000 is text in YAML 1.2.
-func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// versions disagree on 010, and 4_000_000 is text in YAML 1.2. It suggests the digits for a number in another
+// notation.
+func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
-	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
-		return d.reportWrongInteger(k, path, node)
+	isPlain := node.Tag == intTag && err == nil && strconv.FormatInt(number, 10) == node.Value
+	complaint, meant := k.Span.problemWith(number), toPlainDigits(node.Value)
+	_, errMeant := strconv.ParseInt(meant, 10, 64)
+	switch {
+	case isPlain && complaint != "":
+		d.ReportAtNode(path, node, complaint)
+	case isPlain:
+		into.SetInt(number)
+	case errMeant == nil:
+		d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
+	default:
+		d.reportWrongType(k, path, node)
 	}
-	if complaint := k.Span.problemWith(number); complaint != "" {
-		return d.ReportAtNode(path, node, complaint)
-	}
-	into.SetInt(number)
-	return true
 }
 
 // toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000. It returns "" for other
@@ -139,16 +143,6 @@ func toPlainDigits(text string) string {
 		return ""
 	}
 	return strconv.FormatFloat(number, 'f', -1, 64)
-}
-
-// reportWrongInteger reports a value other than an integer in plain digits. It suggests the digits for a
-// number in another notation. It returns false.
-func (d *Decoder) reportWrongInteger(k *Key, path string, node *yaml.Node) bool {
-	meant := toPlainDigits(node.Value)
-	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
-		return d.reportWrongType(k, path, node)
-	}
-	return d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
 }
 
 // problemWith returns a message for a number outside the span, or "".
@@ -165,54 +159,52 @@ func (s *Span) problemWith(number int64) string {
 	}
 }
 
-// mergeDecimal stores a number of 0 or more in into, and reports whether node is one.
-func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// mergeDecimal stores a number of 0 or more in into.
+func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	number, err := strconv.ParseFloat(node.Value, 64)
-	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		if meant := toPlainDigits(node.Value); meant != "" && !isNumber {
-			return d.ReportAtNode(path, node, "must be a number in plain digits", meant)
-		}
-		return d.reportWrongType(k, path, node)
+	isNumber, meant := node.Tag == intTag || node.Tag == floatTag, toPlainDigits(node.Value)
+	switch {
+	case !isNumber && meant != "":
+		d.ReportAtNode(path, node, "must be a number in plain digits", meant)
+	case !isNumber || err != nil:
+		d.reportWrongType(k, path, node)
+	case number < 0:
+		d.ReportAtNode(path, node, "must be 0 or more")
+	default:
+		into.SetFloat(number)
 	}
-	if number < 0 {
-		return d.ReportAtNode(path, node, "must be 0 or more")
-	}
-	into.SetFloat(number)
-	return true
 }
 
 // mergeBoolean accepts only true and false, because versions of YAML disagree on yes and on.
-func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
-	if node.Tag == boolTag {
-		into.SetBool(strings.EqualFold(node.Value, "true"))
-		return true
+func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) {
+	word := strings.ToLower(node.Value)
+	isTrue := slices.Contains([]string{"true", "yes", "on", "y"}, word)
+	switch {
+	case node.Tag == boolTag:
+		into.SetBool(isTrue)
+	case isTrue || slices.Contains([]string{"false", "no", "off", "n"}, word):
+		d.ReportAtNode(path, node, "must be true or false, without quotes", strconv.FormatBool(isTrue))
+	default:
+		d.reportWrongType(k, path, node)
 	}
-	meant, isWord := map[string]string{
-		"yes": "true", "on": "true", "y": "true", "true": "true",
-		"no": "false", "off": "false", "n": "false", "false": "false",
-	}[strings.ToLower(node.Value)]
-	if !isWord {
-		return d.reportWrongType(k, path, node)
-	}
-	return d.ReportAtNode(path, node, "must be true or false, without quotes", meant)
 }
 
-// mergeDuration stores a positive duration in into, and reports whether node is one.
-func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) (fits bool) {
+// mergeDuration stores a positive duration in into.
+func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {
 	case node.Tag == intTag:
 		number := clip.Bytes(node.Value, 20)
-		return d.ReportAtNode(path, node, "must be a duration with its unit, not the number "+number, number+"m")
-	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
-		return d.reportWrongType(k, path, node)
+		d.ReportAtNode(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+	case node.Tag != textTag:
+		d.reportWrongType(k, path, node)
 	case err != nil:
-		return d.ReportAtNode(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
+		d.ReportAtNode(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
 	case parsed <= 0:
-		return d.ReportAtNode(path, node, "must be longer than 0s")
+		d.ReportAtNode(path, node, "must be longer than 0s")
+	default:
+		into.SetInt(int64(parsed))
 	}
-	into.SetInt(int64(parsed))
-	return true
 }
 
 // suggestDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.

@@ -23,11 +23,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(start, "verify=[{name: a}, {run: &a x}, *a, <<: 1]")
 	f.Add(laughs(3), "name=\x1b[2J")
 	f.Fuzz(func(t *testing.T, data, assignment string) {
-		layers := []config.Layer{jobFile(data)}
-		if set, err := Format().Set([]string{assignment}); err == nil {
-			layers = append(layers, set)
-		}
-		job, err := Load(layers...)
+		job, err := Load(jobFile(data), config.SetLayer(assignment))
 		if err != nil {
 			checkProblems(t, err, countLines(data))
 			return

@@ -47,7 +47,7 @@ func TestVariablesAreDistinct(t *testing.T) {
 }
 
 func TestSetParsesValuesByKeyType(t *testing.T) {
-	got := mustLoad(t, jobFile(start), mustSet(t,
+	got := mustLoad(t, jobFile(start), config.SetLayer(
 		"verify=[{name: t, run: make test}]",
 		"limits.time=10m",
 		"limits.tokens=9000",
@@ -73,10 +73,7 @@ pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
 }
 
 func TestSetRefusesMalformedAssignments(t *testing.T) {
-	_, err := Format().Set([]string{"limits.turns", "=5", "limits.turns=", "name=x"})
-	if err == nil {
-		t.Fatal("no error")
-	}
+	err := must.Err(LoadTemplate(config.SetLayer("limits.turns", "=5", "limits.turns=", "name=x")))
 	want := []string{
 		"--set: must be key=value, such as limits.turns=50",
 		"--set: must be key=value, such as limits.turns=50",
@@ -100,6 +97,6 @@ func TestReportsMistakesInAssignments(t *testing.T) {
 		{"limits.turns=5\n---\n6", "--set: limits.turns: the value holds a second document from here on; a job is one document"},
 		{"name=a\nb", "--set: name: must not contain blanks, control characters or any of ~^:?*[\\"},
 	} {
-		must.Same(t, []string{c.want}, problemLines(t, jobFile(start), mustSet(t, c.assignment)), c.assignment)
+		must.Same(t, []string{c.want}, problemLines(t, jobFile(start), config.SetLayer(c.assignment)), c.assignment)
 	}
 }

@@ -25,13 +25,6 @@ func mustLoad(t *testing.T, layers ...config.Layer) *Job {
 	return job
 }
 
-func mustSet(t *testing.T, assignments ...string) config.Layer {
-	t.Helper()
-	layer, err := Format().Set(assignments)
-	must.Do(t, err, "Set")
-	return layer
-}
-
 func TestDefaultsAreNotShared(t *testing.T) {
 	mustLoad(t, jobFile(start)).Policy.Protect[0] = "changed"
 	must.Same(t, ".github/**", mustLoad(t, jobFile(start)).Policy.Protect[0], "a job that was changed changed the defaults")
@@ -50,7 +43,7 @@ tools: {deny: [c]}
 verify: [{run: y}]
 policy: {env: {set: }}
 `)
-	got := mustLoad(t, lower, higher, mustSet(t, "model.headers.X-Dot.ted=set", "policy.env.set.W=", "policy.env.set.N=5"))
+	got := mustLoad(t, lower, higher, config.SetLayer("model.headers.X-Dot.ted=set", "policy.env.set.W=", "policy.env.set.N=5"))
 	want := mustLoad(t, jobFile(start+`
 model: {headers: {A: lower, B: higher, X-Dot.ted: set}}
 tools: {deny: [c]}

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 func TestFillsDefaultsOfMCPServers(t *testing.T) {
 	job := mustLoad(t,
 		jobFile(start+"mcp_servers: {docs: {command: docs, tools: [search], env: {pass: [DOCS_TOKEN]}}}\n"),
-		mustSet(t, "mcp_servers.docs.start_timeout=5s"),
+		config.SetLayer("mcp_servers.docs.start_timeout=5s"),
 	)
 	want := map[string]MCPServer{"docs": {
 		Command: "docs", Args: []string{}, Tools: []string{"search"}, Deny: []string{}, Required: true, Headers: map[string]string{},

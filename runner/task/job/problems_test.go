@@ -211,7 +211,7 @@ func TestReportsAllMistakesInOrder(t *testing.T) {
 }
 
 func TestReportsMistakesOfLayersInOrder(t *testing.T) {
-	set := must.Get(Format().Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"}))(t)
+	set := config.SetLayer("limits.turn=5", "limits.time=10", "model.headers=[a")
 	environment, _ := Format().Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
 	got := problemLines(t,
 		config.Layer{Name: "agent-ci.yml", Kind: config.DefaultsLayer, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 func TestMergesServicesByNameAndKey(t *testing.T) {
 	job := mustLoad(t,
 		jobFile(start+"services: {db: {run: postgres, port: 5432, env: {A: b}}, web: {at: 'web.internal:80', port: 8080}}\n"),
 		jobFile(start+"services: {db: {port: 5433, env: {C: d}}, cache: {at: '[::1]:6379'}}\n"),
-		mustSet(t, "services.db.ready.timeout=5s"),
+		config.SetLayer("services.db.ready.timeout=5s"),
 	)
 	want := map[string]Service{
 		"db":    {Run: "postgres", Init: []string{}, Ready: Ready{Timeout: mustDuration(t, "5s")}, Env: map[string]string{"A": "b", "C": "d"}, Port: 5433},

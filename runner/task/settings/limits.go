@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -41,12 +42,9 @@ func limitField(l *job.Limits, key string) reflect.Value {
 // SetLimits returns the limits of a resumed run after the user's assignments. It rejects any other
 // key.
 func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
-	layer, err := job.Format().Set(assignments)
-	if err != nil {
-		return l, invalidJob(err)
-	}
+	layer := config.SetLayer(assignments...)
 	for _, a := range layer.Values {
-		if !strings.HasPrefix(a.Key, "limits.") {
+		if a.Key != "" && !strings.HasPrefix(a.Key, "limits.") {
 			return l, outcome.Stopf(outcome.InvalidInput, "not_resumable",
 				"%s cannot be changed when a run resumes, since only limits can; leave it out, or start a new run.", a.Key)
 		}

@@ -178,15 +178,11 @@ func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, 
 	for _, warning := range warnings {
 		s.Warn("environment", "%s", warning)
 	}
-	set, err := job.Format().Set(s.Set)
-	if err != nil {
-		return nil, invalidJob(err)
-	}
 	flags, err := s.flagLayer(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	return []config.Layer{variables, set, flags}, nil
+	return []config.Layer{variables, config.SetLayer(s.Set...), flags}, nil
 }
 
 // flagLayer returns the layer of the flags --issue, --prompt, --prompt-file and --model.
