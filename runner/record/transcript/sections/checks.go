@@ -15,12 +15,12 @@ func checksSection(s *Source) document.Section {
 	switch {
 	case !AgentBegan(s.View):
 		return document.Section{}
-	case s.View.Verify == nil || len(s.View.Verify.Rows) == 0:
+	case len(s.verify().Rows) == 0:
 		return section("verification", "Verification", paragraph("No check ran: nothing shows that the change works."))
 	}
 	n := 0
 	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
-		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Row {
+		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.verify().Rows, func(row transcript.VerifyRow) document.Row {
 			n++
 			result := document.Text{{Text: row.DescribeResult(), Style: document.Result, Tone: wordTones[row.DescribeResult()]}}
 			if tests := row.DescribeTestsAfter(); tests != "" {
@@ -67,12 +67,9 @@ func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 // failingTestsSection returns each check's failing and fixed tests, and the output of failed checks. The
 // document has that output because a CI job's files vanish with its machine.
 func failingTestsSection(s *Source) document.Section {
-	if s.View.Verify == nil {
-		return document.Section{}
-	}
 	tests := document.Folds{Limit: document.Limit{Noun: "check", MaxRows: 10, MaxUnits: 8_000}}
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
-	for i, row := range s.View.Verify.Rows {
+	for i, row := range s.verify().Rows {
 		if row.DescribeTestsAfter() != "" {
 			tests.Folds = append(tests.Folds, testsFold(row))
 		}
@@ -80,13 +77,7 @@ func failingTestsSection(s *Source) document.Section {
 			outputs.Folds = append(outputs.Folds, outputFold(outputID(i+1), row.Name, row.After, row.Tail))
 		}
 	}
-	all := section("", "")
-	for _, f := range []document.Folds{tests, outputs} {
-		if len(f.Folds) > 0 {
-			all.Blocks = append(all.Blocks, f)
-		}
-	}
-	return all
+	return section("", "", tests, outputs)
 }
 
 // outputFold returns the end of a failed command's output as a fold. result is the command's result in words.
@@ -143,11 +134,9 @@ var classMeanings = map[string]string{
 
 // redProofSection returns the change's test files, by whether they fail without the rest of the change.
 func redProofSection(s *Source) document.Section {
-	if s.View.Verify == nil {
-		return document.Section{}
-	}
-	proofs := s.View.Verify.BestProofs()
-	if unlisted := s.View.Verify.UnlistedProofs(); unlisted > 0 {
+	table := s.verify()
+	proofs := table.BestProofs()
+	if unlisted := table.UnlistedProofs(); unlisted > 0 {
 		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.CountNoun(unlisted, "more file")})
 	}
 	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
@@ -170,7 +159,7 @@ func redProofSection(s *Source) document.Section {
 		}
 		return document.Row{fileName(p.File), document.Text{class}, document.Words(strings.Join(notes, "; "))}
 	})
-	if lines == nil {
+	if len(lines.Rows) == 0 {
 		return document.Section{}
 	}
 	return section("red-proof", "Red proof", document.Paragraph{Text: document.Text{
@@ -190,11 +179,9 @@ func fileName(path string) document.Text {
 
 // existingTestsSection returns the base's tests that the change deletes or breaks.
 func existingTestsSection(s *Source) document.Section {
-	if s.View.Verify == nil {
-		return document.Section{}
-	}
 	list := document.List{Limit: document.Limit{Noun: "test"}}
-	for _, o := range s.View.Verify.BrokenOldTests() {
+	table := s.verify()
+	for _, o := range table.BrokenOldTests() {
 		place := markdown.FileName(o.File)
 		if o.Line > 0 {
 			place += fmt.Sprintf(":%d", o.Line)
@@ -208,14 +195,14 @@ func existingTestsSection(s *Source) document.Section {
 		}
 		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Mono(place), document.Words(": "), name, document.Words(o.DescribeState()))})
 	}
-	if why := s.View.Verify.OldTestsGap(); why != "" {
+	if why := table.OldTestsGap(); why != "" {
 		list.Items = append(list.Items, document.Item{Text: document.Words("incomplete: " + why)})
 	}
 	if len(list.Items) == 0 {
 		return document.Section{}
 	}
 	title := "Existing tests that were deleted or fail"
-	if _, scripts := s.View.Verify.CountBrokenOldTests(); scripts > 0 {
+	if _, scripts := table.CountBrokenOldTests(); scripts > 0 {
 		title = "Existing tests and files of checks to review"
 	}
 	return section("existing-tests", title, list)

@@ -17,15 +17,14 @@ type Request struct {
 
 // earlierRequestsSection returns the earlier requests, newest first and folded.
 func earlierRequestsSection(s *Source) document.Section {
-	if len(s.Earlier) == 0 {
-		return document.Section{}
-	}
 	folds := document.Folds{Limit: document.Limit{Noun: "request", MaxRows: 20, MaxUnits: 14_000}}
+	count := 0 // of the oldest request
 	for _, r := range s.Earlier {
 		folds.Folds = append(folds.Folds, s.Links.earlierRequestFold(r))
+		count = r.OmittedRequests
 	}
 	var omitted document.Block
-	if count := s.Earlier[len(s.Earlier)-1].OmittedRequests; count > 0 {
+	if count > 0 {
 		are := " are"
 		if count == 1 {
 			are = " is"

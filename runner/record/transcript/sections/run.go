@@ -25,14 +25,6 @@ func (f *facts) add(name string, value document.Text) {
 // addWords adds a fact with plain text, unless it is empty.
 func (f *facts) addWords(name, value string) { f.add(name, document.Words(value)) }
 
-// block returns the facts, or nil if there are none.
-func (f *facts) block() document.Block {
-	if len(f.all) == 0 {
-		return nil
-	}
-	return f.all
-}
-
 // runFactsSection returns what the run used, and under which rules it ran.
 func runFactsSection(s *Source) document.Section {
 	f := &facts{}
@@ -41,14 +33,14 @@ func runFactsSection(s *Source) document.Section {
 	for _, fact := range s.Facts {
 		f.add("", document.Sentence(fact))
 	}
-	return section("run", "Run", f.block())
+	return section("run", "Run", f.all)
 }
 
 // lessonsOriginSection returns the run that lessons come from.
 func lessonsOriginSection(s *Source) document.Section {
 	f := &facts{}
 	s.addIdentity(f)
-	return section("run", "Run", f.block())
+	return section("run", "Run", f.all)
 }
 
 // addIdentity adds the run and its task.
@@ -145,7 +137,7 @@ func runDetailsSection(s *Source) document.Section {
 	if v.EventCount > 0 {
 		f.add("Chain", document.Join("", document.Words(transcript.CountNoun(int(v.EventCount), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
 	}
-	return section("details", "Details", f.block())
+	return section("details", "Details", f.all)
 }
 
 // jobBytes limits the text with all settings, in bytes.
@@ -166,7 +158,7 @@ func settingsSection(s *Source) document.Section {
 	}
 	switch {
 	case len(f.all) > 0:
-		return section("settings", "Settings", paragraph("These differ from the defaults:"), f.block(), all)
+		return section("settings", "Settings", paragraph("These differ from the defaults:"), f.all, all)
 	case all != nil:
 		return section("settings", "Settings", paragraph("All settings have their defaults."), all)
 	}

@@ -4,6 +4,8 @@
 package sections
 
 import (
+	"slices"
+
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -109,21 +111,42 @@ func (s *Source) ForPages(place pages) (all []document.Section) {
 	return all
 }
 
-// section returns a section with the blocks that are not nil.
-func section(id, title string, blocks ...document.Block) document.Section {
-	s := document.Section{ID: id, Title: title}
-	for _, b := range blocks {
-		if b != nil {
-			s.Blocks = append(s.Blocks, b)
-		}
+// verify returns the last verification table, or an empty one.
+func (s *Source) verify() (table transcript.Verify) {
+	if s.View.Verify != nil {
+		table = *s.View.Verify
 	}
-	return s
+	return table
 }
 
-// sectionWithIntro returns a section with a sentence and a block. If the block is nil, it returns an
+// section returns a section with the blocks that are not empty.
+func section(id, title string, blocks ...document.Block) document.Section {
+	return document.Section{ID: id, Title: title, Blocks: slices.DeleteFunc(blocks, isEmpty)}
+}
+
+// isEmpty reports whether a block is nil or has no elements.
+func isEmpty(b document.Block) bool {
+	switch b := b.(type) {
+	case nil:
+		return true
+	case document.List:
+		return len(b.Items) == 0
+	case document.Table:
+		return len(b.Rows) == 0
+	case document.Facts:
+		return len(b) == 0
+	case document.Folds:
+		return len(b.Folds) == 0
+	case document.Alert:
+		return len(b.Items) == 0
+	}
+	return false
+}
+
+// sectionWithIntro returns a section with a sentence and a block. If the block is empty, it returns an
 // empty section.
 func sectionWithIntro(id, title, sentence string, b document.Block) document.Section {
-	if b == nil {
+	if isEmpty(b) {
 		return document.Section{}
 	}
 	return section(id, title, paragraph(sentence), b)
@@ -132,26 +155,20 @@ func sectionWithIntro(id, title, sentence string, b document.Block) document.Sec
 // paragraph returns a block with plain text.
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
-// tableOf returns a table with a row for each element, or nil if there are none.
-func tableOf[T any](limit document.Limit, columns []document.Column, all []T, row func(T) document.Row) document.Block {
+// tableOf returns a table with a row for each element.
+func tableOf[T any](limit document.Limit, columns []document.Column, all []T, row func(T) document.Row) document.Table {
 	t := document.Table{Limit: limit, Columns: columns}
 	for _, element := range all {
 		t.Rows = append(t.Rows, row(element))
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
-// listOf returns a list with an item for each element, or nil if there are none.
-func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.Block {
+// listOf returns a list with an item for each element.
+func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.List {
 	l := document.List{Limit: limit}
 	for _, element := range all {
 		l.Items = append(l.Items, document.Item{Text: item(element)})
-	}
-	if len(l.Items) == 0 {
-		return nil
 	}
 	return l
 }

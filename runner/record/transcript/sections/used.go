@@ -13,14 +13,13 @@ import (
 // secretsSection returns the credentials that commands used, and refused requests for them. Refused
 // requests come last, because commands decide how many there are.
 func secretsSection(s *Source) document.Section {
-	type use struct {
-		name, sandbox, target string
-		result                document.Text
+	table := document.Table{Limit: document.Limit{Noun: "line", MaxUnits: 4_000}, Columns: columns("Credential", "By", "Host", "Requests")}
+	add := func(name, sandbox, target string, result document.Text) {
+		table.Rows = append(table.Rows, document.Row{document.Mono(name), document.Words(sandbox), document.Mono(target), result})
 	}
-	var all []use
 	for _, secret := range s.View.Secrets {
 		for _, u := range secret.UseCounts {
-			all = append(all, use{secret.Name, u.Sandbox, u.Target, document.Words(u.DescribeCount())})
+			add(secret.Name, u.Sandbox, u.Target, document.Words(u.DescribeCount()))
 		}
 	}
 	for _, secret := range s.View.Secrets {
@@ -29,13 +28,10 @@ func secretsSection(s *Source) document.Section {
 			if n.Request != "" {
 				result = document.Join(" For example ", result, document.Mono(n.Request))
 			}
-			all = append(all, use{secret.Name, n.Sandbox, n.Target, result})
+			add(secret.Name, n.Sandbox, n.Target, result)
 		}
 	}
-	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Row {
-		return document.Row{document.Mono(u.name), document.Words(u.sandbox), document.Mono(u.target), u.result}
-	})
-	return sectionWithIntro("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
+	return sectionWithIntro("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", table)
 }
 
 // serversSection returns the run's MCP servers, with the digest of each tool's schema.
@@ -58,9 +54,6 @@ func serversSection(s *Source) document.Section {
 		if len(server.Tools) == 0 {
 			table.Rows = append(table.Rows, document.Row{name, program, nil, nil})
 		}
-	}
-	if len(table.Rows) == 0 {
-		return document.Section{}
 	}
 	return section("mcp-servers", "MCP servers", table)
 }

@@ -31,13 +31,7 @@ func alertsSection(s *Source) document.Section {
 	for _, note := range s.Notes {
 		notes.Items = append(notes.Items, document.Sentence(note))
 	}
-	all := section("alerts", "")
-	for _, a := range []document.Alert{{Limit: document.Limit{Noun: "reason", MaxUnits: 4_000}, Severe: true, Items: s.distrustReasons()}, notes} {
-		if len(a.Items) > 0 {
-			all.Blocks = append(all.Blocks, a)
-		}
-	}
-	return all
+	return section("alerts", "", document.Alert{Limit: document.Limit{Noun: "reason", MaxUnits: 4_000}, Severe: true, Items: s.distrustReasons()}, notes)
 }
 
 // distrustReasons returns the reasons not to trust the run or its change.
@@ -231,9 +225,6 @@ func failedSetupSection(s *Source) document.Section {
 		if step.Tail != "" {
 			outputs.Folds = append(outputs.Folds, outputFold("", "setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail))
 		}
-	}
-	if len(outputs.Folds) == 0 {
-		return document.Section{}
 	}
 	return section("failed-setup", "Failed setup", outputs)
 }
