@@ -18,7 +18,9 @@ type Case struct {
 	OnBase            []Red // red on the base too
 	ConflictsWithBase bool  // the base moved into conflict with the change
 
-	runs map[int64]*forge.WorkflowRun // workflow runs read so far, by id; nil for a missing one
+	repository forge.Repository
+	runs       map[int64]*forge.WorkflowRun // workflow runs read so far, by id; nil for a missing one
+	checks     map[string][]forge.Check     // checks read so far, by commit
 }
 
 // Red is a red check on the head.
@@ -42,8 +44,8 @@ const maxRed = 10
 // are listed separately, because the change did not cause them. head is a run's commit, so its only parent is the
 // base that the change was made on.
 func readCase(ctx context.Context, repository forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
-	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
-	checks, err := readChecks(ctx, repository, head.SHA)
+	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, repository: repository, runs: map[int64]*forge.WorkflowRun{}, checks: map[string][]forge.Check{}}
+	checks, err := c.readChecks(ctx, head.SHA)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +58,12 @@ func readCase(ctx context.Context, repository forge.Repository, pull *forge.Pull
 	if len(red) == 0 {
 		return c, nil
 	}
-	madeOn := head.Parents[0]
-	base, err := baseCommits(ctx, repository, pull.Base, madeOn)
+	base, err := c.baseCommits(ctx, head.Parents[0])
 	if err != nil {
 		return nil, err
 	}
 	for _, check := range red {
-		onBase, err := c.isRedOnBase(ctx, repository, check, base)
+		onBase, err := c.isRedOnBase(ctx, check, base)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func readCase(ctx context.Context, repository forge.Repository, pull *forge.Pull
 		}
 		c.Red = append(c.Red, Red{Check: check, Infrastructure: reasonByRedConclusion[check.Conclusion]})
 	}
-	return c, c.readLogs(ctx, repository)
+	return c, c.readLogs(ctx)
 }
 
 // isRed reports whether a check has completed and failed.
@@ -81,47 +82,40 @@ func isRed(c forge.Check) bool {
 	return red && c.Status == "completed"
 }
 
-// readChecks returns the checks of a commit.
-func readChecks(ctx context.Context, repository forge.Repository, sha string) ([]forge.Check, error) {
-	checks, err := repository.Checks(ctx, sha)
+// readChecks returns the checks of a commit. It reads them once.
+func (c *Case) readChecks(ctx context.Context, sha string) ([]forge.Check, error) {
+	if checks, known := c.checks[sha]; known {
+		return checks, nil
+	}
+	checks, err := c.repository.Checks(ctx, sha)
+	c.checks[sha] = checks
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
-}
-
-// baseCommit is a commit of the base branch. Its checks are read when needed.
-type baseCommit struct {
-	sha    string
-	checks []forge.Check
-	isRead bool
 }
 
 // baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so
 // the one that the change was made on follows.
-func baseCommits(ctx context.Context, repository forge.Repository, base, madeOn string) ([]baseCommit, error) {
-	tip, err := intake.LookUpBranch(ctx, repository, base)
+func (c *Case) baseCommits(ctx context.Context, madeOn string) ([]string, error) {
+	tip, err := intake.LookUpBranch(ctx, c.repository, c.Pull.Base)
 	if err != nil || tip == nil || tip.SHA == madeOn {
-		return []baseCommit{{sha: madeOn}}, err
+		return []string{madeOn}, err
 	}
-	return []baseCommit{{sha: tip.SHA}, {sha: madeOn}}, nil
+	return []string{tip.SHA, madeOn}, nil
 }
 
 // isRedOnBase reports whether the same check is red on the base. The first base commit with a conclusive result
 // decides.
-func (c *Case) isRedOnBase(ctx context.Context, repository forge.Repository, red forge.Check, base []baseCommit) (bool, error) {
-	for i := range base {
-		baseCommit := &base[i]
-		if !baseCommit.isRead {
-			var err error
-			if baseCommit.checks, err = readChecks(ctx, repository, baseCommit.sha); err != nil {
-				return false, err
-			}
-			baseCommit.isRead = true
+func (c *Case) isRedOnBase(ctx context.Context, red forge.Check, base []string) (bool, error) {
+	for _, sha := range base {
+		checks, err := c.readChecks(ctx, sha)
+		if err != nil {
+			return false, err
 		}
-		for _, check := range baseCommit.checks {
+		for _, check := range checks {
 			hasSameName := check.App == red.App && check.Name == red.Name
 			if !hasSameName || check.Status != "completed" || !isConclusive(check) {
 				continue
 			}
-			same, err := c.sameWorkflow(ctx, repository, red, check)
+			same, err := c.sameWorkflow(ctx, red, check)
 			if err != nil {
 				return false, err
 			}
@@ -135,10 +129,10 @@ func (c *Case) isRedOnBase(ctx context.Context, repository forge.Repository, red
 
 // sameWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of
 // one name.
-func (c *Case) sameWorkflow(ctx context.Context, repository forge.Repository, checks ...forge.Check) (bool, error) {
+func (c *Case) sameWorkflow(ctx context.Context, checks ...forge.Check) (bool, error) {
 	var path string
 	for _, check := range checks {
-		run, err := c.workflowRun(ctx, repository, check.RunID)
+		run, err := c.workflowRun(ctx, check.RunID)
 		switch {
 		case err != nil:
 			return false, err

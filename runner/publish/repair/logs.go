@@ -20,14 +20,14 @@ const (
 )
 
 // readLogs reads the failed steps and the logs of the red checks' jobs.
-func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error {
+func (c *Case) readLogs(ctx context.Context) error {
 	jobs, runsRead := map[int64]forge.Job{}, map[int64]bool{}
 	remainingBytes := maxLogs
 	for i := range c.Red[:min(len(c.Red), maxRed)] {
 		red := &c.Red[i]
 		if !runsRead[red.RunID] {
 			runsRead[red.RunID] = true
-			if err := c.readJobs(ctx, repository, red.RunID, jobs); err != nil {
+			if err := c.readJobs(ctx, red.RunID, jobs); err != nil {
 				return err
 			}
 		}
@@ -42,7 +42,7 @@ func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error 
 			}
 		}
 		var err error
-		if red.Log, err = cutLog(ctx, repository, job, min(maxLog, remainingBytes)); err != nil {
+		if red.Log, err = c.cutLog(ctx, job, min(maxLog, remainingBytes)); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -57,11 +57,11 @@ func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error 
 }
 
 // workflowRun returns a workflow run, or nil for id 0 or a missing run. It reads each run once.
-func (c *Case) workflowRun(ctx context.Context, repository forge.Repository, id int64) (*forge.WorkflowRun, error) {
+func (c *Case) workflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {
 	if run, known := c.runs[id]; known || id == 0 {
 		return run, nil
 	}
-	run, err := repository.WorkflowRun(ctx, id)
+	run, err := c.repository.WorkflowRun(ctx, id)
 	if err != nil && forge.KindOf(err) != forge.NotFound {
 		return nil, intake.ForgeFailure(fmt.Sprintf("Workflow run %d cannot be read", id), err)
 	}
@@ -71,12 +71,12 @@ func (c *Case) workflowRun(ctx context.Context, repository forge.Repository, id 
 
 // readJobs adds a workflow run's jobs to jobs. It ignores a run of another commit, because any workflow can
 // create a check that looks like a job of that run.
-func (c *Case) readJobs(ctx context.Context, repository forge.Repository, id int64, jobs map[int64]forge.Job) error {
-	run, err := c.workflowRun(ctx, repository, id)
+func (c *Case) readJobs(ctx context.Context, id int64, jobs map[int64]forge.Job) error {
+	run, err := c.workflowRun(ctx, id)
 	if err != nil || run == nil || run.HeadSHA != c.Head {
 		return err
 	}
-	all, err := repository.WorkflowJobs(ctx, id)
+	all, err := c.repository.WorkflowJobs(ctx, id)
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("The jobs of workflow run %d cannot be read", id), err)
 	}
@@ -87,8 +87,8 @@ func (c *Case) readJobs(ctx context.Context, repository forge.Repository, id int
 }
 
 // cutLog returns an excerpt of a job's log, of up to maxBytes bytes.
-func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, maxBytes int) (string, error) {
-	log, err := repository.JobLog(ctx, job.ID)
+func (c *Case) cutLog(ctx context.Context, job forge.Job, maxBytes int) (string, error) {
+	log, err := c.repository.JobLog(ctx, job.ID)
 	if err != nil {
 		return "", err
 	}
