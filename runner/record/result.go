@@ -101,7 +101,7 @@ func ResultFromView(v *transcript.View) Result {
 	for _, step := range v.PublishSteps {
 		r.addPublishing(step)
 	}
-	if c := v.Change; c != nil && len(c.Files) > 0 {
+	if c := v.Change; !c.Empty() {
 		r.Changes, r.ChangedFiles = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
 	}
 	return r

@@ -98,7 +98,7 @@ func (b Bundle) requirePublishable(hasToken bool) error {
 	}
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:
-		concernsPull := end.Reason == "nothing_to_do" && b.View.Change != nil && !b.hasChange() && hasToken
+		concernsPull := end.Reason == "nothing_to_do" && b.View.Change != nil && b.View.Change.Empty() && hasToken
 		if !concernsPull {
 			return b.NothingToPublish()
 		}
@@ -114,7 +114,7 @@ func (b Bundle) requirePublishable(hasToken bool) error {
 	default:
 		return invalidBundleError("its run ended as %s/%s", end.Outcome, end.Reason)
 	}
-	if !b.hasChange() {
+	if b.View.Change.Empty() {
 		return invalidBundleError("it tells of no change")
 	}
 	return nil
@@ -126,9 +126,6 @@ func (b Bundle) NothingToPublish() *outcome.Stop {
 	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
 }
 
-// hasChange reports whether the bundle's run changed files.
-func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
-
 // job returns the job that made the bundle, or an empty job if it cannot be parsed.
 func (b Bundle) job() (made job.Job) {
 	if json.Unmarshal(b.View.Started.Job, &made) != nil {
@@ -139,7 +136,7 @@ func (b Bundle) job() (made job.Job) {
 
 // base returns the SHA of the change's base commit.
 func (b Bundle) base() string {
-	if b.View.Change != nil && b.View.Change.BaseSHA != "" {
+	if b.View.ChangeMoved() {
 		return b.View.Change.BaseSHA
 	}
 	return b.View.Workspace.BaseSHA

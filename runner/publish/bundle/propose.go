@@ -218,7 +218,7 @@ func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
 // readChange returns the change in the bundle's objects, or nil without one. Without a change it only checks
 // that the base commit is part of the base branch.
 func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
-	if !b.hasChange() {
+	if b.View.Change.Empty() {
 		now, err := publish.LookUpBase(ctx, to.Repo, base)
 		if err == nil {
 			err = requireBaseInBranch(base, now)

@@ -601,6 +601,9 @@ type Change struct {
 	DiffCut bool   `json:"diff_cut,omitempty"`
 }
 
+// Empty reports whether there is no change, or one without files.
+func (c *Change) Empty() bool { return c == nil || len(c.Files) == 0 }
+
 // DiffBytes limits Diff, in bytes.
 const DiffBytes = 200_000
 

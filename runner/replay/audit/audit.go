@@ -361,7 +361,7 @@ func (r Record) CompareEnd(replay Replay) (found Differences) {
 	}
 	r.checkReason(&found)
 	tree := replay.Base
-	if r.hasChange() {
+	if !r.Work.Change.Empty() {
 		tree = r.Work.Change.TreeSHA
 	}
 	found.addUnlessEqual("tree", tree, replay.Tree)

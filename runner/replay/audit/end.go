@@ -21,7 +21,7 @@ func (r Record) describeRecordedEnd() string {
 	if end.Outcome == outcome.NoChanges && slices.Contains(postedReasons, end.Reason) {
 		end.Reason = "answered"
 	}
-	if end.Outcome == outcome.NoChanges && slices.Contains(existingChangeReasons, end.Reason) && r.hasChange() {
+	if end.Outcome == outcome.NoChanges && slices.Contains(existingChangeReasons, end.Reason) && !r.Work.Change.Empty() {
 		return string(r.outcomeOfWork())
 	}
 	return describeEnd(&end)
@@ -30,7 +30,7 @@ func (r Record) describeRecordedEnd() string {
 // outcomeOfWork returns the outcome that the recorded change and checks have before publishing.
 func (r Record) outcomeOfWork() outcome.Outcome {
 	switch {
-	case !r.hasChange():
+	case r.Work.Change.Empty():
 		return outcome.NoChanges
 	case r.Work.Verify != nil && !r.Work.Verify.Passed:
 		return outcome.VerifyFailed
@@ -54,7 +54,7 @@ func (r Record) reasonOfWork() string {
 func (r Record) isWorkComplete() bool {
 	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.VerifyAttempts
 	isPublished := slices.Contains(finalSteps[r.Started.Publish], r.Work.LastPublishStep)
-	return r.Work.Done && checked && r.hasChange() && isPublished
+	return r.Work.Done && checked && !r.Work.Change.Empty() && isPublished
 }
 
 // finalSteps maps destinations to the last publishing steps of a complete run.
@@ -62,9 +62,6 @@ var finalSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": 
 
 // unpublishedOutcomes lists outcomes of finished work that is not published.
 var unpublishedOutcomes = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
-
-// hasChange reports whether the run changed a file.
-func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
 // impliedOutcome returns the outcome that follows from the recorded change and checks. If they do not decide,
 // it returns the recorded outcome.
@@ -74,7 +71,7 @@ func (r Record) impliedOutcome() outcome.Outcome {
 		return end // by the checks on another base
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed
-	deniesChange := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason) && r.hasChange()
+	deniesChange := end == outcome.NoChanges && slices.Contains(noWorkReasons, r.Finished.Reason) && !r.Work.Change.Empty()
 	wouldBePublished := r.isWorkComplete() && !slices.Contains(unpublishedOutcomes, end)
 	if worked || deniesChange || wouldBePublished {
 		return r.outcomeOfWork()

@@ -189,8 +189,5 @@ func columns(names ...string) (all []document.Column) {
 // AgentBegan reports whether the agent began to work or may still do so. If it did not, sections do not
 // mention that there is no plan or change.
 func AgentBegan(v *transcript.View) bool {
-	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
+	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || !v.Change.Empty()
 }
-
-// hasChange reports whether the run changed a file.
-func hasChange(v *transcript.View) bool { return v.Change != nil && len(v.Change.Files) > 0 }

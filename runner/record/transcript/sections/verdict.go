@@ -12,7 +12,7 @@ import (
 // Verdict returns the verdict on a change in one line: checks, tests, cost and time. It is empty
 // without a change. doubts means that there are other reasons against a merge than the checks.
 func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
-	if !hasChange(v) {
+	if v.Change.Empty() {
 		return document.Neutral, nil
 	}
 	tone, line = verdictOnChecks(v.Verify)

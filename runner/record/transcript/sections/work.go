@@ -138,7 +138,7 @@ func filesSection(s *Source) document.Section {
 	switch {
 	case !AgentBegan(s.View):
 		return document.Section{}
-	case !hasChange(s.View):
+	case s.View.Change.Empty():
 		return section("files", "Files", paragraph("No file was changed."))
 	}
 	heads := columns("File", "What", "+#", "−#")
