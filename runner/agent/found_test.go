@@ -30,11 +30,11 @@ func equip(t *testing.T, f fixture, by string, more ...tools.Spec) {
 	all := []tools.Tool{f.box.tool(tools.Spec{Name: "read_file", Parameters: json.RawMessage(`{"type":"object"}`)})}
 	for _, name := range []string{"weather_now", "weather_tomorrow", "tide_table"} {
 		spec := tools.Spec{Name: name, Description: "Tells it.", Parameters: json.RawMessage(`{"type":"object","properties":{"place":{"type":"string"}}}`)}
-		deferred = append(deferred, search.Candidate{Spec: spec, From: "sky"})
+		deferred = append(deferred, search.Candidate{Tool: tools.Tool{Spec: spec}, Source: "sky"})
 		all = append(all, f.box.tool(spec))
 	}
 	for _, spec := range more {
-		deferred = append(deferred, search.Candidate{Spec: spec, From: "sea"})
+		deferred = append(deferred, search.Candidate{Tool: tools.Tool{Spec: spec}, Source: "sea"})
 		all = append(all, f.box.tool(spec))
 	}
 	registry := tools.New(append(all, search.Tools(deferred)...)...)

@@ -99,7 +99,7 @@ func TestScores(t *testing.T) {
 func candidates(n int, from string) []Candidate {
 	var all []Candidate
 	for i := range n {
-		all = append(all, Candidate{Spec: spec(fmt.Sprintf("mcp__%s__tool_%d", from, i), fmt.Sprintf("Does the thing number %d.", i), "path"), From: from})
+		all = append(all, Candidate{Tool: tools.Tool{Spec: spec(fmt.Sprintf("mcp__%s__tool_%d", from, i), fmt.Sprintf("Does the thing number %d.", i), "path")}, Source: from})
 	}
 	return all
 }

@@ -30,11 +30,11 @@ const (
 	maxFound     = 30
 )
 
-// Candidate is an external tool that may be deferred.
+// Candidate is a tool of an MCP server, the job or the embedding program, which may be deferred.
 type Candidate struct {
-	Spec  tools.Spec
-	From  string // who offers it, such as "this job"
-	Defer bool   // the model has to search for it, however few tools there are
+	tools.Tool
+	Source string // who offers it, such as "this job"
+	Defer  bool   // the model has to search for it, however few tools there are
 }
 
 // Deferred returns the candidates that the model has to search for: all if there are more than MaxOffered, or else those
@@ -123,7 +123,7 @@ const maxNamed = 8
 func description(deferred []Candidate) string {
 	counts := map[string]int{}
 	for _, c := range deferred {
-		counts[c.From]++
+		counts[c.Source]++
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	var counted []string

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
 	"github.com/agent-ci/agent-ci/tools/schema"
+	"github.com/agent-ci/agent-ci/tools/search"
 )
 
 // Dynamic holds the tools that the job defines itself (tools.dynamic), for a whole run.
@@ -51,15 +52,15 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 const jobToolsSource = "this job"
 
 // Described returns the tools with their definitions only. They cannot be called before Open.
-func (d *Dynamic) Described() []Tool {
+func (d *Dynamic) Described() []search.Candidate {
 	return d.eachTool(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
 // eachTool calls makeTool with the index and spec of each tool, and returns the results marked as the job's tools.
-func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []Tool {
-	all := make([]Tool, len(d.tools))
+func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []search.Candidate {
+	all := make([]search.Candidate, len(d.tools))
 	for i, tool := range d.tools {
-		all[i] = Tool{Tool: makeTool(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
+		all[i] = search.Candidate{Tool: makeTool(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
 		all[i].Foreign = true
 	}
 	return all
@@ -77,7 +78,7 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 // Open finds the program of each tool and returns toolsFor, which returns the callable tools for one attempt of the
 // agent. base is the result of Prepare, env the environment of the agent's commands. If a program is missing, the
 // error is an outcome.Stop.
-func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (toolsFor func(*tools.Outputs) []Tool, err error) {
+func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (toolsFor func(*tools.Outputs) []search.Candidate, err error) {
 	env = append(slices.Clone(env), confine.BaseTreeVariable+"="+base)
 	programs := make([]dynamic.Program, len(d.tools))
 	for i, tool := range d.tools {
@@ -87,7 +88,7 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (toolsFo
 		}
 		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: env}
 	}
-	return func(outputs *tools.Outputs) []Tool {
+	return func(outputs *tools.Outputs) []search.Candidate {
 		return d.eachTool(func(i int, spec tools.Spec) tools.Tool {
 			return dynamic.NewTool(spec, programs[i], time.Duration(d.tools[i].Timeout), outputs)
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/mcp"
+	"github.com/agent-ci/agent-ci/tools/search"
 )
 
 // Options configure the MCP servers of a run.
@@ -163,7 +164,7 @@ func (s *Servers) lists() (all []mcp.List) {
 
 // Tools returns the tools of the servers, followed by the tools for resources if a server has resources. In a replay,
 // s.Recorded answers their calls.
-func (s *Servers) Tools() (all []Tool) {
+func (s *Servers) Tools() (all []search.Candidate) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {
 			all = append(all, s.withSource(offered, tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: s.Recorded.Run}))
@@ -180,14 +181,14 @@ func (s *Servers) Tools() (all []Tool) {
 		if s.Recorded != nil {
 			tool.Run = s.Recorded.Run
 		}
-		all = append(all, Tool{Tool: tool, Source: "MCP servers"})
+		all = append(all, search.Candidate{Tool: tool, Source: "MCP servers"})
 	}
 	return all
 }
 
 // withSource adds to a server's tool where it comes from and whether the model has to search for it.
-func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
-	return Tool{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
+func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) search.Candidate {
+	return search.Candidate{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }
 
 // ToolsFixed reports whether the set of tools is final.

@@ -85,10 +85,10 @@ func (s *Servers) describe(descriptions []ServerDescription) error {
 	}
 	var all []search.Candidate
 	for _, tool := range s.Job.Tools.Dynamic {
-		all = append(all, search.Candidate{Spec: tools.Spec{Name: tool.Name}, Defer: tool.Defer})
+		all = append(all, search.Candidate{Tool: tools.Tool{Spec: tools.Spec{Name: tool.Name}}, Defer: tool.Defer})
 	}
 	for _, tool := range offered {
-		all = append(all, search.Candidate{Spec: tool.Spec, Defer: s.Job.MCPServers[tool.Server].Defer})
+		all = append(all, s.withSource(tool, tools.Tool{Spec: tool.Spec}))
 	}
 	deferred := search.Deferred(all)
 	for i := range descriptions {

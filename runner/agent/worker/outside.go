@@ -3,7 +3,6 @@ package worker
 import (
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/search"
@@ -11,11 +10,10 @@ import (
 
 // externalTools are the tools of MCP servers, the job and the embedding program.
 type externalTools struct {
-	all           []extensions.Tool
-	deferred      map[string]bool // tools that the model has to search for, by name
-	deferredNames []string        // names of the deferred tools, in order
-	searchTool    string          // name of the offered search tool, or ""
-	searchTools   []tools.Tool    // both forms of the search tool, if there are deferred tools
+	all         []search.Candidate
+	deferred    []string     // names of the tools that the model has to search for
+	searchTool  string       // name of the offered search tool, or ""
+	searchTools []tools.Tool // both forms of the search tool, if there are deferred tools
 }
 
 // externalTools returns the tools of MCP servers, the job and the embedding program. Those of servers are missing before
@@ -28,7 +26,7 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	all = append(all, a.servers.Tools()...)
 	for _, tool := range a.Tools {
 		tool.Foreign = true
-		all = append(all, extensions.Tool{Tool: tool, Source: "the program"})
+		all = append(all, search.Candidate{Tool: tool, Source: "the program"})
 	}
 	for i, tool := range all {
 		if text, changed := a.hookAnswers.descriptions[tool.Spec.Name]; changed {
@@ -37,54 +35,37 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	}
 	external := externalTools{all: all}
 	allowed := a.allowed(all)
-	deferred := search.Deferred(candidates(allowed))
+	deferred := search.Deferred(allowed)
 	deniesSearch := slices.ContainsFunc(a.Job.Tools.Deny, search.Names)
 	switch {
 	case len(deferred) == 0:
 		return external, nil
 	case a.toolset.Code: // scripts find deferred tools without a search tool
-		external.deferFrom(deferred)
-		return external, nil
 	case deniesSearch && len(allowed) > search.MaxOffered:
 		return external, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
 			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
 			search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
 	case deniesSearch:
 		return external, nil
+	default:
+		external.searchTools, external.searchTool = search.Tools(deferred), search.FunctionName
+		if a.Model.SupportsToolSearch() {
+			external.searchTool = search.BuiltinName
+		}
 	}
-	external.deferFrom(deferred)
-	external.searchTools, external.searchTool = search.Tools(deferred), search.FunctionName
-	if a.Model.SupportsToolSearch() {
-		external.searchTool = search.BuiltinName
+	for _, c := range deferred {
+		external.deferred = append(external.deferred, c.Spec.Name)
 	}
 	return external, nil
 }
 
-// deferFrom marks these tools as deferred.
-func (e *externalTools) deferFrom(deferred []search.Candidate) {
-	e.deferred = map[string]bool{}
-	for _, c := range deferred {
-		e.deferred[c.Spec.Name] = true
-		e.deferredNames = append(e.deferredNames, c.Spec.Name)
-	}
-}
-
 // allowed returns those of all tools that the job allows.
-func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
+func (a *Agent) allowed(all []search.Candidate) []search.Candidate {
 	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
-	return slices.DeleteFunc(slices.Clone(all), func(t extensions.Tool) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(t search.Candidate) bool {
 		isAllowed := len(allow) == 0 || slices.Contains(allow, t.Spec.Name)
 		return !isAllowed || slices.Contains(deny, t.Spec.Name)
 	})
-}
-
-// candidates converts external tools to candidates for the search.
-func candidates(all []extensions.Tool) []search.Candidate {
-	found := make([]search.Candidate, len(all))
-	for i, t := range all {
-		found[i] = search.Candidate{Spec: t.Spec, From: t.Source, Defer: t.Defer}
-	}
-	return found
 }
 
 // tools returns all external tools, including the search tools.
@@ -99,9 +80,9 @@ func (e externalTools) tools() []tools.Tool {
 // offered returns the names of the tools to offer: ownTools, the external tools that are not deferred, and the search
 // tool. ownTools may name deferred tools from tools.allow, which it leaves out.
 func (e externalTools) offered(ownTools []string) []string {
-	offered := slices.DeleteFunc(ownTools, func(name string) bool { return e.deferred[name] || search.Names(name) })
+	offered := slices.DeleteFunc(ownTools, func(name string) bool { return slices.Contains(e.deferred, name) || search.Names(name) })
 	for _, t := range e.all {
-		if !e.deferred[t.Spec.Name] {
+		if !slices.Contains(e.deferred, t.Spec.Name) {
 			offered = append(offered, t.Spec.Name)
 		}
 	}

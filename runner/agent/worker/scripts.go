@@ -35,7 +35,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.OnlyDirect)
 	var nested []code.Nested
 	for _, spec := range a.withHookDescriptions(registry.Specs(inScripts)) {
-		nested = append(nested, code.Nested{Spec: spec, Deferred: external.deferred[spec.Name]})
+		nested = append(nested, code.Nested{Spec: spec, Deferred: slices.Contains(external.deferred, spec.Name)})
 	}
 	box.scripts.Offer(nested)
 	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
-	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -28,6 +27,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/repl"
+	"github.com/agent-ci/agent-ci/tools/search"
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
@@ -99,8 +99,8 @@ type toolbox struct {
 	repl     *repl.Repl  // nil if the job does not enable it
 	scripts  *code.Tools // nil if the model writes no scripts
 	services services.Running
-	jobTools func(*tools.Outputs) []extensions.Tool // the tools that the job defines; nil before they can be called
-	borrowed bool                                   // view and sandbox belong to the starter
+	jobTools func(*tools.Outputs) []search.Candidate // the tools that the job defines; nil before they can be called
+	borrowed bool                                    // view and sandbox belong to the starter
 }
 
 // makeTools sets the toolbox for a new attempt: it prepares the sandbox, starts the services and MCP servers, and gives
@@ -176,7 +176,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	if err != nil {
 		return err
 	}
-	a.deferred = external.deferredNames
+	a.deferred = external.deferred
 	all := append(a.allTools(ctx, box, outputs), external.tools()...)
 	ownTools := slices.Concat(a.toolset.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offered())
 	if len(a.Skills.Skills) > 0 {
@@ -194,7 +194,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	var registry *tools.Registry
 	if a.toolset.Code {
-		offered = slices.Concat(scriptTools, offered, external.deferredNames)
+		offered = slices.Concat(scriptTools, offered, external.deferred)
 		registry, err = a.scriptRegistry(ctx, box, outputs, all, offered, external)
 	} else {
 		registry, err = a.registry(all, external)
