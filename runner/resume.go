@@ -87,7 +87,7 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 	}
 	checks := r.newChecks(ctx, work{ready: rd})
 	untracked := len(rd.Job().Verify) > 0 // checks need the files untracked before the first turn
-	if h.FoundWork.Place == "" {
+	if h.WorkPlace == "" {
 		// WithoutCancel: a run whose time is over still publishes its work.
 		if err := rd.Workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
@@ -98,6 +98,6 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 		return err
 	}
 	return rd.Workspace.MoveIn(ctx, workspace.WorkMove{
-		From: h.FoundWork.Place, Change: h.Work.Change, ApplyPatches: rd.Agent.ApplyPatches, Untracked: untracked,
+		From: h.WorkPlace, Change: h.Work.Change, ApplyPatches: rd.Agent.ApplyPatches, Untracked: untracked,
 	})
 }

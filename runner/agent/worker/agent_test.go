@@ -163,7 +163,7 @@ func TestResumesAgent(t *testing.T) {
 `)
 	must.Do(t, b.Resume(StoppedAgent{
 		State: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, ModelUse: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
-		FoundWork: workspace.FoundWork{Place: workspace.InChange},
+		WorkPlace: workspace.InChange,
 	}))
 	work := ran(t, b)
 	if work.Summary != "Done again." || work.Plan.Explanation != "Why." || work.Spent.Turns != 3 || work.Spent.Usage.Input != 7 {

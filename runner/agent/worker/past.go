@@ -92,7 +92,7 @@ type StoppedAgent struct {
 	// Agents are the agents that agents of the run started.
 	Agents    []*transcript.Agent
 	Ended     bool // the run ended; otherwise it was killed
-	FoundWork workspace.FoundWork
+	WorkPlace workspace.WorkPlace
 }
 
 // finishInterrupted finishes the calls of the last answer in a resumed run, and tells the model what has changed since.
@@ -118,7 +118,7 @@ func (s *StoppedAgent) describeChanges() []string {
 	if s.Ended {
 		sentences = append(sentences, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	switch s.FoundWork.Place {
+	switch s.WorkPlace {
 	case workspace.InChange:
 		sentences = append(sentences, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
 	case workspace.InPatches:
@@ -161,7 +161,7 @@ func (s *StoppedAgent) describeLostAgents() string {
 		return ""
 	}
 	state := "stands"
-	if s.FoundWork.Place == workspace.InPatches {
+	if s.WorkPlace == workspace.InPatches {
 		state = "was applied again, as far as it fits" // without what commands changed
 	}
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + state + ". Start others for what is left to do:\n" + strings.Join(lines, "\n") + "\n"

@@ -74,7 +74,7 @@ func TestAnswersInterruptedCall(t *testing.T) {
 		{"a command", "exec_command", StoppedAgent{}, "It was not run again.", false},
 		{"a script", "exec", StoppedAgent{}, "The script is gone, with what it stored, and was not run again.", false},
 		{"a wait", "wait", StoppedAgent{}, "All scripts are gone", false},
-		{"a patch on another machine", "apply_patch", StoppedAgent{FoundWork: workspace.FoundWork{Place: workspace.InPatches}}, "Some of its files may be changed", false},
+		{"a patch on another machine", "apply_patch", StoppedAgent{WorkPlace: workspace.InPatches}, "Some of its files may be changed", false},
 		{"a patch", "apply_patch", StoppedAgent{}, "Some of its files may be changed", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestReportsChangesSinceStop(t *testing.T) {
 		{"killed in its checkout", StoppedAgent{State: quiet}, nil},
 		{"with a command that ran on", StoppedAgent{State: running}, []string{"The runner was started again"}},
 		{"stopped", StoppedAgent{State: quiet, Ended: true}, []string{"The run was stopped"}},
-		{"put into a fresh checkout", StoppedAgent{State: running, Ended: true, FoundWork: workspace.FoundWork{Place: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
-		{"on another machine", StoppedAgent{State: running, FoundWork: workspace.FoundWork{Place: workspace.InPatches}}, []string{"The run goes on on another machine."}},
+		{"put into a fresh checkout", StoppedAgent{State: running, Ended: true, WorkPlace: workspace.InChange}, []string{"The run was stopped", "Your work so far was put"}},
+		{"on another machine", StoppedAgent{State: running, WorkPlace: workspace.InPatches}, []string{"The run goes on on another machine."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.e.describeChanges()

@@ -26,10 +26,15 @@ func (w *Workspace) HiddenFiles() *grants.Secrets { return w.hiddenFiles }
 func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error) {
 	hidden := []grants.Secret{}
 	for _, secret := range found.Found {
-		path, tracked, err := w.tracksHidden(secret.Path)
+		path, isInside := w.relativePath(secret.Path)
+		tracked := false
+		if isInside {
+			var err error
+			if tracked, err = w.checkout.BaseTracks(path); err != nil {
+				return nil, fmt.Errorf("look for what is kept from commands: %w", err)
+			}
+		}
 		switch {
-		case err != nil:
-			return nil, err
 		case !tracked:
 			hidden = append(hidden, secret)
 		case secret.By != "":
@@ -38,7 +43,10 @@ func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, erro
 	}
 	found.Found, w.hiddenFiles = hidden, found
 	w.excludeHidden()
-	return found, w.saveHidden()
+	if len(hidden) == 0 {
+		return found, nil
+	}
+	return found, w.rec.WriteJSON(hiddenFile, found) // for a resumed run
 }
 
 // excludeHidden makes the checkout ignore the hidden files in it.
@@ -67,27 +75,6 @@ func (w *Workspace) relativePath(path string) (inside string, is bool) {
 		}
 	}
 	return "", false
-}
-
-// saveHidden writes the hidden files for a resumed run.
-func (w *Workspace) saveHidden() error {
-	if w.hiddenFiles == nil || len(w.hiddenFiles.Found) == 0 {
-		return nil
-	}
-	return w.rec.WriteJSON(hiddenFile, w.hiddenFiles)
-}
-
-// tracksHidden reports whether the base commit tracks a path. inside is the path relative to the
-// checkout.
-func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err error) {
-	inside, is := w.relativePath(path)
-	if !is {
-		return "", false, nil
-	}
-	if tracked, err = w.checkout.BaseTracks(inside); err != nil {
-		return "", false, fmt.Errorf("look for what is kept from commands: %w", err)
-	}
-	return inside, tracked, nil
 }
 
 // hiddenTracked returns the outcome for a secret that the base commit tracks, with a remedy.

@@ -125,20 +125,11 @@ func lockMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
-// readLanding returns the landing of a killed run, or the zero value if there is none.
-func (w *Workspace) readLanding() (l landing, err error) {
-	_, err = w.rec.ReadJSON(landingFile, &l)
-	return l, err
-}
-
 // revertInterrupted reverts a killed run's landing. It returns an error if others have changed the
 // checkout since.
 func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
-	if !w.rec.Has(landingFile) {
-		return nil
-	}
-	l, err := w.readLanding()
-	if err != nil {
+	var l landing
+	if exists, err := w.rec.ReadJSON(landingFile, &l); err != nil || !exists {
 		return err
 	}
 	release, err := w.lockIndex(ctx)
@@ -153,23 +144,18 @@ func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.requireOnlyLanded(ctx, l, partial, ownPaths); err != nil {
+	others, err := w.actionsOfOthers(ctx, l, partial, ownPaths)
+	if err != nil {
 		return err
+	}
+	if others != "" {
+		return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
 	}
 	return w.revertLanding(ctx, l, partial, ownPaths)
 }
 
-// requireOnlyLanded returns an error if others changed the checkout, too. partial and ownPaths are
-// the results of findLanded.
-func (w *Workspace) requireOnlyLanded(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
-	others, err := w.actionsOfOthers(ctx, l, partial, ownPaths)
-	if err != nil || others == "" {
-		return err
-	}
-	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
-}
-
-// actionsOfOthers describes what others did in the checkout beside a landing, or returns "".
+// actionsOfOthers describes what others did in the checkout beside a landing, or returns "". partial and ownPaths
+// are the results of findLanded.
 func (w *Workspace) actionsOfOthers(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) (string, error) {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil {

@@ -48,8 +48,11 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
 	}
-	if err := w.requireWritable(p.ExpectsChanges); err != nil {
-		return err
+	if p.ExpectsChanges { // in a checkout that is not writable, the agent would seem to have nothing to do
+		if path, err := w.checkout.Unwritable(); err != nil {
+			return outcome.Stopf(outcome.InvalidInput, "checkout_access",
+				"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
+		}
 	}
 	return w.RequireFolder(p.Path)
 }
@@ -86,20 +89,6 @@ func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	}
 	w.snapshots.prepared = seen
 	return markdown.SomeFiles(seen.Dirty()), nil
-}
-
-// requireWritable returns an error if the run is expected to change files and the checkout is not
-// writable. Without this check, the agent would seem to have nothing to do.
-func (w *Workspace) requireWritable(expected bool) error {
-	if !expected {
-		return nil
-	}
-	path, err := w.checkout.Unwritable()
-	if err == nil {
-		return nil
-	}
-	return outcome.Stopf(outcome.InvalidInput, "checkout_access",
-		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
 // RequireFolder returns an error unless repository.path is a folder in the base. If the checkout is

@@ -20,10 +20,13 @@ import (
 // work.
 const workPlaceFile = record.StateFolder + "/away"
 
+// WorkPlace is where the work of a resumed run is: "" for the work tree.
+type WorkPlace string
+
 // Places of work outside the work tree.
 const (
-	InChange  = "change"  // the objects of the last change set
-	InPatches = "patches" // the patches of the agent's calls; changes by commands are lost
+	InChange  WorkPlace = "change"  // the objects of the last change set
+	InPatches WorkPlace = "patches" // the patches of the agent's calls; changes by commands are lost
 )
 
 // ResumedRun describes the run to resume.
@@ -37,11 +40,6 @@ type ResumedRun struct {
 	BeganWithPull        bool // the checkout had the change of a pull request before the agent began
 }
 
-// FoundWork describes where the work of a resumed run is.
-type FoundWork struct {
-	Place string // InChange, InPatches, or "" for the work tree
-}
-
 // WorkPending reports whether a run ended while its work tree lacked some of its work.
 func WorkPending(d *record.Directory) bool { return d.Has(workPlaceFile) }
 
@@ -52,21 +50,20 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 
 // Resume opens the checkout of a resumed run: the one of o, else the run's own, else the current
 // one. If the work is in no work tree, call BeginMove and MoveIn to restore it in a new one.
-func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, FoundWork, error) {
+func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, WorkPlace, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
-		return nil, FoundWork{}, CheckoutFailure(err)
+		return nil, "", CheckoutFailure(err)
 	}
-	found, err := w.openResumed(ctx, earlier)
+	place, err := w.openResumed(ctx, earlier)
 	if err != nil {
-		return nil, found, errors.Join(err, w.Close())
+		return nil, place, errors.Join(err, w.Close())
 	}
-	return w, found, nil
+	return w, place, nil
 }
 
-// locate returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
-// the current folder.
-func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
+// openResumed prepares the opened checkout of a resumed run, and returns where the run's work is.
+func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (WorkPlace, error) {
 	err := w.checkout.DropOwnLocks()
 	if err == nil {
 		err = w.StartOn(ctx, "")
@@ -75,16 +72,17 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundW
 		err = w.checkout.ClaimWithRetry(ctx)
 	}
 	if err != nil {
-		return FoundWork{}, CheckoutFailure(err)
+		return "", CheckoutFailure(err)
 	}
 	if err := w.restoreHidden(); err != nil {
-		return FoundWork{}, err
+		return "", err
 	}
 	w.dropTrees()
 	return w.prepareResume(ctx, earlier)
 }
 
-// locate returns o with the folder of the checkout to open.
+// locate returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
+// the current folder.
 func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 	_, err := os.Stat(e.Root)
 	switch {
@@ -109,30 +107,30 @@ func (w *Workspace) dropTrees() {
 
 // prepareResume finds the work and sets the base. If the work is in the work tree, it also reverts
 // an interrupted landing.
-func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (found FoundWork, err error) {
+func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (place WorkPlace, err error) {
 	if !earlier.AgentBegan {
 		w.rec.Remove(untrackedFolder)
-		return found, w.requireSameBase(ctx, earlier, "")
+		return "", w.requireSameBase(ctx, earlier, "")
 	}
-	if found.Place, err = w.locateWork(ctx, earlier); err != nil {
-		return found, fmt.Errorf("go on with the checkout: %w", err)
+	if place, err = w.locateWork(ctx, earlier); err != nil {
+		return place, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	if found.Place != "" {
+	if place != "" {
 		if err := w.revertInterruptedAlone(ctx, earlier); err != nil {
-			return found, err
+			return place, err
 		}
 		w.snapshots.checkout = nil // the user may have changed the checkout, so it is examined again
 		w.rec.Remove(untrackedFolder)
-		return found, w.requireSameBase(ctx, earlier, found.Place)
+		return place, w.requireSameBase(ctx, earlier, place)
 	}
 	w.commandsRan = true
 	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
-		return found, CheckoutFailure(err)
+		return "", CheckoutFailure(err)
 	}
 	if err := w.revertInterrupted(ctx); err != nil || !earlier.InOverlay {
-		return found, err
+		return "", err
 	}
-	return found, w.requireUnchangedLower(ctx)
+	return "", w.requireUnchangedLower(ctx)
 }
 
 // revertInterruptedAlone is like revertInterrupted, for a run without its work tree. The base of
@@ -151,9 +149,9 @@ func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedR
 }
 
 // locateWork returns where the agent's work is, or "" if the work tree has it.
-func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (place string, err error) {
+func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (WorkPlace, error) {
 	if recorded, _ := w.rec.Read(workPlaceFile); len(recorded) > 0 {
-		return string(recorded), nil
+		return WorkPlace(recorded), nil
 	}
 	if earlier.Stopped {
 		w.rec.Remove(markFile) // a run killed at its end may have left it
@@ -179,14 +177,9 @@ func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (place s
 	return InPatches, nil
 }
 
-// baseMismatch returns the outcome for a checkout that is not on the run's base commit.
-func baseMismatch(wanted, is string) error {
-	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
-}
-
 // requireSameBase sets the base of an interrupted run. It returns an error on another commit, or if
 // the checkout has uncommitted changes.
-func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, workPlace string) error {
+func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, place WorkPlace) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}
 		if earlier.OnPullHead {
@@ -197,7 +190,7 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, wor
 		}
 	}
 	if w.base.SHA != earlier.BaseSHA {
-		return baseMismatch(earlier.BaseSHA, w.base.SHA)
+		return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(earlier.BaseSHA), gitops.Short(w.base.SHA))
 	}
 	w.base.Branch = earlier.Base
 	dirty, err := w.dirtyFiles(ctx)
@@ -207,7 +200,7 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, wor
 	if dirty != "" {
 		return CannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", dirty)
 	}
-	if workPlace == InPatches && earlier.BeganWithPull {
+	if place == InPatches && earlier.BeganWithPull {
 		return CannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
 	}
 	return w.RequireFolder(earlier.Path)
@@ -215,7 +208,7 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, wor
 
 // BeginMove records that the work is about to move to a new work tree. place is the work's current
 // place; "" does nothing.
-func (w *Workspace) BeginMove(place string) error {
+func (w *Workspace) BeginMove(place WorkPlace) error {
 	if place == "" {
 		return nil
 	}
@@ -231,7 +224,7 @@ func (w *Workspace) WorkPendingHere() bool { return w.workPending }
 
 // WorkMove describes how to restore the work in the work tree.
 type WorkMove struct {
-	From         string
+	From         WorkPlace
 	Change       *transcript.Change          // the last change of the run; may be nil
 	ApplyPatches func(context.Context) error // repeats the patches of the agent's calls
 	Untracked    bool                        // checks need the untracked files

@@ -46,7 +46,7 @@ func (c cut) elsewhere(t *testing.T) string {
 }
 
 // goOn opens the checkout again; dir may be empty.
-func (c cut) goOn(t *testing.T, dir string) (*Workspace, FoundWork, error) {
+func (c cut) goOn(t *testing.T, dir string) (*Workspace, WorkPlace, error) {
 	t.Helper()
 	w, found, err := Resume(t.Context(), c.Record, Options{Dir: dir, Path: os.Getenv("PATH")}, c.earlier)
 	if w != nil {
@@ -56,12 +56,12 @@ func (c cut) goOn(t *testing.T, dir string) (*Workspace, FoundWork, error) {
 }
 
 func TestLocatesWorkOfResumedRun(t *testing.T) {
-	away := func(what string) func(*testing.T, *cut) string {
+	away := func(what WorkPlace) func(*testing.T, *cut) string {
 		return func(t *testing.T, c *cut) string { must.Do(t, c.Write(workPlaceFile, []byte(what))); return "" }
 	}
 	for name, test := range map[string]struct {
 		then   func(*testing.T, *cut) (dir string)
-		away   string
+		away   WorkPlace
 		readme string
 		reason string
 	}{
@@ -114,7 +114,7 @@ func TestLocatesWorkOfResumedRun(t *testing.T) {
 				}
 				return
 			}
-			must.Same(t, test.away, found.Place, "away in")
+			must.Same(t, test.away, found, "away in")
 			inTree(t, w)
 			must.Same(t, test.readme, string(must.Get(os.ReadFile(w.WorkDir("README")))(t)), "README")
 			must.Same(t, c.earlier.BaseSHA, w.Base().SHA, "on", w.Base())
@@ -130,13 +130,13 @@ func TestResumeRequiresOwnBase(t *testing.T) {
 	there := gittest.Repo{T: t, Dir: dir}
 	there.Git("checkout", "-q", "-b", "other")
 	there.Commit("other")
-	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found.Place != InPatches {
+	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found != InPatches {
 		t.Errorf("%+v, %v", found, err)
 	}
 	c.earlier.AgentBegan = false
 	must.Do(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
 	must.Do(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
-	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (FoundWork{}) {
+	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != "" {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if c.Has(untrackedFolder) || c.Has(record.StateFolder+"/verify-3") {
@@ -168,7 +168,10 @@ func TestRestoresWorkInFreshCheckout(t *testing.T) {
 	patched := func(w **Workspace) func(context.Context) error {
 		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
 	}
-	for name, test := range map[string]struct{ away, readme string }{
+	for name, test := range map[string]struct {
+		away   WorkPlace
+		readme string
+	}{
 		"its objects": {InChange, "worked\n"},
 		"its patches": {InPatches, "patched\n"},
 	} {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,18 +29,6 @@ type RunEnd struct {
 	Take func(context.Context) (*gitops.ChangeSet, error)
 }
 
-// collect returns the change set and makes sure that the run directory has it.
-func (w *Workspace) collect(ctx context.Context, e RunEnd) (*gitops.ChangeSet, error) {
-	if e.Change != nil && w.saved {
-		return e.Change, nil
-	}
-	change, err := e.Take(ctx)
-	if change == nil {
-		change = e.Change
-	}
-	return change, err
-}
-
 // Salvage saves the run's work at its end. If the checkout is the destination of finished work, it
 // writes the work there. It returns sentences for the user about what it did, or "".
 func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
@@ -64,7 +53,11 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 
 // keepWork saves the run's work, writes it to its destination, and returns sentences about both.
 func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
-	change, err := w.collect(ctx, e)
+	change, err := e.Change, error(nil)
+	if change == nil || !w.saved {
+		change, err = e.Take(ctx)
+		change = cmp.Or(change, e.Change)
+	}
 	if err != nil {
 		w.workOnlyInTree = true
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())

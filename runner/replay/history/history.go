@@ -40,7 +40,7 @@ type Run struct {
 	ChangedLimits  []string            // limits that the run is given to go on: KEY=VALUE
 	hasWorkTree    bool                // the run directory has the work tree
 	workOnlyInTree bool                // the run ended, but only its work tree has the work, as after a kill
-	FoundWork      workspace.FoundWork // how the checkout is, once it is opened
+	WorkPlace      workspace.WorkPlace // how the checkout is, once it is opened
 	Foreign        bool                // this machine did not record the run
 }
 
@@ -138,7 +138,7 @@ func (h *Run) WorkspaceState() workspace.ResumedRun {
 
 // WorkTreeKind returns the kind of work tree that has the agent's work. Without a work tree it is "".
 func (h *Run) WorkTreeKind() string {
-	if !h.AgentBegan() || h.FoundWork.Place != "" {
+	if !h.AgentBegan() || h.WorkPlace != "" {
 		return ""
 	}
 	return h.Policy.WorkTree
@@ -146,13 +146,13 @@ func (h *Run) WorkTreeKind() string {
 
 // ForAgent returns the facts that the agent needs to resume.
 func (h *Run) ForAgent() worker.StoppedAgent {
-	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, FoundWork: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
+	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // ResumeEvent returns the event run.resumed. workTree is the kind of work tree from now on.
 func (h *Run) ResumeEvent(version, workTree string) transcript.RunResumed {
 	event := transcript.RunResumed{
-		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.FoundWork.Place != "", Limits: h.ChangedLimits, Seconds: h.Elapsed.Seconds(),
+		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.WorkPlace != "", Limits: h.ChangedLimits, Seconds: h.Elapsed.Seconds(),
 	}
 	if workTree != h.Policy.WorkTree {
 		event.WorkTree = workTree

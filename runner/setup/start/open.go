@@ -247,7 +247,7 @@ func (s *Start) RecordStart(a *Assignment) error {
 // recordResumed writes run.resumed and deletes the old result. From then on the run writes a new one.
 func (s *Start) recordResumed(ctx context.Context, o *Opened) error {
 	h := o.ResumedRun
-	if err := o.Workspace.BeginMove(h.FoundWork.Place); err != nil {
+	if err := o.Workspace.BeginMove(h.WorkPlace); err != nil {
 		return err
 	}
 	if err := s.Record.Append(transcript.TypeRunResumed, h.ResumeEvent(s.Version, o.Sandboxes.Confinement().WorkTree)); err != nil {

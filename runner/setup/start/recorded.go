@@ -56,7 +56,7 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 	p := Place{Assignment: &a}
 	from := s.CheckoutOptions(a.Dir)
 	from.Filters = a.Job().Git.FilterReads()
-	p.Workspace, h.FoundWork, err = workspace.Resume(ctx, s.Record, from, h.WorkspaceState())
+	p.Workspace, h.WorkPlace, err = workspace.Resume(ctx, s.Record, from, h.WorkspaceState())
 	s.Workspace = p.Workspace
 	if err != nil {
 		return nil, err
