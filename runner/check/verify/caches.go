@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 )
@@ -21,32 +20,6 @@ func (c Checks) cachesOf(s suite, i int) string {
 		return kept
 	}
 	return ""
-}
-
-// leftoverRecorder returns a function that stores in found the ignored files that a check left in its tree.
-// Errors are warnings, because caches only save time.
-func (c Checks) leftoverRecorder(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
-	return func(ctx context.Context, layer gitops.Layer) error {
-		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
-		if err != nil && ctx.Err() == nil {
-			c.warnNotKept(i, err)
-			return nil
-		}
-		*found = paths
-		return err
-	}
-}
-
-// keepCaches keeps the caches that check i filled on the base, and its leftovers. Errors are warnings.
-func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
-	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
-		c.warnNotKept(i, err)
-	}
-}
-
-// warnNotKept warns that the caches of check i are not kept.
-func (c Checks) warnNotKept(i int, err error) {
-	c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
 // mayTakeLeftovers reports whether a check gets the ignored files that its run on the base left. It does not

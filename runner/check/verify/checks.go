@@ -117,9 +117,13 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if err != nil {
 		return ran, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
-	var leftovers []string
+	var leftovers []string // ignored files that the check left in its tree
+	var unkept error
 	if s.keepsCaches {
-		script.InspectLayer = c.leftoverRecorder(s, i, &leftovers)
+		script.InspectLayer = func(ctx context.Context, layer gitops.Layer) error {
+			leftovers, unkept = c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
+			return nil
+		}
 	}
 	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
 		return ran, err
@@ -127,8 +131,11 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if err := c.saveReports(script, check, before); err != nil {
 		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
 	}
-	if s.keepsCaches && !ran.TimedOut {
-		c.keepCaches(ctx, script.Place, leftovers, i)
+	if s.keepsCaches && !ran.TimedOut && unkept == nil {
+		unkept = c.Sandboxes.KeepCaches(ctx, script.Place, leftovers, cachesScratch(i))
+	}
+	if unkept != nil && ctx.Err() == nil { // only a warning, because caches only save time
+		c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", check.Name, unkept)
 	}
 	return ran, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -166,29 +165,20 @@ func (c boundedFS) Stat(name string) (fs.FileInfo, error) {
 	return c.readDirFS.Stat(name)
 }
 
-// resultsFromReports returns the test results in a check's saved reports, or nil.
+// resultsFromReports returns the test results in a check's saved reports, or nil. Paths in them are relative to the
+// check's tree.
 func (c Checks) resultsFromReports(check job.VerifyCheck, log string) *testresults.Results {
 	if check.JUnit == "" || !c.Record.Has(reportFile(log)) {
 		return nil
 	}
-	f, err := c.Record.Open(reportFile(log))
+	raw, err := c.Record.Read(reportFile(log))
 	var results *testresults.Results
 	if err == nil {
-		defer f.Close()
-		results, err = c.parseJUnit(f)
+		results, err = testresults.ReadJUnit(strings.NewReader(c.relativePaths(string(raw))))
 	}
 	if err != nil {
 		c.Record.Warn("junit", "The reports of %s can't be read: %v.", check.Name, err)
 		return nil
 	}
 	return results
-}
-
-// parseJUnit reads reports. It makes paths relative to the check's tree.
-func (c Checks) parseJUnit(f io.Reader) (*testresults.Results, error) {
-	raw, err := io.ReadAll(io.LimitReader(f, testresults.MaxJUnit+1))
-	if err != nil {
-		return nil, err
-	}
-	return testresults.ReadJUnit(strings.NewReader(c.relativePaths(string(raw))))
 }

@@ -58,8 +58,7 @@ func (c Checks) applyTo(paths []string) ([]bool, error) {
 func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
 	isNeeded := make([]bool, len(rows))
 	for i, row := range rows {
-		isPostponed := row.Before == "" && row.NotRun == transcript.NotConcerned
-		isNeeded[i] = applies[i] && isPostponed
+		isNeeded[i] = applies[i] && row.Before == "" && row.NotRun == transcript.NotConcerned
 	}
 	if !slices.Contains(isNeeded, true) {
 		return nil

@@ -21,6 +21,9 @@ type language struct {
 	anyTest     *regexp.Regexp // any sign of tests; nil: only declaration counts
 }
 
+// javaScript lists file endings of JavaScript and TypeScript. Reports of their tests name no class after the file.
+var javaScript = []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"}
+
 // languages maps file endings to languages.
 var languages = sync.OnceValue(func() map[string]language {
 	quoted := `(?:'([^'\n]+)'|"([^"\n]+)"|` + "`([^`\n]+)`" + `)`
@@ -54,7 +57,7 @@ var languages = sync.OnceValue(func() map[string]language {
 		".bats": {regexp.MustCompile(`(?m)^@test ['"](.+)['"]`), nil},
 		".exs":  {regexp.MustCompile(`(?m)^\s*(?:test|property) "([^"\n]+)"`), nil},
 	}
-	for _, ending := range []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"} {
+	for _, ending := range javaScript {
 		all[ending] = js
 	}
 	return all
@@ -102,7 +105,7 @@ func (f File) HasTests() bool {
 
 // finder finds the tests of a file by name.
 type finder struct {
-	file   File
+	File
 	known  bool
 	byName map[string]Test // the first test of each name; empty if the language is unknown
 }
@@ -122,7 +125,7 @@ func (f File) finder() finder {
 // find returns the test that a name in an output means. The output's name may include enclosing
 // names and parameters. ok is false if the file has no such test.
 func (f finder) find(name string) (test Test, ok bool) {
-	if path.Ext(f.file.Path) == ".go" {
+	if path.Ext(f.Path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
 	forms := nameForms(name)
@@ -133,7 +136,7 @@ func (f finder) find(name string) (test Test, ok bool) {
 	}
 	for _, form := range forms {
 		class, method, dotted := cutLast(form, ".")
-		if !dotted || method == "" || !f.file.isNamedAfterClass(class) {
+		if !dotted || method == "" || !f.isNamedAfterClass(class) {
 			continue
 		}
 		if test, ok := f.findDeclared(method); ok {
@@ -150,7 +153,7 @@ func (f finder) findDeclared(name string) (test Test, ok bool) {
 		test, ok = f.byName[name]
 		return test, ok
 	}
-	line := lineOfWord(f.file.Text, name)
+	line := lineOfWord(f.Text, name)
 	return Test{name, line}, line > 0
 }
 

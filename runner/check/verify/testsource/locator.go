@@ -15,8 +15,7 @@ import (
 // Locator finds the test file of a failing test. A name that fits several files belongs to none.
 type Locator struct {
 	checkout      *gitops.Checkout
-	files         []File
-	tests         []finder          // one for each file
+	files         []finder
 	modules       map[string]string // Go modules by folder
 	uniqueEndings map[string]bool   // endings of paths; true if only one file of the repository has it
 	owners        map[Failure]int   // results of ownerIndex
@@ -24,11 +23,11 @@ type Locator struct {
 
 // NewLocator returns a locator for test files.
 func NewLocator(checkout *gitops.Checkout, files []File) *Locator {
-	tests := make([]finder, len(files))
+	finders := make([]finder, len(files))
 	for i, f := range files {
-		tests[i] = f.finder()
+		finders[i] = f.finder()
 	}
-	return &Locator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
+	return &Locator{checkout, finders, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
 // BelongsTo reports whether a failure belongs to a file. shared means that the output named another Go file of
@@ -54,7 +53,7 @@ func (n *Locator) ownerIndex(ctx context.Context, x Failure) (owner int, err err
 	if x.File == "" || x.AtThrowSite {
 		owner = n.indexByName(x)
 	}
-	isTestFile := x.File != "" && (!x.AtThrowSite || reportsNoClasses[path.Ext(x.File)])
+	isTestFile := x.File != "" && (!x.AtThrowSite || slices.Contains(javaScript, path.Ext(x.File)))
 	if owner < 0 && isTestFile {
 		owner, err = n.indexByPath(ctx, x)
 	}
@@ -63,9 +62,6 @@ func (n *Locator) ownerIndex(ctx context.Context, x Failure) (owner int, err err
 	}
 	return owner, err
 }
-
-// reportsNoClasses lists the file endings of languages whose reports name no class after the file.
-var reportsNoClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
 // indexByPath returns the index of the file with the failure's path, or -1.
 func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
@@ -79,8 +75,8 @@ func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
 				found, longest = i, len(f.Path)
 			}
 		case !strings.HasSuffix(f.Path, "/"+x.File):
-		case x.Package != "" && n.packageOf(f) != "":
-			if x.Package == n.packageOf(f) {
+		case x.Package != "" && n.packageOf(f.Path) != "":
+			if x.Package == n.packageOf(f.Path) {
 				return i, nil
 			}
 		default:
@@ -107,10 +103,7 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 			others = append(others, f.Path)
 		}
 	}
-	n.uniqueEndings[end] = true
-	for _, other := range others {
-		n.uniqueEndings[end] = n.uniqueEndings[end] && other == file
-	}
+	n.uniqueEndings[end] = !slices.ContainsFunc(others, func(other string) bool { return other != file })
 	return n.uniqueEndings[end], nil
 }
 
@@ -118,7 +111,7 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 func (n *Locator) indexByName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
-		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
+		if _, has := f.find(x.Name); !has || x.Package != "" && n.packageOf(f.Path) != x.Package {
 			continue
 		}
 		if found >= 0 {
@@ -131,17 +124,17 @@ func (n *Locator) indexByName(x Failure) int {
 
 // Find returns the test in file f that a name in an output means. ok is false if there is none.
 func (n *Locator) Find(f File, name string) (t Test, ok bool) {
-	for i := range n.files {
-		if n.files[i].Path == f.Path {
-			return n.tests[i].find(name)
+	for _, each := range n.files {
+		if each.Path == f.Path {
+			return each.find(name)
 		}
 	}
 	return t, false
 }
 
-// packageOf returns the import path of a Go file's package, or "" if it is unknown.
-func (n *Locator) packageOf(f File) string {
-	folder := path.Dir(f.Path)
+// packageOf returns the import path of the package of a Go file, or "" if it is unknown.
+func (n *Locator) packageOf(file string) string {
+	folder := path.Dir(file)
 	for dir := folder; ; dir = path.Dir(dir) {
 		if module := n.Module(dir); module != "" {
 			return path.Join(module, strings.TrimPrefix(folder, dir))
@@ -179,7 +172,7 @@ func samePackage(a, b string) bool {
 // packages, files, classes or tests.
 func (n *Locator) ListsOthersOnly(results *testresults.Results, f File) bool {
 	if strings.HasSuffix(f.Path, ".go") {
-		folder, packages := n.packageOf(f), results.Units(testresults.Package)
+		folder, packages := n.packageOf(f.Path), results.Units(testresults.Package)
 		return folder != "" && len(packages) > 0 && !slices.Contains(packages, folder)
 	}
 	if files := results.Units(testresults.File); len(files) > 0 {
@@ -226,7 +219,7 @@ func (n *Locator) Ran(results *testresults.Results, f File) bool {
 func (n *Locator) PassedTests(results *testresults.Results, f File) func(name string) bool {
 	switch path.Ext(f.Path) {
 	case ".go":
-		folder := n.packageOf(f)
+		folder := n.packageOf(f.Path)
 		return func(name string) bool { return folder != "" && results.Passed(folder+"."+name) }
 	case ".py":
 		return func(name string) bool { return results.NamesPassed(f.Path + "::" + name) }
