@@ -171,8 +171,12 @@ func (s *Setup) readState(ctx context.Context, r Repository) (found state, err e
 		}
 	}
 	if found.open != nil {
-		if err := s.requireSameSetup(ctx, r, found, providerErr); err != nil {
+		difference, err := s.differenceToOpenPull(ctx, r, found, providerErr)
+		if err != nil {
 			return found, err
+		}
+		if difference != "" {
+			return found, fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", found.open.URL, difference)
 		}
 	} else if providerErr == nil && branch != nil && len(found.missing) > 0 {
 		return found, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
@@ -189,17 +193,8 @@ func openSetup(ctx context.Context, r Repository) (*forge.PullRequest, error) {
 	return pull, nil
 }
 
-// requireSameSetup fails if the open pull request belongs to a different setup. providerErr says why the
+// differenceToOpenPull returns how the open pull request differs from this setup, or "". providerErr says why the
 // provider does not suit its files; nil if it does.
-func (s *Setup) requireSameSetup(ctx context.Context, r Repository, g state, providerErr error) error {
-	difference, err := s.differenceToOpenPull(ctx, r, g, providerErr)
-	if err != nil || difference == "" {
-		return err
-	}
-	return fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", g.open.URL, difference)
-}
-
-// differenceToOpenPull returns how the open pull request differs from this setup, or "".
 func (s *Setup) differenceToOpenPull(ctx context.Context, r Repository, g state, providerErr error) (string, error) {
 	switch {
 	case len(g.missing) > 0:

@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,31 +96,21 @@ func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
 	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 }
 
-// blocking returns the findings that would end a run: all but notes.
-func (fs Findings) blocking() Findings {
-	var refused Findings
+// Stop returns the outcome of a run with these findings, or nil if it can start. The message lists all
+// findings that would end the run: all but notes.
+func (fs Findings) Stop() error {
+	reason, messages := "", []string{}
 	for _, f := range fs {
 		if f.Kind != Note {
-			refused = append(refused, f)
+			reason, messages = cmp.Or(reason, f.Reason), append(messages, f.Message)
 		}
 	}
-	return refused
-}
-
-// Stop returns the outcome of a run with these findings, or nil if it can start. The message lists all
-// blocking findings.
-func (fs Findings) Stop() error {
-	refused := fs.blocking()
-	if len(refused) == 0 {
+	if len(messages) == 0 {
 		return nil
 	}
-	messages := make([]string, len(refused))
-	for i, f := range refused {
-		messages[i] = f.Message
-	}
 	words := strings.Join(messages, " ")
-	if len(refused) > 1 {
-		words = fmt.Sprintf("%d things keep the run from starting. %s", len(refused), words)
+	if len(messages) > 1 {
+		words = fmt.Sprintf("%d things keep the run from starting. %s", len(messages), words)
 	}
-	return outcome.Stopf(outcome.InvalidInput, refused[0].Reason, "%s", words).Because(errors.New(words))
+	return outcome.Stopf(outcome.InvalidInput, reason, "%s", words).Because(errors.New(words))
 }

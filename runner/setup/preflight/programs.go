@@ -73,7 +73,7 @@ func (o Options) serverPrograms() (all []program) {
 			home = own
 		}
 		all = append(all, program{
-			usedBy: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, searchPath: path, home: home, hint: server.SplitHint(), needed: server.Required, installable: o.hasSetupCommands(),
+			usedBy: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, searchPath: path, home: home, hint: server.SplitHint(), needed: server.Required, installable: len(o.Job.Setup) > 0,
 		})
 	}
 	return all
@@ -87,14 +87,11 @@ func (o Options) toolPrograms() (all []program) {
 			continue
 		}
 		all = append(all, program{
-			usedBy: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], searchPath: path, home: o.Environ.Home(), needed: true, installable: o.hasSetupCommands(),
+			usedBy: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], searchPath: path, home: o.Environ.Home(), needed: true, installable: len(o.Job.Setup) > 0,
 		})
 	}
 	return all
 }
-
-// hasSetupCommands reports whether setup commands run before the agent. They may install programs.
-func (o Options) hasSetupCommands() bool { return len(o.Job.Setup) > 0 }
 
 // checkProgram returns a finding for a missing program, or nil if the program exists or only the run can
 // tell.
