@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -265,9 +266,12 @@ func (l *Ledger) Plan(p *Plan) error {
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
-	digest, err := l.writePlan(p.Campaign, raw)
-	if err != nil || l.Of(p.Campaign).Plan == digest {
-		return err
+	if err := l.replaceFile(filepath.Join(p.Campaign, PlanFile), raw); err != nil {
+		return fmt.Errorf("keep the plan: %w", err)
+	}
+	digest := record.DigestOf(raw)
+	if l.Of(p.Campaign).Plan == digest {
+		return nil
 	}
 	return l.appendEvents(TypePlanned, Planned{p.Campaign, p.Template, digest, len(p.Targets)})
 }

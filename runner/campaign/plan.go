@@ -14,14 +14,6 @@ import (
 // Folder returns a campaign's folder in a ledger.
 func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
-// writePlan writes a plan atomically and returns its digest.
-func (l *Ledger) writePlan(campaign string, raw []byte) (digest string, err error) {
-	if err := l.replaceFile(filepath.Join(campaign, PlanFile), raw); err != nil {
-		return "", fmt.Errorf("keep the plan: %w", err)
-	}
-	return record.DigestOf(raw), nil
-}
-
 // replaceFile writes a file into the ledger's folder atomically, and syncs it to disk.
 func (l *Ledger) replaceFile(name string, raw []byte) error {
 	root, err := os.OpenRoot(l.dir)

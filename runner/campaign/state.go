@@ -116,13 +116,13 @@ func (s *State) readEvents(path string) error {
 
 // eventHandlers maps event types to changes of the state. Events of other types are ignored.
 var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
-	TypePlanned:  decodeAndApply((*State).applyPlanned),
-	TypeApproved: decodeAndApply((*State).applyApproved),
-	TypeResumed:  decodeAndApply((*State).applyResumed),
-	TypeStopped:  decodeAndApply((*State).applyStopped),
-	TypeClaimed:  decodeAndApply((*State).applyClaimed),
-	TypeSettled:  decodeAndApply((*State).applySettled),
-	TypePull:     decodeAndApply((*State).applyPull),
+	TypePlanned:  decodeAndApply(applyPlanned),
+	TypeApproved: decodeAndApply(applyApproved),
+	TypeResumed:  decodeAndApply(applyResumed),
+	TypeStopped:  decodeAndApply(applyStopped),
+	TypeClaimed:  decodeAndApply(applyClaimed),
+	TypeSettled:  decodeAndApply(applySettled),
+	TypePull:     decodeAndApply(applyPull),
 }
 
 // decodeAndApply returns an event handler that decodes the event's data and calls apply. It rejects target
@@ -170,7 +170,7 @@ func (c *CampaignState) targetEntry(key string) *TargetState {
 }
 
 // applyPlanned stores the plan in effect. A new job starts without approval, stop and recent reports.
-func (s *State) applyPlanned(_ time.Time, d Planned) {
+func applyPlanned(s *State, _ time.Time, d Planned) {
 	c := s.campaignEntry(d.Campaign)
 	if c.Template != d.Template {
 		c.Approved, c.Stopped, c.recentReports = false, nil, nil
@@ -178,14 +178,14 @@ func (s *State) applyPlanned(_ time.Time, d Planned) {
 	c.Plan, c.Template = d.Plan, d.Template
 }
 
-func (s *State) applyApproved(_ time.Time, d Approved) {
+func applyApproved(s *State, _ time.Time, d Approved) {
 	if c := s.campaignEntry(d.Campaign); c.Template == d.Template {
 		c.Approved = true
 	}
 }
 
 // applyResumed ends a stop, and marks the targets to run again.
-func (s *State) applyResumed(_ time.Time, d Resumed) {
+func applyResumed(s *State, _ time.Time, d Resumed) {
 	c := s.campaignEntry(d.Campaign)
 	c.Stopped, c.recentReports = nil, nil
 	for _, key := range d.Again {
@@ -193,10 +193,10 @@ func (s *State) applyResumed(_ time.Time, d Resumed) {
 	}
 }
 
-func (s *State) applyStopped(_ time.Time, d Stopped) { s.campaignEntry(d.Campaign).Stopped = &d }
+func applyStopped(s *State, _ time.Time, d Stopped) { s.campaignEntry(d.Campaign).Stopped = &d }
 
 // applyClaimed reserves a run's claim, until its report is settled.
-func (s *State) applyClaimed(at time.Time, d Claimed) {
+func applyClaimed(s *State, at time.Time, d Claimed) {
 	c := s.campaignEntry(d.Campaign)
 	e := c.targetEntry(d.Target.Key)
 	e.Claimed, e.Since, e.Again = &d, at, false
@@ -215,7 +215,7 @@ func (s *State) applyClaimed(at time.Time, d Claimed) {
 
 // applySettled ends a run: its usage replaces the reserved claim. Usage that the report lacks counts as the
 // claim.
-func (s *State) applySettled(at time.Time, d Settled) {
+func applySettled(s *State, at time.Time, d Settled) {
 	c := s.campaignEntry(d.Campaign)
 	e := c.targetEntry(d.Target)
 	used := Claim{}
@@ -242,7 +242,7 @@ func (s *State) applySettled(at time.Time, d Settled) {
 	c.recentReports = append(c.recentReports, d.Report)
 }
 
-func (s *State) applyPull(_ time.Time, d PullState) {
+func applyPull(s *State, _ time.Time, d PullState) {
 	s.campaignEntry(d.Campaign).targetEntry(d.Target).Pull = d
 }
 

@@ -65,9 +65,9 @@ type rollout struct {
 // approves the pilot, it chooses only from the first targets that can run.
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpenPulls()
-	if words := r.campaignState.stopReason(); words != "" {
-		if r.anyMustRun() {
-			r.waitFor(WaitStopped, time.Time{}, "%s", words)
+	if s := r.campaignState.Stopped; s != nil {
+		if slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Blocker == "" && r.campaignState.mustRun(t, r.plan.Template) }) {
+			r.waitFor(WaitStopped, time.Time{}, "%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", s.Failed, s.Of, s.Reason)
 		}
 		return nil, r.wait
 	}
@@ -80,15 +80,14 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 		if !r.campaignState.mustRun(t, r.plan.Template) {
 			continue
 		}
-		waitsForPilot := r.campaign.Pilot > 0 && position > r.campaign.Pilot && !r.campaignState.Approved
-		if waitsForPilot {
+		if r.campaign.Pilot > 0 && position > r.campaign.Pilot && !r.campaignState.Approved {
 			r.waitFor(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
 			break
 		}
 		if r.limitReached(most) {
 			break
 		}
-		if r.mayOpenPull(t) {
+		if !r.pullLimitReached(t) {
 			r.choose(t)
 		}
 	}
@@ -101,23 +100,12 @@ func (c *CampaignState) mustRun(t Target, template string) bool {
 	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
 }
 
-func (r *rollout) anyMustRun() bool {
-	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Blocker == "" && r.campaignState.mustRun(t, r.plan.Template) })
-}
-
-// stopReason returns why the campaign is stopped and what to do, or "".
-func (c *CampaignState) stopReason() string {
-	if c.Stopped == nil {
-		return ""
-	}
-	return fmt.Sprintf("%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", c.Stopped.Failed, c.Stopped.Of, c.Stopped.Reason)
-}
-
-// waitFor stores why the remaining targets wait, unless a reason is stored already.
-func (r *rollout) waitFor(why string, until time.Time, format string, args ...any) {
+// waitFor stores why the remaining targets wait, unless a reason is stored already. It returns true.
+func (r *rollout) waitFor(why string, until time.Time, format string, args ...any) bool {
 	if r.wait.Why == "" {
 		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	}
+	return true
 }
 
 // limitReached reports whether a limit of the whole campaign prevents any further start, and stores which
@@ -125,18 +113,14 @@ func (r *rollout) waitFor(why string, until time.Time, format string, args ...an
 func (r *rollout) limitReached(most int) bool {
 	c := r.campaign
 	switch {
-	case !r.inWindow():
-		return true
-	case r.hourlyLimitReached():
+	case r.outsideWindows(), r.hourlyLimitReached():
 		return true
 	case len(r.chosen) >= most:
-		r.waitFor(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.campaignState.Unsettled())+len(r.chosen))
+		return r.waitFor(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.campaignState.Unsettled())+len(r.chosen))
 	case c.Budget.Runs > 0 && r.campaignState.Runs+len(r.chosen) >= c.Budget.Runs:
-		r.waitFor(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
-	default:
-		return r.budgetReached()
+		return r.waitFor(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
 	}
-	return true
+	return r.budgetReached()
 }
 
 // budgetReached reports whether the budget lacks room for the claim of one more run.
@@ -146,15 +130,13 @@ func (r *rollout) budgetReached() bool {
 	usd := price.AddCosts(float64(runs)*r.plan.Claim.USD, 0)
 	switch {
 	case budget.USD > 0 && price.AddCosts(price.AddCosts(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
-		r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
+		return r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
 	case budget.USDPerDay > 0 && price.AddCosts(price.AddCosts(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
-		r.waitFor(WaitUSDDay, nextMidnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
+		return r.waitFor(WaitUSDDay, nextMidnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
 	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
-		r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
-	default:
-		return false
+		return r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
 	}
-	return true
+	return false
 }
 
 // nextMidnight returns the beginning of the next day (UTC).
@@ -162,14 +144,13 @@ func nextMidnight(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// inWindow reports whether runs may start now. If not, it stores when the next window begins.
-func (r *rollout) inWindow() bool {
+// outsideWindows reports whether no run may start now, and stores when the next window begins.
+func (r *rollout) outsideWindows() bool {
 	windows := r.campaign.Rollout.ParsedWindows()
 	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(r.now) }) {
-		return true
+		return false
 	}
-	r.waitFor(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
-	return false
+	return r.waitFor(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
 }
 
 // nextWindow returns the first minute in a window within 8 days, or the zero time.
@@ -192,21 +173,19 @@ func (r *rollout) hourlyLimitReached() bool {
 	if len(r.recentStarts) >= limit { // another run may start once this start is an hour ago
 		until = r.recentStarts[len(r.recentStarts)-limit].Add(time.Hour)
 	}
-	r.waitFor(WaitPerHour, until, "%d runs started within an hour", len(r.recentStarts)+len(r.chosen))
-	return true
+	return r.waitFor(WaitPerHour, until, "%d runs started within an hour", len(r.recentStarts)+len(r.chosen))
 }
 
-// mayOpenPull reports whether the limits on open pull requests permit another target. A target with an open pull request
-// always fits, as it opens no other.
-func (r *rollout) mayOpenPull(t Target) bool {
-	budget, hasOpenPull := r.campaign.Budget, r.campaignState.TargetState(t.Key).Pull.State == "open"
+// pullLimitReached reports whether a limit on open pull requests prevents the start of a target, and stores which one.
+// A target with an open pull request always fits, as it opens no other.
+func (r *rollout) pullLimitReached(t Target) bool {
+	budget := r.campaign.Budget
 	switch {
-	case !hasOpenPull && budget.OpenPRs > 0 && r.openPulls >= budget.OpenPRs:
-		r.waitFor(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.openPulls)
-	case !hasOpenPull && budget.OpenPRsPerRepository > 0 && r.openPullsIn[t.Repository] >= budget.OpenPRsPerRepository:
-		r.waitFor(WaitOpenHere, time.Time{}, "%d pull requests are open in %s, or may be soon", r.openPullsIn[t.Repository], t.Repository)
-	default:
-		return true
+	case r.campaignState.TargetState(t.Key).Pull.State == "open":
+	case budget.OpenPRs > 0 && r.openPulls >= budget.OpenPRs:
+		return r.waitFor(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.openPulls)
+	case budget.OpenPRsPerRepository > 0 && r.openPullsIn[t.Repository] >= budget.OpenPRsPerRepository:
+		return r.waitFor(WaitOpenHere, time.Time{}, "%d pull requests are open in %s, or may be soon", r.openPullsIn[t.Repository], t.Repository)
 	}
 	return false
 }
