@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/pathname"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 // volatileVariables lists prefixes of NAME=VALUE for variables that differ between runs but do not
@@ -32,7 +31,7 @@ func (s *Sandboxes) StableEnv() []string {
 // namespaces, and a folder outside writable and temporary folders.
 func (s *Sandboxes) UnwritableByCommands(folder string) bool {
 	real, err := realPath(folder)
-	if err != nil || !s.AllowsConcurrent() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
+	if err != nil || !s.AllowsConcurrent() || s.isUnconfined() {
 		return false
 	}
 	writable := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())

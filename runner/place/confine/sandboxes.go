@@ -371,34 +371,18 @@ func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 
 // unreadablePaths returns the paths that commands may not read, including the files of secrets.
 func (s *Sandboxes) unreadablePaths() []string {
-	policy := s.Job.Policy
-	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
-	all = append(all, s.otherRunFolders()...)
+	all := append(s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead), s.Record.Path())
 	if s.private.path != nil {
 		all = append(all, filepath.Dir(s.private.path.dir)) // all private trees except the one used as workspace
 	}
+	others := []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} // they contain other runs
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
-		if filepath.IsAbs(file) {
-			all = append(all, tokenPlace(file))
-		}
+		others = append(others, tokenPlace(file))
 	}
-	for _, secret := range policy.Secrets {
-		if file := s.Environ.SecretFile(secret); filepath.IsAbs(file) {
-			all = append(all, file)
-		}
+	for _, secret := range s.Job.Policy.Secrets {
+		others = append(others, s.Environ.SecretFile(secret))
 	}
-	return all
-}
-
-// otherRunFolders returns the folders that contain other runs: the user's state and the campaign's
-// folder.
-func (s *Sandboxes) otherRunFolders() (all []string) {
-	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
-		if filepath.IsAbs(folder) {
-			all = append(all, folder)
-		}
-	}
-	return all
+	return append(all, slices.DeleteFunc(others, func(path string) bool { return !filepath.IsAbs(path) })...)
 }
 
 // readableObjects returns the objects folders that the checkout borrows, except denied ones.
