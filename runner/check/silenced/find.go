@@ -31,10 +31,6 @@ type pattern struct {
 	// InComments also searches lines that are comments.
 	InComments bool
 	Why        string
-	Path       string   // path of the examples
-	Is         []string // lines that are signs; for a number "old → new"
-	// IsNot has lines that are no signs.
-	IsNot []string
 }
 
 const (
@@ -234,20 +230,24 @@ func decodeEscapes(name, line string) string {
 	})
 }
 
-// commentSigns lists the beginnings of comment lines by file ending.
-var commentSigns = map[string][]string{
-	".go": slashes, ".js": slashes, ".jsx": slashes, ".mjs": slashes, ".cjs": slashes, ".ts": slashes, ".tsx": slashes, ".mts": slashes, ".cts": slashes, ".java": slashes,
-	".kt": slashes, ".kts": slashes, ".gradle": slashes, ".groovy": slashes, ".scala": slashes, ".rs": slashes, ".swift": slashes, ".cs": slashes, ".c": slashes, ".cc": slashes,
-	".cpp": slashes, ".h": slashes, ".dart": slashes, ".php": {"//", "/*", "*", "# "}, ".xml": {"<!--"}, ".json": nil, ".ini": {"#", ";"}, ".cfg": {"#", ";"}, ".bat": {"::", "rem "}, ".lua": {"--"},
-}
-
-var slashes = []string{"//", "/*", "*"}
+// slashComments lists the endings of files whose comment lines begin with slashes or a star. commentSigns has the
+// beginnings of comment lines by other endings.
+var (
+	slashComments = strings.Fields(".go .js .jsx .mjs .cjs .ts .tsx .mts .cts .java .kt .kts .gradle .groovy .scala .rs .swift .cs .c .cc .cpp .h .dart")
+	commentSigns  = map[string][]string{
+		".php": {"//", "/*", "*", "# "}, ".xml": {"<!--"}, ".json": nil, ".ini": {"#", ";"}, ".cfg": {"#", ";"}, ".bat": {"::", "rem "}, ".lua": {"--"},
+	}
+)
 
 // isComment reports whether a line of the file called name is a comment. In an unknown language, "#" begins
 // comments.
 func isComment(name, line string) bool {
-	signs, known := commentSigns[strings.ToLower(path.Ext(name))]
-	if !known {
+	ending := strings.ToLower(path.Ext(name))
+	signs, known := commentSigns[ending]
+	switch {
+	case slices.Contains(slashComments, ending):
+		signs = []string{"//", "/*", "*"}
+	case !known:
 		signs = []string{"#"}
 	}
 	line = strings.TrimSpace(line)

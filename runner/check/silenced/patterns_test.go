@@ -1,6 +1,7 @@
 package silenced
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -46,17 +47,34 @@ func found(t *testing.T, path, example string) (ids []string) {
 }
 
 func TestPatternsMatchTheirExamples(t *testing.T) {
-	for _, p := range patternTable {
-		if fits, err := policy.MatchesPattern(p.Files, p.Path); err != nil || !fits || p.Why == "" || len(p.Is) == 0 || len(p.IsNot) == 0 {
-			t.Errorf("%s: its path %s, its reason or its examples are no good (%v)", p.ID, p.Path, err)
-		}
-		for _, example := range p.Is {
-			if ids := found(t, p.Path, example); !slices.Contains(ids, p.ID) {
-				t.Errorf("%s does not find %q; found %q", p.ID, example, ids)
+	id, path, count := "", "", map[string]map[byte]int{}
+	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/examples.txt"))(t))) {
+		line = strings.TrimSuffix(line, "\n")
+		switch sign, example := line[0], line[min(2, len(line)):]; sign {
+		case '#':
+		case '+':
+			if ids := found(t, path, example); !slices.Contains(ids, id) {
+				t.Errorf("%s does not find %q; found %q", id, example, ids)
 			}
+			count[id+" "+path][sign]++
+		case '-':
+			must.None(t, found(t, path, example), id, example, "is no sign; found")
+			count[id+" "+path][sign]++
+		default:
+			id, path, _ = strings.Cut(line, " ")
+			count[id+" "+path] = map[byte]int{}
 		}
-		for _, example := range p.IsNot {
-			must.None(t, found(t, p.Path, example), p.ID, example, "is no sign; found")
+	}
+	for _, p := range patternTable {
+		hasExamples := false
+		for key, signs := range count {
+			id, path, _ := strings.Cut(key, " ")
+			fits, err := policy.MatchesPattern(p.Files, path)
+			must.Do(t, err)
+			hasExamples = hasExamples || id == p.ID && fits && signs['+'] > 0 && signs['-'] > 0
+		}
+		if p.Why == "" || !hasExamples {
+			t.Errorf("%s has no reason, or no examples of both kinds with a path that fits", p.ID)
 		}
 	}
 }
