@@ -111,14 +111,14 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 	s := equipped(t, twoSecrets+", env: {set: {JAVA_TOOL_OPTIONS: -Dkept=1}}", "TOKEN=v4lue-of-the-token-1", "REQUESTS_CA_BUNDLE="+file, "GIT_SSL_CAINFO=/none", "NODE_EXTRA_CA_CERTS="+file)
 	variables := s.ClientConfigOf(agentCommands).Env
 	own := string(s.setup.authority.Certificate())
-	for _, v := range trustVariables {
-		raw := must.Get(os.ReadFile(variable(variables, v.name)))(t)
+	for _, v := range append(trustVariables, additionalTrustVariables...) {
+		raw := must.Get(os.ReadFile(variable(variables, v)))(t)
 		if !strings.Contains(string(raw), own) {
-			t.Errorf("%s leads to nothing of the run's authority", v.name)
+			t.Errorf("%s leads to nothing of the run's authority", v)
 		}
-		must.Same(t, slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v.name), strings.Contains(string(raw), string(corporate.Certificate())), v.name)
-		if count := strings.Count(string(raw), "BEGIN"); v.isAdditional && v.name == "DENO_CERT" && count != 1 {
-			t.Errorf("%s leads to %d certificates", v.name, count)
+		must.Same(t, slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v), strings.Contains(string(raw), string(corporate.Certificate())), v)
+		if count := strings.Count(string(raw), "BEGIN"); v == "DENO_CERT" && count != 1 {
+			t.Errorf("%s leads to %d certificates", v, count)
 		}
 	}
 	if got := variable(variables, "JAVA_TOOL_OPTIONS"); !strings.HasPrefix(got, "-Dkept=1 -Djavax.net.ssl.trustStore=") || !strings.Contains(got, "-Dhttps.proxyPort=3128") {

@@ -10,24 +10,18 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// trustVariable is an environment variable that names a program's trusted certificate authorities.
-type trustVariable struct {
-	name         string
-	isAdditional bool // the file adds to the program's own authorities
-}
-
-var trustVariables = []trustVariable{
-	{name: "SSL_CERT_FILE"}, // OpenSSL, and with it Python and Ruby; Go; rustls
-	{name: "CURL_CA_BUNDLE"},
-	{name: "REQUESTS_CA_BUNDLE"},
-	{name: "PIP_CERT"},
-	{name: "GIT_SSL_CAINFO"},
-	{name: "CARGO_HTTP_CAINFO"},
-	{name: "AWS_CA_BUNDLE"},
-	{name: "BUNDLE_SSL_CA_CERT"},
-	{name: "NODE_EXTRA_CA_CERTS", isAdditional: true}, // npm, pnpm, Yarn
-	{name: "DENO_CERT", isAdditional: true},
-}
+// trustVariables name the file of a program's trusted certificate authorities. Files of additionalTrustVariables add
+// to the program's own authorities.
+var (
+	trustVariables = []string{
+		"SSL_CERT_FILE", // OpenSSL, and with it Python and Ruby; Go; rustls
+		"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "BUNDLE_SSL_CA_CERT",
+	}
+	additionalTrustVariables = []string{
+		"NODE_EXTRA_CA_CERTS", // npm, pnpm, Yarn
+		"DENO_CERT",
+	}
+)
 
 // systemBundles lists the files of trusted authorities of Debian and others, Fedora, and Alpine.
 // Some programs read them and no variable. javaBundle is Debian's file for Java.
@@ -44,12 +38,12 @@ func (k *ClientConfig) addTrust(own []byte, variable func(name string) string) e
 	if err != nil {
 		return err
 	}
-	for _, v := range trustVariables {
-		base, err := authority.ReadBundle(variable(v.name))
-		if err != nil && !v.isAdditional {
+	for _, name := range slices.Concat(trustVariables, additionalTrustVariables) {
+		base, err := authority.ReadBundle(variable(name))
+		if err != nil && !slices.Contains(additionalTrustVariables, name) {
 			base = system
 		}
-		k.Env = append(k.Env, v.name+"="+k.addBundle(slices.Concat(base, own)))
+		k.Env = append(k.Env, name+"="+k.addBundle(slices.Concat(base, own)))
 	}
 	for _, place := range systemBundles {
 		if base, err := authority.ReadBundle(place); err == nil {
