@@ -32,7 +32,7 @@ type scriptCell struct {
 	calls  cellCalls
 	ended  chan struct{} // closed when the script has ended
 
-	outputCount outputCount // used only by listen
+	shownItems, shownBytes int // reported so far; used only by listen
 
 	mu             sync.Mutex
 	newsSignal     chan struct{} // has a token if there is news for the model
@@ -45,9 +45,9 @@ type scriptCell struct {
 
 // cellCalls makes the calls of a script.
 type cellCalls struct {
-	toolNames   map[string]string  // names of tools, by the names in scripts
-	scriptCalls *tools.ScriptCalls // nil if the script cannot make calls
-	ctx         context.Context    // ends with the script and with the run
+	toolNames   map[string]string // names of tools, by the names in scripts
+	scriptCalls *tools.ScriptCalls
+	ctx         context.Context // ends with the script and with the run
 	cancel      context.CancelFunc
 	running     map[int]bool // calls without a result, by id; guarded by the cell's mu
 }
@@ -56,21 +56,6 @@ type cellCalls struct {
 type unreadOutput struct {
 	items  []message.Item
 	stored map[string]string // stored values
-}
-
-// outputCount counts the items that an engine reports. The engine limits them, too, but is not trusted.
-type outputCount struct{ items, bytes int }
-
-// add counts further items. It returns an error if they exceed the limits of a script.
-func (o *outputCount) add(items []message.Item) error {
-	o.items += len(items)
-	for _, item := range items {
-		o.bytes += len(item.Value)
-	}
-	if o.items > message.MaxItems || o.bytes > message.MaxShown {
-		return errors.New("it showed more than a script may")
-	}
-	return nil
 }
 
 // newCell returns a cell for an engine. execCtx is the context of the exec call.
@@ -103,9 +88,7 @@ func (c *scriptCell) start(run message.Run) {
 		close(c.ended)
 		c.engine.end() // after ended, so that nobody waits for the process to exit
 		writer.Wait()
-		if c.calls.scriptCalls != nil {
-			c.calls.scriptCalls.Wait()
-		}
+		c.calls.scriptCalls.Wait()
 	})
 }
 
@@ -134,8 +117,11 @@ func (c *scriptCell) handleReport(report message.Report) (last bool, err error) 
 		words := fmt.Sprintf("[%d stored values were not kept, %.100q first: together with what other scripts stored they are too much]", len(refused), refused[0])
 		report.Items = append(report.Items, message.Item{Kind: message.Text, Value: words})
 	}
-	if err := c.outputCount.add(report.Items); err != nil {
-		return false, err
+	for _, item := range report.Items {
+		c.shownBytes += len(item.Value)
+	}
+	if c.shownItems += len(report.Items); c.shownItems > message.MaxItems || c.shownBytes > message.MaxShown { // the engine limits them, too
+		return false, errors.New("it showed more than a script may")
 	}
 	c.redact(report.Items)
 	c.mu.Lock()
@@ -160,7 +146,8 @@ func (c *scriptCell) handleReport(report message.Report) (last bool, err error) 
 // redact removes secrets from the texts of new items, so that result need not spend time on it. Outputs later searches
 // for secrets that span several texts.
 func (c *scriptCell) redact(items []message.Item) {
-	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
+	redact := c.tools.options.Outputs.Redact
+	if redact == nil {
 		return
 	}
 	for i, item := range items {
@@ -168,7 +155,7 @@ func (c *scriptCell) redact(items []message.Item) {
 			continue
 		}
 		var redacted strings.Builder
-		stream := secrets.Stream{Redact: c.tools.options.Outputs.Redact, Put: func(text string) { redacted.WriteString(text) }}
+		stream := secrets.Stream{Redact: redact, Put: func(text string) { redacted.WriteString(text) }}
 		_, _ = io.Copy(&stream, struct{ io.Reader }{strings.NewReader(item.Value)}) // in pieces; it can't fail
 		stream.Flush()
 		items[i].Value = redacted.String()
@@ -191,7 +178,7 @@ func (c *scriptCell) startCall(call message.Call) error {
 	}
 	c.calls.running[call.ID] = true
 	name, known := c.calls.toolNames[call.Tool]
-	if !known || c.calls.scriptCalls == nil {
+	if !known {
 		c.queueResult(call.ID, tools.Refuse("there is no tool "+strconv.Quote(call.Tool)))
 		return nil
 	}
@@ -286,9 +273,7 @@ func (c *scriptCell) finish(err error) {
 		c.mu.Unlock()
 		c.end.Error = describeLostEngine(err, c.engine.end())
 	}
-	if c.calls.scriptCalls != nil {
-		c.calls.scriptCalls.Answered() // from here on, no call adds results
-	}
+	c.calls.scriptCalls.Answered() // from here on, no call adds results
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resultsChanged.Signal()

@@ -225,7 +225,7 @@ func TestScriptsMatchCodex(t *testing.T) {
 func TestScriptsRunWithoutTools(t *testing.T) {
 	self := must.Get(os.Executable())(t)
 	box := new(sandbox.Sandbox)
-	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}})
+	alone := code.New(t.Context(), code.Options{Sandbox: box, Outputs: new(tools.Outputs), Program: []string{self, code.EngineCommand}})
 	t.Cleanup(func() { alone.Close(); box.Close() })
 	must.Same(t, head("completed")+"\n0", said(toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)))
 }

@@ -130,7 +130,7 @@ func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 func (t *Tools) redactStored(stored map[string]string) map[string]any {
 	all := make(map[string]any, len(stored))
 	for key, value := range stored {
-		if t.options.Outputs != nil && t.options.Outputs.Redact != nil {
+		if t.options.Outputs.Redact != nil {
 			key, value = t.options.Outputs.Redact(key), t.options.Outputs.Redact(value)
 		}
 		all[key] = value
