@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"slices"
-
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -42,13 +40,8 @@ func DecidingCommands(script string) (commands [][]string) {
 
 // decidingIn returns the deciding commands of the script in sh -c SCRIPT, or else argv itself.
 func decidingIn(argv []string) [][]string {
-	if shells[programName(argv[0])] {
-		isScriptOption := func(word string) bool { // short options that end in c, as in -ec
-			return len(word) > 1 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
-		}
-		if at := slices.IndexFunc(argv, isScriptOption); at > 0 && at+1 < len(argv) {
-			return DecidingCommands(argv[at+1])
-		}
+	if script, ok := inlineScript(knownWords(argv[1:])); ok && shells[programName(argv[0])] {
+		return DecidingCommands(script.Text)
 	}
 	return [][]string{argv}
 }
