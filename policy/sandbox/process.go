@@ -61,45 +61,49 @@ func IsMissing(err error) bool {
 func (s *Sandbox) Start(c Command) (*Process, error) {
 	s.pausing.RLock()
 	defer s.pausing.RUnlock()
-	if err := s.ensureOpen(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
-	}
-	first, err := s.child(c)
+	p, err := s.start(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
+	return p, nil
+}
+
+// start is Start without its lock, and without ErrNotStarted in its errors.
+func (s *Sandbox) start(c Command) (*Process, error) {
+	if err := s.ensureOpen(); err != nil {
+		return nil, err
+	}
+	first, err := s.child(c)
+	if err != nil {
+		return nil, err
+	}
 	p := &Process{sandbox: s, child: first, done: make(chan struct{})}
-	if c.Streams != nil {
-		if err := p.startWithStreams(*c.Streams); err != nil {
+	if streams := c.Streams; streams != nil {
+		if err := s.launch(p, []*os.File{streams.Input, streams.Output, streams.Error}); err != nil {
 			return nil, err
 		}
+		go p.awaitExit()
 		return p, nil
 	}
 	output, childEnd, err := p.openOutput(c.TTY)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+		return nil, err
 	}
 	defer childEnd.Close()
 	if err := s.launch(p, []*os.File{childEnd}); err != nil {
 		output.Close()
-		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+		return nil, err
 	}
 	go p.copyOutputUntilExit(output, c.Output)
 	return p, nil
 }
 
-// startWithStreams starts a command whose streams the caller handles.
-func (p *Process) startWithStreams(streams Streams) error {
-	if err := p.sandbox.launch(p, []*os.File{streams.Input, streams.Output, streams.Error}); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotStarted, err)
-	}
-	go func() {
-		defer close(p.done)
-		defer p.sandbox.unregister(p)
-		p.child.awaitExit()
-		p.err = p.reap()
-	}()
-	return nil
+// awaitExit waits until a command whose streams the caller handles has exited, and reaps it.
+func (p *Process) awaitExit() {
+	defer close(p.done)
+	defer p.sandbox.unregister(p)
+	p.child.awaitExit()
+	p.err = p.reap()
 }
 
 // openOutput opens the command's output, a pipe or a terminal. ourEnd is the end to read.
