@@ -50,16 +50,12 @@ func (l *letters) load(text string) {
 
 // isHexNumber reports whether at is the position of the x in a number like 0x41.
 func isHexNumber(text string, at int) bool {
-	if at == 0 || text[at-1] != '0' || !startsWithHex(text[at+1:]) {
+	if at == 0 || text[at-1] != '0' || at+2 >= len(text) || !hexBytes[text[at+1]] || !hexBytes[text[at+2]] {
 		return false
 	}
 	startsWord := at == 1 || lowerLetters[text[at-2]] == 0
 	endsWord := at+3 == len(text) || lowerLetters[text[at+3]] == 0
 	return startsWord && endsWord
-}
-
-func startsWithHex(text string) bool {
-	return len(text) >= 2 && hexBytes[text[0]] && hexBytes[text[1]]
 }
 
 // escapePrefixLength returns the length of an escape's prefix after a backslash or an ampersand.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,8 +152,13 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 			unsent = nil // wait for the result
 		case err := <-out.done:
 			inputClosed := errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) // package attached closes the input of an exited process
-			if inputClosed {
-				return c.explainUnreadInput(ctx, err)
+			if inputClosed {                                                             // just before its output, whose end is the better error
+				select {
+				case <-c.failed:
+				case <-ctx.Done():
+				case <-time.After(closeTime):
+				}
+				return cmp.Or(c.failure(), err)
 			}
 			return err
 		case <-ctx.Done():
@@ -162,19 +168,6 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		case <-c.closed:
 			return io.ErrClosedPipe
 		}
-	}
-}
-
-// explainUnreadInput returns the error that ended reading from the server, or err if there is none within
-// closeTime. It waits, because an exiting server closes its input just before its output.
-func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
-	select {
-	case <-c.failed:
-		return c.err
-	case <-ctx.Done():
-		return err
-	case <-time.After(closeTime):
-		return err
 	}
 }
 

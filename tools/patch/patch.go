@@ -93,19 +93,11 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	}
 	began := time.Now()
 	result, err := p.Apply(ctx, p.options.Dir.Path, text)
+	output, exitCode := strings.TrimSuffix(result.Output, "\n"), 0
 	result.Object = map[string]any{}
 	if result.Failed {
-		result.Object = strings.TrimSuffix(result.Output, "\n")
+		exitCode, result.Object = 1, output
 	}
-	result.Output = layout(result.Failed, time.Since(began), result.Output)
+	result.Output = fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s\n", exitCode, time.Since(began).Seconds(), output)
 	return result, err
-}
-
-// layout returns an output in the layout of the reference implementation, which models know.
-func layout(failed bool, took time.Duration, text string) string {
-	exitCode := 0
-	if failed {
-		exitCode = 1
-	}
-	return fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s\n", exitCode, took.Seconds(), strings.TrimSuffix(text, "\n"))
 }

@@ -49,7 +49,7 @@ func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts,
 	for name, text := range now {
 		path, wasRead := pathInDir[name]
 		other, isChanged := texts[path]
-		conflicts := isChanged && !sameText(text, other)
+		conflicts := isChanged && (text == nil || other == nil || *text != *other)
 		if !wasRead || conflicts {
 			return nil, nil, fmt.Errorf("%s: it is to be changed twice, or was not read before", name)
 		}
@@ -58,9 +58,6 @@ func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts,
 	}
 	return texts, changes, nil
 }
-
-// sameText reports whether two texts are equal. A deletion, nil, equals nothing.
-func sameText(a, b *string) bool { return a != nil && b != nil && *a == *b }
 
 // keepDiff passes the diff of a planned change to Options.KeepDiff, unless it is empty.
 func (p *Patcher) keepDiff(plan *tree.Plan) error {

@@ -1,7 +1,6 @@
 package repl
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"sync"
@@ -92,16 +91,6 @@ func (k *kernel) transmit() {
 		case <-k.Done():
 			return
 		}
-	}
-}
-
-// send passes a line to transmit. It drops the line if ctx or the kernel ends first.
-func (k *kernel) send(ctx context.Context, line []byte) {
-	select {
-	case k.lines <- line:
-	case <-ctx.Done():
-	case <-k.released:
-	case <-k.Done():
 	}
 }
 

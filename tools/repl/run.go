@@ -169,9 +169,14 @@ func (r *runningCell) showImage(f frame) {
 	r.sendOrder(script.Settle(f.Call, tools.Result{Output: description}))
 }
 
-// sendOrder sends a message to the kernel as a line of JSON.
+// sendOrder passes a message, as a line of JSON, to transmit. It drops the line if the cell or the kernel ends first.
 func (r *runningCell) sendOrder(order any) {
 	var text bytes.Buffer
 	_ = message.Write(&text, order) // encoding it cannot fail
-	r.send(r.ctx, text.Bytes())
+	select {
+	case r.lines <- text.Bytes():
+	case <-r.ctx.Done():
+	case <-r.released:
+	case <-r.kernel.Done():
+	}
 }

@@ -52,7 +52,10 @@ func Names(name string) bool { return name == BuiltinName || name == FunctionNam
 // Tools returns the two forms of the search tool for the deferred tools. A model sees one tool. The first search builds
 // the index, because most models never search.
 func Tools(deferred []Candidate) []tools.Tool {
-	specs := specsOf(deferred)
+	specs := make([]tools.Spec, len(deferred))
+	for i, c := range deferred {
+		specs[i] = c.Spec
+	}
 	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
 	run := tools.Decoded(func(_ context.Context, _ tools.Call, a arguments) (tools.Result, error) {
 		return search(index(), specs, a), nil
@@ -68,15 +71,6 @@ var parameters = json.RawMessage(`{"type":"object","properties":{` +
 	`"query":{"type":"string","description":"What the tool is to do, in a few words."},` +
 	`"limit":{"type":"number","description":"How many tools, at most 30. Default 8."}` +
 	`},"required":["query"],"additionalProperties":false}`)
-
-// specsOf returns the specs of the candidates.
-func specsOf(all []Candidate) []tools.Spec {
-	specs := make([]tools.Spec, len(all))
-	for i, c := range all {
-		specs[i] = c.Spec
-	}
-	return specs
-}
 
 type arguments struct {
 	Query string
