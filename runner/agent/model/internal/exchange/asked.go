@@ -72,24 +72,29 @@ func waitOfField(value any, unit time.Duration) time.Duration {
 	return 0
 }
 
-// waitOfNumber converts a number of units to a wait of at most a year. It treats a large number of seconds as a Unix
+// longestWait bounds every wait, which an endpoint may state as it likes.
+const longestWait = 365 * 24 * time.Hour
+
+// waitOfNumber converts a number of units to a wait of at most longestWait. It treats a large number of seconds as a Unix
 // time.
 func waitOfNumber(number float64, unit time.Duration) time.Duration {
-	const longest = 365 * 24 * time.Hour
 	const minUnixTime, maxUnixTime = 9e8, 1e11
 	if unit == time.Second && number >= minUnixTime {
 		at := time.Unix(int64(min(number, maxUnixTime)), 0)
-		return min(max(0, time.Until(at)), longest)
+		return waitUntil(at)
 	}
 	wait := number * float64(unit)
 	switch {
 	case math.IsNaN(wait) || wait <= 0:
 		return 0
-	case wait > float64(longest):
-		return longest
+	case wait > float64(longestWait):
+		return longestWait
 	}
 	return time.Duration(wait)
 }
+
+// waitUntil returns the wait until a time, from 0 to longestWait.
+func waitUntil(at time.Time) time.Duration { return min(max(0, time.Until(at)), longestWait) }
 
 // waitOfText returns the wait in a text: a number of units, a duration such as "1m30s", or a date.
 func waitOfText(text string, unit time.Duration) time.Duration {
@@ -149,7 +154,7 @@ func durationAt(text string, unit time.Duration) (total time.Duration) {
 		if err != nil || unitOfPart == 0 {
 			return total
 		}
-		if total += waitOfNumber(number, unitOfPart); !known {
+		if total = min(total+waitOfNumber(number, unitOfPart), longestWait); !known {
 			return total
 		}
 		text = text[len(part[0]):]
@@ -170,7 +175,7 @@ func dateAt(text string) time.Duration {
 		if err != nil {
 			return 0
 		}
-		return max(0, time.Until(at))
+		return waitUntil(at)
 	}
 	if len(clock) == len("15:04") {
 		clock += ":00"
@@ -182,5 +187,5 @@ func dateAt(text string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return max(0, time.Until(at))
+	return waitUntil(at)
 }

@@ -64,6 +64,7 @@ func TestReadsWaitInAnswers(t *testing.T) {
 			"a duration":                   {http.Header{"Retry-After": {"1m30s"}}, "", 90 * time.Second},
 			"a date":                       {http.Header{"Retry-After": {at.Format(http.TimeFormat)}}, "", time.Hour},
 			"another date":                 {http.Header{"Retry-After": {at.Format(time.RFC3339)}}, "", time.Hour},
+			"a date far away":              {http.Header{"Retry-After": {"Fri, 31 Dec 2999 23:59:59 GMT"}}, "", 365 * 24 * time.Hour},
 			"a past date":                  {http.Header{"Retry-After": {at.Add(-2 * time.Hour).Format(http.TimeFormat)}}, "", 0},
 			"nonsense":                     {http.Header{"Retry-After": {"soon"}}, "", 0},
 			"no number":                    {http.Header{"Retry-After": {"NaN"}}, "", 0},
