@@ -65,6 +65,19 @@ func clients(t *testing.T, at model.Endpoint) map[string]model.Responder {
 	return map[string]model.Responder{"responses": first, "chat": second}
 }
 
+// An empty body is no answer that broke off.
+func TestRedirectToNowhereIsRefusal(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) }))
+	defer server.Close()
+	for wire, api := range clients(t, model.Endpoint{BaseURL: server.URL}) {
+		_, err := api.Respond(t.Context(), model.Request{}, model.Observer{})
+		if failure, is := errors.AsType[*model.Failure](err); !is || failure.Kind != model.NotFound {
+			t.Errorf("%s: Respond = %v", wire, err)
+		}
+	}
+}
+
 func TestSendsKeyToItsHostOnly(t *testing.T) {
 	var leaked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Add(1) }))

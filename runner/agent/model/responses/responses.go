@@ -63,7 +63,7 @@ func New(e model.Endpoint) (*Client, error) {
 // errors of all endpoints.
 func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
-	if err != nil || answer.StatusCode < http.StatusBadRequest {
+	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
 		return answer, err
 	}
 	defer answer.Body.Close()

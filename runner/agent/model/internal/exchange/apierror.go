@@ -226,6 +226,8 @@ func kindOf(status int, code, message string) model.Kind {
 		return statusKinds[status]
 	case status >= 500 || status == 0:
 		return model.ServerError
+	case status >= 300 && status < 400: // a redirect that leads nowhere
+		return model.NotFound
 	}
 	return model.InvalidRequest
 }

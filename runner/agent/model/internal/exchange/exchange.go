@@ -5,6 +5,7 @@ package exchange
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,5 +146,5 @@ func Incomplete(reason string) *model.Failure {
 	if reason == "content_filter" {
 		return &model.Failure{Kind: model.Refused, Message: "the answer was stopped by the provider's content filter"}
 	}
-	return &model.Failure{Kind: model.Incomplete, Message: "the answer is incomplete: " + reason}
+	return &model.Failure{Kind: model.Incomplete, Message: "the answer is incomplete: " + cmp.Or(reason, "no reason given")}
 }

@@ -24,6 +24,7 @@ func TestClassifiesFailures(t *testing.T) {
 		again, elsewhere bool
 	}{
 		{"a model that is not there", 404, `{"error":{"code":"model_not_found"}}`, model.NotFound, false, true},
+		{"a redirect to nowhere", 307, ``, model.NotFound, false, true},
 		{"one by a status that others have for it", 400, `{"error":{"code":"model_not_found"}}`, model.NotFound, false, true},
 		{"no access", 403, `{}`, model.Forbidden, false, true},
 		{"no quota", 429, `{"error":{"code":"insufficient_quota"}}`, model.Quota, false, true},
