@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -58,8 +59,12 @@ func commands() []cli.Command {
 	}
 }
 
-// dispatch runs the command that the first argument names, and returns its exit status.
+// dispatch runs the command that the first argument names, and returns its exit status. It reports output that
+// was lost.
 func dispatch(ctx context.Context, p cli.Process, args []string) int {
+	output := &cli.Output{Writer: p.Stdout}
+	defer output.ReportLoss(p.Stderr)
+	p.Stdout = output
 	if len(args) == 0 {
 		fmt.Fprint(p.Stderr, overview())
 		return cli.ExitInvalid
@@ -69,8 +74,8 @@ func dispatch(ctx context.Context, p cli.Process, args []string) int {
 	switch name {
 	case "help", "-h", "-help", "--help":
 		if len(rest) == 0 {
-			fmt.Fprint(p.Stdout, overview())
-			return cli.ExitOK
+			_, err := io.WriteString(p.Stdout, overview())
+			return cli.WriteStatus(err)
 		}
 		name, rest = rest[0], []string{"--help"}
 	case "-version", "--version":

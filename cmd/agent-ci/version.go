@@ -19,8 +19,8 @@ func versionCommand() cli.Command {
 		Example: "agent-ci version",
 		Define: func(*cli.FlagSet) cli.RunFunc {
 			return func(_ context.Context, p cli.Process, _ []string) int {
-				fmt.Fprintf(p.Stdout, "agent-ci %s (%s, %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-				return cli.ExitOK
+				_, err := fmt.Fprintf(p.Stdout, "agent-ci %s (%s, %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return cli.WriteStatus(err)
 			}
 		},
 	}

@@ -91,8 +91,8 @@ func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, do
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(p.Stdout, f.helpText(rest))
-		return nil, ExitOK, true
+		_, err := io.WriteString(p.Stdout, f.helpText(rest))
+		return nil, WriteStatus(err), true
 	case err != nil:
 		return nil, f.UsageError(p, "%v", err), true
 	}

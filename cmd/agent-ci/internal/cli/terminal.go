@@ -14,6 +14,9 @@ func OnTerminal(p Process) bool { return IsTerminal(p.Stdin) && IsTerminal(p.Std
 
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
+	if output, is := stream.(*Output); is {
+		stream = output.Writer
+	}
 	file, ok := stream.(*os.File)
 	if !ok {
 		return false
