@@ -23,8 +23,8 @@ import (
 // person's work in one work tree, or replace objects.
 var unlentPrefixes = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
 
-// packedRef is a line of packed-refs. peeled is the commit of an annotated tag, or "".
-type packedRef struct{ name, id, peeled string }
+// packedRef is a reference in packed-refs. peeled is the commit of an annotated tag, or "".
+type packedRef struct{ id, peeled string }
 
 // references are a repository's references that may be copied to another.
 type references struct {
@@ -99,7 +99,7 @@ func (r *references) readFile(name, file string) {
 		return
 	}
 	if id, err := ParseID(value); err == nil {
-		r.direct[name] = packedRef{name: name, id: id.String()}
+		r.direct[name] = packedRef{id: id.String()}
 		r.peeled = r.peeled && (strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/remotes/"))
 	}
 }
@@ -128,7 +128,7 @@ func (l Layout) readPacked(refs *references) error {
 		last = ""
 		id, name, ok := strings.Cut(line, " ")
 		if ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && isLent(name) {
-			refs.direct[name] = packedRef{name: name, id: id}
+			refs.direct[name] = packedRef{id: id}
 			last = name
 		}
 		return nil
@@ -144,7 +144,7 @@ func (r *references) set(name string, id plumbing.Hash) {
 	}
 	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return pathname.IsInAny(other, name) })
 	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return pathname.IsInAny(other, name) })
-	r.direct[name] = packedRef{name: name, id: id.String()}
+	r.direct[name] = packedRef{id: id.String()}
 }
 
 // RefsDigest returns the SHA-256, in hex, of the tags and remote references.

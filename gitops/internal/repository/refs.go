@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -185,36 +184,23 @@ func (r *Repository) DefaultBranch() string {
 }
 
 // BranchesAt returns the sorted names of the local branches at a commit.
-func (r *Repository) BranchesAt(sha string) ([]string, error) {
-	const prefix = "refs/heads/"
-	names := map[string]bool{}
-	heads := filepath.Join(r.CommonDir, "refs", "heads")
-	err := filepath.WalkDir(heads, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".lock") {
-			return err
-		}
-		branch, err := filepath.Rel(heads, path)
-		names[filepath.ToSlash(branch)] = true
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the branches: %w", err)
-	}
-	err = r.eachPacked(func(name, id string) error {
-		if branch, isBranch := strings.CutPrefix(name, prefix); isBranch && id == sha {
-			names[branch] = true
-		}
-		return nil
-	})
+func (r *Repository) BranchesAt(sha string) (branches []string, err error) {
+	refs, err := r.references()
 	if err != nil {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
-	// A loose reference overrides the packed one, so check the current value.
-	maps.DeleteFunc(names, func(branch string, _ bool) bool {
-		now, err := r.ReadRef(prefix + branch)
-		return err != nil || now.String() != sha
-	})
-	return slices.Sorted(maps.Keys(names)), nil
+	for name := range refs.symbolic {
+		if id, err := r.ReadRef(name); err == nil {
+			refs.direct[name] = packedRef{id: id.String()}
+		}
+	}
+	for name, ref := range refs.direct {
+		if branch, is := strings.CutPrefix(name, "refs/heads/"); is && ref.id == sha {
+			branches = append(branches, branch)
+		}
+	}
+	slices.Sort(branches)
+	return branches, nil
 }
 
 // BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both
