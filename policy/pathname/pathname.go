@@ -4,6 +4,7 @@ package pathname
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Below returns path relative to folder, or "." for folder itself. It reports false for a path outside
@@ -23,3 +24,28 @@ func IsInAny(path string, folders ...string) bool {
 
 // Overlap reports whether two paths are the same, or one is below the other.
 func Overlap(a, b string) bool { return IsInAny(a, b) || IsInAny(b, a) }
+
+// MeansDotGit reports whether some file system treats a path element as ".git", or as a path with
+// such an element. HFS+ ignores some characters of a name. NTFS ignores final blanks and dots and the
+// text after a colon, treats "\" as a separator, and knows ".git" as "git~1". git has the same rules
+// (core.protectHFS and core.protectNTFS).
+func MeansDotGit(element string) bool {
+	for part := range strings.SplitSeq(element, `\`) {
+		part = strings.Map(withoutIgnored, part)
+		part, _, _ = strings.Cut(part, ":")
+		part = strings.TrimRight(part, " .")
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutIgnored drops the characters that HFS+ ignores in names.
+func withoutIgnored(r rune) rune {
+	switch {
+	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
+		return -1
+	}
+	return r
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // TreeMode is the mode of a folder in a tree. Package index has the modes of files.
@@ -224,55 +225,9 @@ func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 }
 
 // ValidName reports whether a name may be in a tree. It rejects names that some file system treats
-// as ".git": ".GIT", ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+). It follows git's rules for
-// core.protectNTFS and core.protectHFS.
+// as ".git".
 func ValidName(name string) bool {
-	switch name {
-	case "", ".", "..":
-		return false
-	}
-	if strings.ContainsAny(name, "/\x00") {
-		return false
-	}
-	return !meansDotGit(name)
-}
-
-// meansDotGit reports whether HFS+ or NTFS treats a name as ".git".
-func meansDotGit(name string) bool {
-	if strings.EqualFold(withoutIgnorable(name), ".git") {
-		return true
-	}
-	for part := range strings.SplitSeq(name, `\`) { // NTFS treats it as a separator
-		if meansDotGitOnNTFS(part) {
-			return true
-		}
-	}
-	return false
-}
-
-// meansDotGitOnNTFS reports whether NTFS treats a name as ".git": it ignores final blanks and dots,
-// and text after a colon.
-func meansDotGitOnNTFS(name string) bool {
-	for _, form := range [...]string{".git", "git~1"} {
-		if len(name) < len(form) || !strings.EqualFold(name[:len(form)], form) {
-			continue
-		}
-		rest := strings.TrimLeft(name[len(form):], " .")
-		if rest == "" || rest[0] == '\\' || rest[0] == ':' {
-			return true
-		}
-	}
-	return false
-}
-
-// withoutIgnorable removes code points that HFS+ ignores.
-func withoutIgnorable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
-			return -1
-		}
-		return r
-	}, name)
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && !pathname.MeansDotGit(name)
 }
 
 // ValidPath reports whether all parts of a path are valid names in a tree.

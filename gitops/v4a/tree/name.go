@@ -36,29 +36,6 @@ func namesDirectory(name string) bool {
 	return false
 }
 
-// meansDotGit reports whether some file system treats a path element as ".git", or as a path below
-// ".git" with "\" as separator.
-func meansDotGit(element string) bool {
-	for part := range strings.SplitSeq(element, `\`) {
-		part = strings.Map(withoutIgnored, part)
-		part, _, _ = strings.Cut(part, ":")
-		part = strings.TrimRight(part, " .")
-		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
-			return true
-		}
-	}
-	return false
-}
-
-// withoutIgnored drops the characters that HFS+ ignores in names.
-func withoutIgnored(r rune) rune {
-	switch {
-	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
-		return -1
-	}
-	return r
-}
-
 // In returns a patch whose paths are relative to the root, from one whose paths are relative to
 // dir. dir is a slash-separated path below the root. Invalid paths, such as absolute ones, stay
 // unchanged.

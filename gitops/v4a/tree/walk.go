@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // maxLinks is the largest number of symbolic links in one path.
@@ -51,7 +52,7 @@ func (w *walk) step(name string, followLast bool) (*file, error) {
 	if name == ".." {
 		return nil, w.up()
 	}
-	if meansDotGit(name) {
+	if pathname.MeansDotGit(name) {
 		return nil, w.refuse("the repository's own .git is not the patch's to change", nil)
 	}
 	full := path.Join(path.Join(w.at...), name)
