@@ -347,8 +347,8 @@ func (f *File) WithStats(updates []StatUpdate, modified time.Time) *File {
 // Search returns the position of path and true. If path is missing, it returns the position where
 // to insert it and false.
 func (f *File) Search(path string) (int, bool) {
-	i := sort.Search(f.Len(), func(i int) bool { return string(f.Path(i)) >= path })
-	return i, i < f.Len() && string(f.Path(i)) == path
+	first, end := f.Named(path, 0, f.Len())
+	return first, first < end
 }
 
 // Folder returns the range of entries below prefix, within lo to hi. prefix is "" or ends with a
@@ -385,10 +385,9 @@ func (f *File) Named(path string, lo, hi int) (first, end int) {
 func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.Len() {
-			b := f.data[f.offsets[i]:]
-			u, g := binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint32(b[32:])
-			noted := u != 0 || g != 0 || binary.BigEndian.Uint32(b[20:]) != 0
-			if noted && (u != uid || g != gid) && !yield(string(f.Path(i))) {
+			stat := f.Metadata(i).Stat
+			noted := stat.UID != 0 || stat.GID != 0 || stat.Ino != 0
+			if noted && (stat.UID != uid || stat.GID != gid) && !yield(string(f.Path(i))) {
 				return
 			}
 		}
@@ -399,9 +398,7 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 // --skip-worktree), or "".
 func (f *File) Overlooked() string {
 	for i := range f.Len() {
-		b := f.data[f.offsets[i]:]
-		flags := binary.BigEndian.Uint16(b[flagsAt:])
-		if flags&flagAssumeValid != 0 || flags&flagExtended != 0 && binary.BigEndian.Uint16(b[fixedSize:])&flagSkipWorktree != 0 {
+		if e := f.Metadata(i); e.AssumeValid || e.SkipWorktree {
 			return string(f.Path(i))
 		}
 	}
