@@ -55,7 +55,7 @@ func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[strin
 
 // changedTree collects the changes of the work tree and returns its tree: base with the changes.
 func (c *Checkout) changedTree(ctx context.Context, base Tree, to *changeCollector) (Tree, error) {
-	to.scan = scan.New(c.work.ScanTree(), to.snap.index, scan.WithUntracked, to.addFound)
+	to.scan = scan.New(c.work.ScanTree(), to.snap.index, to.addFound)
 	if err := to.scan.Run(ctx); err != nil {
 		return "", err
 	}
@@ -99,7 +99,7 @@ func (c *changeCollector) addFound(f scan.Found) {
 }
 
 // addUntracked adds a new file to the suspects. For an entry that no change can contain, it adds a
-// problem instead.
+// problem instead. It skips ignored files.
 func (c *changeCollector) addUntracked(f scan.Found) {
 	switch f.Kind {
 	case scan.Untracked:

@@ -41,7 +41,7 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // checkout before. Its Dirty files are those that the layer changed. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup, dirty: map[string]bool{}}
-	s, err := c.scanned(ctx, snap.index, scan.WithIgnored, func(f scan.Found) {
+	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
 		if !more.addUntracked(f) {
 			more.dirty[f.Path] = true
 		}
@@ -58,7 +58,7 @@ func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, er
 // IgnoredFiles lists the files, links and whole folders in a layer that git ignores. c is the checkout
 // in the layer. It skips unchanged files.
 func (c *Checkout) IgnoredFiles(ctx context.Context, snap *Snapshot) (paths []string, err error) {
-	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) {
+	s := scan.New(c.work.ScanTree(), snap.index, func(f scan.Found) {
 		if f.Kind == scan.Ignored {
 			paths = append(paths, f.Path)
 		}
@@ -212,7 +212,7 @@ func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written)
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	var changed []string
 	seen := map[string]bool{}
-	s, err := c.scanned(ctx, snap.index, scan.WithIgnored, func(f scan.Found) {
+	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
 		seen[f.Path] = true
 		stat, noted := snap.stats[f.Path]
 		if noted && stat != f.Stat() || !noted && !snap.wasUntracked(f.Path) {

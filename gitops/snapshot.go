@@ -125,7 +125,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 		return nil, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}, dirty: map[string]bool{}}
-	s, err := c.scanned(ctx, ix, scan.WithIgnored, func(f scan.Found) {
+	s, err := c.scanned(ctx, ix, func(f scan.Found) {
 		if !snap.addUntracked(f) {
 			snap.dirty[f.Path] = true
 		}
@@ -151,8 +151,8 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 }
 
 // scanned compares the work tree with an index, including the content of files that may differ.
-func (c *Checkout) scanned(ctx context.Context, ix *index.File, e scan.Extent, report func(scan.Found)) (*scan.Scan, error) {
-	s := scan.New(c.work.ScanTree(), ix, e, report)
+func (c *Checkout) scanned(ctx context.Context, ix *index.File, report func(scan.Found)) (*scan.Scan, error) {
+	s := scan.New(c.work.ScanTree(), ix, report)
 	err := s.Run(ctx)
 	if err == nil {
 		err = c.work.Clean(ctx, s, false)

@@ -78,21 +78,12 @@ const (
 	Unreadable              // a folder with tracked files that this process may not read
 )
 
-// Extent selects what a scan looks for.
-type Extent uint8
-
-const (
-	WithUntracked Extent = iota // changes of tracked files, and untracked files that are not ignored
-	WithIgnored                 // also ignored files
-)
-
 // Scan compares a work tree with an index by stat data, and finds untracked files. It reads folders
 // and ignore files, but no other file. Several folders are scanned in parallel.
 type Scan struct {
 	tree     Tree
 	settings *repository.Settings
 	index    *index.File
-	extent   Extent
 	report   func(Found) // called by one goroutine at a time, in no particular order
 
 	mu               sync.Mutex
@@ -104,9 +95,9 @@ type Scan struct {
 }
 
 // New prepares a scan of a tree against ix. Run starts it and calls report for what it finds.
-func New(t Tree, ix *index.File, e Extent, report func(Found)) *Scan {
+func New(t Tree, ix *index.File, report func(Found)) *Scan {
 	return &Scan{
-		tree: t, settings: &t.Repo.Settings, index: ix, extent: e, report: report,
+		tree: t, settings: &t.Repo.Settings, index: ix, report: report,
 		AttributeFolders: map[string]bool{},
 		goroutineSlots:   make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}

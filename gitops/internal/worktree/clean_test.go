@@ -19,7 +19,7 @@ func TestReadsNoTooLargeFile(t *testing.T) {
 	r.Sparse("new", hugeSize)
 	r.Sparse("README", hugeSize)
 	r.Write("small", "s\n")
-	must.Same(t, []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"}, without(c.scan(scan.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
+	must.Same(t, []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"}, without(c.scan(untrackedToo), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
 }
 
 func TestExcludesLargestFilesFirst(t *testing.T) {
@@ -32,7 +32,7 @@ func TestExcludesLargestFilesFirst(t *testing.T) {
 	r.Write("d", "two")
 	must.Same(t, []string{
 		"changed d", "too large a", "too large b", "too large c", "untracked a", "untracked b", "untracked c", "untracked d",
-	}, c.scan(scan.WithUntracked), "found")
+	}, c.scan(untrackedToo), "found")
 }
 
 // fading ends after it was looked at so many times.
@@ -56,7 +56,7 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 	ctx := &fading{Context: t.Context()}
 	ctx.looks.Store(64)
 	var s *scan.Scan
-	s = scan.New(c.work.ScanTree(), c.index(), scan.WithUntracked, func(f scan.Found) { s.Suspect(f) })
+	s = scan.New(c.work.ScanTree(), c.index(), func(f scan.Found) { s.Suspect(f) })
 	must.Do(t, s.Run(ctx))
 	must.Fail(t, "", c.work.Clean(ctx, s, true), "it was read after the end of the context")
 	if looks := ctx.looks.Load(); looks < -64 {
@@ -134,5 +134,5 @@ func TestExcludesOnlyFileInWrongEncoding(t *testing.T) {
 	r.Write("c.txt", "c\x00")
 	must.Same(t, []string{
 		"changed a.txt", "changed c.txt", "left out b.txt", "untracked a.txt", "untracked b.txt", "untracked c.txt",
-	}, without(c.scan(scan.WithUntracked), "alike .gitattributes"), "found")
+	}, without(c.scan(untrackedToo), "alike .gitattributes"), "found")
 }

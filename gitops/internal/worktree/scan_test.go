@@ -34,11 +34,11 @@ func TestScanFindsDifferences(t *testing.T) {
 	must.Same(t, []string{
 		"changed README", "changed folder", "changed kept.log", "changed link", "changed new/a", "changed src/main.go",
 		"deleted folder/file", "deleted gone", "invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(scan.WithUntracked), "untracked")
+	}, c.scan(untrackedToo), "untracked")
 	must.Same(t, []string{
 		"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone", "ignored build", "ignored new/b.log",
 		"invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(scan.WithIgnored), "ignored")
+	}, c.scan(ignoredToo), "ignored")
 }
 
 // A file whose time alone is another one is compared by what is in it.
@@ -48,11 +48,11 @@ func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
 	c := open(t, r)
 	r.Write("README", "one\ntwo\n")
 	r.Write("gone", "to be DELETED\n")
-	must.Same(t, []string{"alike README", "changed gone"}, without(c.scan(scan.WithIgnored), "alike src/main.go", "alike src/deep/er/x"), "found")
+	must.Same(t, []string{"alike README", "changed gone"}, without(c.scan(ignoredToo), "alike src/main.go", "alike src/deep/er/x"), "found")
 	r.Git("update-index", "--assume-unchanged", "gone")
 	r.Git("update-index", "--skip-worktree", "src/main.go")
 	r.Remove("src/main.go")
-	must.Same(t, []string{"alike README"}, without(open(t, r).scan(scan.WithIgnored), "alike src/deep/er/x"), "but for what git is not to look at")
+	must.Same(t, []string{"alike README"}, without(open(t, r).scan(ignoredToo), "alike src/deep/er/x"), "but for what git is not to look at")
 }
 
 // without leaves lines out that depend on the clock of the file system.
@@ -75,7 +75,7 @@ func TestScanFollowsFileSystemSettings(t *testing.T) {
 	r.Remove("link")
 	r.Write("link", "target")
 	r.Chmod("README", 0o755)
-	must.Same(t, []string{"alike README", "alike link"}, without(open(t, r).scan(scan.WithIgnored), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
+	must.Same(t, []string{"alike README", "alike link"}, without(open(t, r).scan(ignoredToo), "alike gone", "alike src/main.go", "alike src/deep/er/x"), "found")
 }
 
 func TestScanReportsMovedSubmodules(t *testing.T) {
@@ -90,9 +90,9 @@ func TestScanReportsMovedSubmodules(t *testing.T) {
 	gittest.Repo{T: t, Dir: r.Path("moved")}.Commit("later")
 	r.Write("still/new", "n\n")
 	r.Remove("absent/.git")
-	must.Same(t, []string{"submodule moved"}, without(c.scan(scan.WithIgnored), "alike .gitmodules"), "found")
+	must.Same(t, []string{"submodule moved"}, without(c.scan(ignoredToo), "alike .gitmodules"), "found")
 	r.Remove("absent")
-	must.Same(t, []string{"deleted absent", "submodule moved"}, without(c.scan(scan.WithIgnored), "alike .gitmodules"), "a folder that is gone")
+	must.Same(t, []string{"deleted absent", "submodule moved"}, without(c.scan(ignoredToo), "alike .gitmodules"), "a folder that is gone")
 }
 
 func TestScanReportsUnreadableFolders(t *testing.T) {
@@ -107,7 +107,7 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 		r.Chmod(name, 0)
 		defer r.Chmod(name, 0o755)
 	}
-	must.Same(t, []string{"unreadable src"}, without(c.scan(scan.WithUntracked), "alike README", "alike gone"), "found")
+	must.Same(t, []string{"unreadable src"}, without(c.scan(untrackedToo), "alike README", "alike gone"), "found")
 }
 
 func TestScanGoesNoDeeperThanGit(t *testing.T) {
@@ -118,7 +118,7 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 		r.Nest(name, depth)
 		r.Write("beside", "b\n")
 		deep := 0
-		for _, line := range c.scan(scan.WithUntracked) {
+		for _, line := range c.scan(untrackedToo) {
 			if strings.HasPrefix(line, "too deep ") {
 				deep++
 			}
@@ -135,7 +135,7 @@ func TestScanIgnoresFilesRemovedMeanwhile(t *testing.T) {
 	r.Write("b/c", "c\n")
 	r.Write("z", "z\n")
 	c := open(t, r)
-	scan := scan.New(c.work.ScanTree(), c.index(), scan.WithIgnored, func(f scan.Found) {
+	scan := scan.New(c.work.ScanTree(), c.index(), func(f scan.Found) {
 		if f.Path == "a" {
 			r.Remove("b")
 			r.Remove("z")

@@ -86,11 +86,19 @@ var kinds = map[scan.Kind]string{
 	scan.Repository: "repository", scan.InvalidName: "invalid", scan.TooDeep: "too deep", scan.Unreadable: "unreadable",
 }
 
+// extent is what of the findings of a scan a test looks at.
+type extent int
+
+const (
+	untrackedToo extent = iota // cleans untracked files, and omits ignored ones
+	ignoredToo                 // cleans tracked files only
+)
+
 // scan lists what a scan finds, with the suspects once they are clean: "changed"
 // or "alike", or why they are left out.
-func (c checkout) scan(extent scan.Extent) []string {
+func (c checkout) scan(wanted extent) []string {
 	c.T.Helper()
-	s, found := c.scanned(extent)
+	s, found := c.scanned(wanted)
 	var list []string
 	for _, f := range found {
 		list = append(list, kinds[f.Kind]+" "+f.Path)
@@ -122,7 +130,7 @@ func (c checkout) stored(path string) string {
 // suspect is what a scan finds out of one file.
 func (c checkout) suspect(path string) scan.Suspect {
 	c.T.Helper()
-	s, _ := c.scanned(scan.WithUntracked)
+	s, _ := c.scanned(untrackedToo)
 	for _, one := range s.Suspects {
 		if one.Path == path {
 			return one
@@ -133,16 +141,19 @@ func (c checkout) suspect(path string) scan.Suspect {
 }
 
 // scanned scans the work tree and cleans what is suspect, untracked files included if the extent has them.
-func (c checkout) scanned(extent scan.Extent) (*scan.Scan, []scan.Found) {
+func (c checkout) scanned(wanted extent) (*scan.Scan, []scan.Found) {
 	c.T.Helper()
 	var mu sync.Mutex
 	var found []scan.Found
 	var s *scan.Scan
-	s = scan.New(c.work.ScanTree(), c.index(), extent, func(f scan.Found) {
+	s = scan.New(c.work.ScanTree(), c.index(), func(f scan.Found) {
 		mu.Lock()
 		defer mu.Unlock()
+		if f.Kind == scan.Ignored && wanted == untrackedToo {
+			return
+		}
 		found = append(found, f)
-		if f.Kind == scan.Untracked && extent == scan.WithUntracked {
+		if f.Kind == scan.Untracked && wanted == untrackedToo {
 			s.Suspect(f)
 		}
 	})
