@@ -40,7 +40,7 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // WithLayer returns a snapshot with a layer's untracked files added, as if they had been in the
 // checkout before. Its Dirty files are those that the layer changed. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
-	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup, dirty: map[string]bool{}}
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), dirty: map[string]bool{}}
 	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
 		if !more.addUntracked(f) {
 			more.dirty[f.Path] = true
@@ -214,8 +214,8 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	seen := map[string]bool{}
 	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
 		seen[f.Path] = true
-		stat, noted := snap.stats[f.Path]
-		if noted && stat != f.Stat() || !noted && !snap.wasUntracked(f.Path) {
+		stat := snap.untracked[f.Path].Stat
+		if stat != nil && *stat != f.Stat() || stat == nil && !snap.wasUntracked(f.Path) {
 			changed = append(changed, f.Path)
 		}
 	})
@@ -223,8 +223,8 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 		return nil, fmt.Errorf("look for what others changed: %w", err)
 	}
 	changed = append(changed, s.Differing()...)
-	for path := range snap.stats {
-		if !seen[path] && !c.work.Hides(path) {
+	for path, u := range snap.untracked {
+		if u.Stat != nil && !seen[path] && !c.work.Hides(path) {
 			changed = append(changed, path)
 		}
 	}

@@ -32,10 +32,8 @@ type resumeState struct {
 }
 
 type untrackedEntry struct {
-	Path []byte      `json:"path"` // base64 in JSON, because a path need not be valid Unicode
-	Dir  bool        `json:"dir,omitempty"`
-	Seen bool        `json:"seen,omitempty"` // git does not ignore it, and it existed before the setup commands
-	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; missing in marks of version 1
+	Path []byte `json:"path"` // base64 in JSON, because a path need not be valid Unicode
+	untrackedPath
 }
 
 // Mark returns the state that Resume needs in another process: the position of the checkout, and
@@ -64,27 +62,16 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 // untrackedList returns the untracked files and folders, sorted by path.
 func (s *Snapshot) untrackedList() (all []untrackedEntry) {
 	for _, path := range slices.Sorted(maps.Keys(s.untracked)) {
-		_, seen := slices.BinarySearch(s.visibleBeforeSetup, path)
-		one := untrackedEntry{Path: []byte(path), Dir: s.untracked[path], Seen: seen}
-		if stat, noted := s.stats[path]; noted {
-			one.Stat = &stat
-		}
-		all = append(all, one)
+		all = append(all, untrackedEntry{[]byte(path), s.untracked[path]})
 	}
 	return all
 }
 
 // withUntracked returns a snapshot with the index of s and the untracked files of a mark.
 func (s *Snapshot) withUntracked(all []untrackedEntry) *Snapshot {
-	was := &Snapshot{index: s.index, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
+	was := &Snapshot{index: s.index, untracked: map[string]untrackedPath{}}
 	for _, u := range all {
-		was.untracked[string(u.Path)] = u.Dir
-		if u.Seen {
-			was.visibleBeforeSetup = append(was.visibleBeforeSetup, string(u.Path))
-		}
-		if u.Stat != nil {
-			was.stats[string(u.Path)] = *u.Stat
-		}
+		was.untracked[string(u.Path)] = u.untrackedPath
 	}
 	return was
 }

@@ -18,12 +18,17 @@ import (
 // Snapshot is the state of the work tree before the agent's first turn: its untracked files, and
 // the stat data of unmodified tracked files.
 type Snapshot struct {
-	index              *index.File           // exactly the base tree, with stat data
-	untracked          map[string]bool       // by path; true for a folder, which covers everything below it
-	stats              map[string]index.Stat // of untracked files and links in the checkout
-	visibleBeforeSetup []string              // untracked paths that git did not ignore before the setup commands
-	movedSubmodules    []string              // submodules that are on another commit than in the base
-	dirty              map[string]bool       // tracked paths that differ from the commit that the work tree is based on
+	index           *index.File              // exactly the base tree, with stat data
+	untracked       map[string]untrackedPath // by path
+	movedSubmodules []string                 // submodules that are on another commit than in the base
+	dirty           map[string]bool          // tracked paths that differ from the commit that the work tree is based on
+}
+
+// untrackedPath is an untracked file, link or folder.
+type untrackedPath struct {
+	Dir  bool        `json:"dir,omitempty"`  // it covers everything below it
+	Seen bool        `json:"seen,omitempty"` // git does not ignore it, and it existed before the setup commands
+	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; missing in marks of version 1
 }
 
 // Dirty lists the tracked files that differ from the commit the work tree is based on, modified or
@@ -32,9 +37,7 @@ func (s *Snapshot) Dirty() []string { return slices.Sorted(maps.Keys(s.dirty)) }
 
 // DropHidden removes the paths that c hides now from a snapshot made before.
 func (c *Checkout) DropHidden(s *Snapshot) {
-	s.visibleBeforeSetup = slices.DeleteFunc(s.visibleBeforeSetup, c.work.Hides)
-	maps.DeleteFunc(s.untracked, func(path string, _ bool) bool { return c.work.Hides(path) })
-	maps.DeleteFunc(s.stats, func(path string, _ index.Stat) bool { return c.work.Hides(path) })
+	maps.DeleteFunc(s.untracked, func(path string, _ untrackedPath) bool { return c.work.Hides(path) })
 }
 
 // SubmodulesElsewhere lists the submodules that are on another commit than in the base. Only a
@@ -50,7 +53,9 @@ func (s *Snapshot) Submodules() []string {
 func (s *Snapshot) WithUntrackedOf(more *Snapshot) *Snapshot {
 	both := *s
 	both.untracked = maps.Clone(s.untracked)
-	maps.Copy(both.untracked, more.untracked)
+	for path, u := range more.untracked {
+		both.setUntracked(path, u.Dir)
+	}
 	return &both
 }
 
@@ -69,11 +74,12 @@ const maxExcluded = 1000
 // excluded lists the paths for a tree's info/exclude. If there are more than maxExcluded, it
 // replaces files by the topmost folder without tracked files.
 func (s *Snapshot) excluded() []string {
-	if len(s.visibleBeforeSetup) <= maxExcluded {
-		return s.visibleBeforeSetup
+	visible := slices.DeleteFunc(slices.Sorted(maps.Keys(s.untracked)), func(path string) bool { return !s.untracked[path].Seen })
+	if len(visible) <= maxExcluded {
+		return visible
 	}
 	var all []string
-	for _, name := range s.visibleBeforeSetup {
+	for _, name := range visible {
 		for i, letter := range name {
 			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); letter == '/' && lo == hi {
 				name = name[:i+1]
@@ -94,7 +100,7 @@ func (s *Snapshot) wasUntracked(path string) bool {
 	}
 	for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path, '/') {
 		path = path[:at]
-		if s.untracked[path] {
+		if s.untracked[path].Dir {
 			return true
 		}
 	}
@@ -124,17 +130,17 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	if err != nil {
 		return nil, err
 	}
-	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}, dirty: map[string]bool{}}
+	snap := &Snapshot{index: ix, untracked: map[string]untrackedPath{}, dirty: map[string]bool{}}
 	s, err := c.scanned(ctx, ix, func(f scan.Found) {
 		if !snap.addUntracked(f) {
 			snap.dirty[f.Path] = true
+			return
 		}
-		if f.Kind == scan.Untracked || f.Kind == scan.Repository {
-			snap.visibleBeforeSetup = append(snap.visibleBeforeSetup, f.Path)
+		u := untrackedPath{Dir: f.Dir, Seen: f.Kind == scan.Untracked || f.Kind == scan.Repository}
+		if stat := f.Stat(); !f.Dir {
+			u.Stat = &stat
 		}
-		if _, noted := snap.untracked[f.Path]; noted && !f.Dir {
-			snap.stats[f.Path] = f.Stat()
-		}
+		snap.untracked[f.Path] = u
 	})
 	if err == nil {
 		err = c.work.RequireAttributeFiles(s.AttributeFolders)
@@ -142,7 +148,6 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(snap.visibleBeforeSetup)
 	for _, path := range s.Differing() {
 		snap.dirty[path] = true
 	}
@@ -164,10 +169,17 @@ func (c *Checkout) scanned(ctx context.Context, ix *index.File, report func(scan
 func (s *Snapshot) addUntracked(f scan.Found) (is bool) {
 	switch f.Kind {
 	case scan.Untracked, scan.Ignored, scan.Repository, scan.InvalidName, scan.TooDeep:
-		s.untracked[f.Path] = f.Dir
+		s.setUntracked(f.Path, f.Dir)
 		return true
 	}
 	return false
+}
+
+// setUntracked records that a path is untracked, and whether it is a folder.
+func (s *Snapshot) setUntracked(path string, dir bool) {
+	u := s.untracked[path]
+	u.Dir = dir
+	s.untracked[path] = u
 }
 
 // fileSystemTime returns the current time of the file system, which is coarser than the system
