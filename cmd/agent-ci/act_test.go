@@ -22,9 +22,7 @@ func TestActionRunsInAct(t *testing.T) {
 	list := exec.Command("go", "tool", "-modfile=.ci/tools.mod", "-n", "act")
 	list.Dir, list.Stderr = root, os.Stderr
 	act, err := list.Output()
-	if err != nil {
-		t.Fatalf("build act: %v", err)
-	}
+	must.Do(t, err, "build act")
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "act"), Cmds: scriptCommands(),
 		Setup: func(env *testscript.Env) error {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -84,16 +83,10 @@ func TestActionIsDocumented(t *testing.T) {
 			got = append(got, strings.TrimSpace(line))
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/reference/action.md (-action.yml +docs):\n%s", diff)
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(progress.Outputs)), slices.Sorted(slices.Values(outputs))); diff != "" {
-		t.Errorf("outputs (-set +action.yml):\n%s", diff)
-	}
+	must.Same(t, want, got, "docs/reference/action.md (-action.yml +docs)")
+	must.Same(t, slices.Sorted(slices.Values(progress.Outputs)), slices.Sorted(slices.Values(outputs)), "outputs (-set +action.yml)")
 	for name, out := range output {
-		if out.Value != "${{ steps.agent-ci.outputs."+name+" }}" {
-			t.Errorf("the output %s has the value %s", name, out.Value)
-		}
+		must.Same(t, "${{ steps.agent-ci.outputs."+name+" }}", out.Value, "the output", name, "has the value")
 	}
 }
 
@@ -118,13 +111,9 @@ func TestActionPassesInputsInEnvironment(t *testing.T) {
 		}
 	}
 	for _, name := range inputs {
-		if !regexp.MustCompile(`\binputs\.` + name + `\b`).MatchString(used) {
-			t.Errorf("the input %s is not used", name)
-		}
+		must.Same(t, true, regexp.MustCompile(`\binputs\.`+name+`\b`).MatchString(used), "the input", name, "is not used")
 	}
-	if len(file.Runs.Steps) != 4 {
-		t.Errorf("the action has %d steps", len(file.Runs.Steps))
-	}
+	must.Same(t, 4, len(file.Runs.Steps), "steps of the action")
 }
 
 // TestInstallRefusesRunInputs gives the command install each input that has no default.
@@ -164,14 +153,10 @@ func TestActionUploadsReportFiles(t *testing.T) {
 	var files []string
 	for line := range strings.Lines(step.With["path"]) {
 		name, found := strings.CutPrefix(strings.TrimSpace(line), "${{ steps.agent-ci.outputs.run-directory }}/")
-		if !found {
-			t.Errorf("it uploads %s", line)
-		}
+		must.Same(t, true, found, "it uploads", line)
 		files = append(files, name)
 	}
-	if want := []string{record.ReportFile, record.TranscriptFile, record.ResultFile, record.PublishFile}; !slices.Equal(files, want) {
-		t.Errorf("it uploads %q, want %q", files, want)
-	}
+	must.Same(t, []string{record.ReportFile, record.TranscriptFile, record.ResultFile, record.PublishFile}, files, "it uploads")
 	if step.With["name"] != "${{ steps.agent-ci.outputs.artifact }}" || step.With["retention-days"] != "14" {
 		t.Errorf("it uploads with %v", step.With)
 	}
@@ -258,17 +243,13 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 			t.Errorf("%s has no timeout", name)
 		}
 		for _, step := range job.Steps {
-			if strings.Contains(step.Run, "${{") {
-				t.Errorf("%s: an expression stands in a script: %s", name, step.Run)
-			}
+			must.Same(t, false, strings.Contains(step.Run, "${{"), name, "an expression stands in a script", step.Run)
 			action, ref, _ := strings.Cut(step.Uses, "@")
 			switch {
 			case step.Uses == "":
 			case action == "agent-ci/agent-ci":
 				for with := range step.With {
-					if !slices.Contains(inputs, with) {
-						t.Errorf("%s: the action has no input %s", name, with)
-					}
+					must.Same(t, true, slices.Contains(inputs, with), name, "the action has no input", with)
 				}
 			case pins[action] != ref:
 				t.Errorf("%s uses %s", name, step.Uses)
@@ -283,10 +264,8 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 // commit is not known: there is no release that an example could name.
 func TestExampleWorkflowsMatchInit(t *testing.T) {
 	t.Parallel()
-	starters, err := filepath.Glob("../../runner/setup/onboard/starter/*.yml")
-	if err != nil || len(starters) != 7 {
-		t.Fatalf("%d starters, %v", len(starters), err)
-	}
+	starters := must.Get(filepath.Glob("../../runner/setup/onboard/starter/*.yml"))(t)
+	must.Same(t, 7, len(starters), "starters")
 	for _, file := range starters {
 		if filepath.Base(file) == "agent-ci.yml" { // the defaults, no workflow
 			continue
@@ -308,9 +287,7 @@ func TestActionPageMatchesIssueWorkflow(t *testing.T) {
 			must.Do(t, yaml.Unmarshal([]byte(block), &got))
 		}
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-example +page):\n%s", page, d)
-	}
+	must.Same(t, want, got, page, "(-example +page)")
 }
 
 // TestDocsNameNoUnpublishedRelease reads what a person copies from.
@@ -322,9 +299,7 @@ func TestDocsNameNoUnpublishedRelease(t *testing.T) {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 		}
 		for _, file := range files {
-			if strings.Contains(read(t, file), "uses: agent-ci/agent-ci@v") {
-				t.Errorf("%s uses a release, and there is none", file)
-			}
+			must.Same(t, false, strings.Contains(read(t, file), "uses: agent-ci/agent-ci@v"), file, "uses a release, and there is none")
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 const module = "github.com/agent-ci/agent-ci/"
@@ -147,9 +149,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		here := strings.TrimPrefix(p.ImportPath, module)
 		part, _, _ := strings.Cut(here, "/")
 		allowed, known := mayImport[part]
-		if !known {
-			t.Errorf("%s is in no part of the design", here)
-		}
+		must.Same(t, true, known, here, "is in no part of the design")
 		wantImports(t, p, append(slices.Clone(allowed), part))
 	}
 }
@@ -251,9 +251,7 @@ func TestPackagesHaveDocComments(t *testing.T) {
 		if p.Doc == "" {
 			t.Errorf("%s has no doc comment", p.ImportPath)
 		}
-		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "misc"}, path.Base(p.ImportPath)) {
-			t.Errorf("%s is named after nothing", p.ImportPath)
-		}
+		must.Same(t, false, slices.Contains([]string{"util", "utils", "common", "helpers", "types", "misc"}, path.Base(p.ImportPath)), p.ImportPath, "is named after nothing")
 	}
 }
 
@@ -263,9 +261,7 @@ func packages(t *testing.T) []goPackage {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Name,Imports", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	must.Do(t, err, "go list")
 	var all []goPackage
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage

@@ -32,13 +32,9 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 				t.Parallel()
 				s := newSiege(t, programs, tier, user)
 				s.attackEverywhere()
-				result, err := s.result()
-				if err != nil || result.Outcome != "changed" {
-					t.Errorf("the run ended as %+v, %v:\n%s", result, err, s.printed)
-				}
-				if want := (map[bool]string{true: confine.InOverlay, false: confine.PrivateTree})[s.overlaid()]; result.Sandbox.WorkTree != want {
-					t.Errorf("commands worked in %q, not in %q", result.Sandbox.WorkTree, want)
-				}
+				result := must.Get(s.result())(t)
+				must.Same(t, "changed", result.Outcome, "the run ended as", result, s.printed)
+				must.Same(t, (map[bool]string{true: confine.InOverlay, false: confine.PrivateTree})[s.overlaid()], result.Sandbox.WorkTree, "commands worked in")
 				for _, breach := range s.breaches() {
 					t.Error(breach)
 				}
@@ -61,9 +57,7 @@ func TestBatteryFindsBreaches(t *testing.T) {
 		some(readCalls(targets)), []map[string]any{command("show", "cd "+s.world.Workspace+" && cp keys/id.txt \"$OLDPWD/shown.txt\" && echo changed >>keys/id.txt")}, []map[string]any{command("attack", s.attack())}, some(patchCalls(targets)))
 	found := s.breaches()
 	for _, kind := range []string{"outside: ", "hidden: ", "request: ", "run directory: ", "git: ", "attempt: "} {
-		if !slices.ContainsFunc(found, func(breach string) bool { return strings.HasPrefix(breach, kind) }) {
-			t.Errorf("no breach begins with %q:\n%s\n%s", kind, strings.Join(found, "\n"), s.printed)
-		}
+		must.Same(t, true, slices.ContainsFunc(found, func(breach string) bool { return strings.HasPrefix(breach, kind) }), "no breach begins with", kind, strings.Join(found, "\n"), s.printed)
 	}
 }
 
@@ -250,9 +244,7 @@ func TestSecretsNeedNetworkNamespace(t *testing.T) {
 			if !strings.HasPrefix(s.printed, "sandbox_unavailable/network: ") || !strings.Contains(s.printed, "keeps secrets from them") {
 				t.Errorf("the run ended as %s", s.printed)
 			}
-			if logs, err := os.ReadDir(filepath.Join(s.out(), "outputs")); len(logs) > 0 || err != nil {
-				t.Errorf("there are outputs of commands: %v, %v", logs, err)
-			}
+			must.None(t, must.Get(os.ReadDir(filepath.Join(s.out(), "outputs")))(t), "there are outputs of commands")
 		})
 	}
 }

@@ -51,9 +51,7 @@ turns:
 `)
 	cmd, out := w.run("learns", "memory.propose="+propose)
 	cmd.Args = append(cmd.Args, "--publish", "none")
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Do(t, cmd.Run(), out)
 	return bundle{w, filepath.Join(w.dir, "clone1.run")}
 }
 
@@ -68,9 +66,7 @@ func TestBundleComparesLessonsWithChange(t *testing.T) {
 			b.alter("lessons", func(data map[string]any) { data["lessons"] = told })
 			out := b.publish("--set", "memory.propose=change")
 			list := b.repo.PullRequests()
-			if len(list) != 1 {
-				t.Fatalf("there are %d pull requests; the bundle ended in %s", len(list), out)
-			}
+			must.Same(t, 1, len(list), "pull requests; the bundle ended in", out)
 			if body := list[0].Body; !strings.Contains(body, "Greetings are loud.") || strings.Contains(body, "Water is wet.") {
 				t.Errorf("reviewers are told\n%s", body)
 			}
@@ -84,7 +80,5 @@ func TestBundleRefusesRunAsEvidence(t *testing.T) {
 	b := newLessonBundle(t, "pull_request")
 	b.alter("lesson", func(data map[string]any) { data["evidence"] = []string{"run:made-up"} })
 	out := b.publish("--set", "memory.propose=pull_request")
-	if list := b.repo.PullRequests(); len(list) != 1 {
-		t.Errorf("there are %d pull requests; the bundle ended in %s", len(list), out)
-	}
+	must.Same(t, 1, len(b.repo.PullRequests()), "pull requests; the bundle ended in", out)
 }

@@ -95,9 +95,7 @@ func TestCampaignRunsElsewhere(t *testing.T) {
 	if m.Wave != 1 || m.Targets != 4 || len(m.Matrix.Include) != 4 || m.AtOnce != 3 {
 		t.Fatalf("the wave is %+v", m)
 	}
-	if _, err := w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix"); err == nil || !strings.Contains(err.Error(), "wave 1 was handed to actions and is not settled") {
-		t.Errorf("the wave goes out twice: %v", err)
-	}
+	must.Fail(t, "wave 1 was handed to actions and is not settled", must.Err(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), "the wave goes out twice")
 	for i := range 3 {
 		w.must(w.work(m, i))
 	}
@@ -106,12 +104,8 @@ func TestCampaignRunsElsewhere(t *testing.T) {
 	if again := w.asked.Load(); again != before {
 		t.Errorf("the model was asked %d times again", again-before)
 	}
-	if out := w.settle(); !strings.Contains(out, "4 targets: 1 running, 3 pull request open") {
-		t.Error(out)
-	}
-	if out := w.settle("--over"); !strings.Contains(out, "4 targets: 3 pull request open, 1 failed") {
-		t.Error(out)
-	}
+	must.Contain(t, w.settle(), "4 targets: 1 running, 3 pull request open")
+	must.Contain(t, w.settle("--over"), "4 targets: 3 pull request open, 1 failed")
 	s := w.status()
 	lost := s.Targets[3].Report
 	if lost.Reason != "no_result" || lost.CostUSD != nil || s.Spent.USD < w.paid()+w.plan.Claim.USD-1e-9 {

@@ -263,9 +263,7 @@ func TestInterruptedCampaignResumes(t *testing.T) {
 		t.Errorf("the targets are %v\n%s", s.Counts, w.logs())
 	}
 	w.before.Store(nil)
-	if out := w.run(); !strings.Contains(out, "goes on") {
-		t.Error(out)
-	}
+	must.Contain(t, w.run(), "goes on")
 	w.allOpened()
 	if s := w.status(); s.Runs != 2 || s.Spent.USD < w.paid() {
 		t.Errorf("%d runs, %.4f dollars booked, %.4f paid", s.Runs, s.Spent.USD, w.paid())
@@ -286,10 +284,8 @@ func TestCampaignBooksEndOfKilledRun(t *testing.T) {
 			break
 		}
 	}
-	results, err := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.ResultFile))
-	if err != nil || len(results) != 1 {
-		t.Fatal(results, err)
-	}
+	results := must.Get(filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.ResultFile)))(t)
+	must.Same(t, 1, len(results), results)
 	must.Do(t, errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)))
 	if s := w.status(); s.Counts[campaign.Running] != 1 {
 		t.Fatalf("the targets are %v", s.Counts)

@@ -106,10 +106,7 @@ func TestPodResumesAfterKill(t *testing.T) {
 	if lost := *r.CostUSD - 3*answer; lost < dearest-1e-9 || lost > dearest+1e-9 {
 		t.Errorf("the lost answer is booked as %.4f dollars", lost)
 	}
-	raw, err := os.ReadFile(filepath.Join(w.runDirectory(), "transcript.jsonl"))
-	if err != nil || !strings.Contains(string(raw), `"limits":["limits.cost_usd=0.08","limits.tokens=90000"]`) {
-		t.Errorf("the run that goes on has its limit of 0.10 dollars still: %v", err)
-	}
+	must.Contain(t, string(must.Get(os.ReadFile(filepath.Join(w.runDirectory(), "transcript.jsonl")))(t)), `"limits":["limits.cost_usd=0.08","limits.tokens=90000"]`)
 	w.settled(r)
 }
 
@@ -135,9 +132,7 @@ func TestRunOutlivesKilledPodStarter(t *testing.T) {
 	release()
 	_ = next.Wait()
 	r := w.reported(next, out, 0)
-	if asked := w.asked.Load(); asked != 3 {
-		t.Errorf("the model was asked %d times", asked)
-	}
+	must.Same(t, 3, w.asked.Load(), "the model was asked", "times")
 	w.settled(r)
 }
 
@@ -249,9 +244,7 @@ func TestVariablesCannotChangeClaims(t *testing.T) {
 		}
 	}
 	w.env = append(slices.Clone(env), "AGENT_CI_MODEL_NAME=dear")
-	if _, err := w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", "0", "--out", w.results, "--report", w.termination()); err == nil {
-		t.Error("it runs")
-	}
+	must.Fail(t, "", must.Err(w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", "0", "--out", w.results, "--report", w.termination())), "it runs")
 	raw, err := os.ReadFile(w.termination())
 	if r, err := campaign.DecodeReport(raw); err != nil || r.CostUSD == nil || *r.CostUSD != 0 || !strings.Contains(r.Message, "AGENT_CI_MODEL_NAME is set") {
 		t.Errorf("it reports %+v, %v", r, err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
@@ -115,10 +116,7 @@ func TestPackageManagersUseSecretsSafely(t *testing.T) {
 			t.Parallel()
 			c.check(t, name)
 			out := c.run(t, internet)
-			text, err := os.ReadFile(filepath.Join(out, "got", "out"))
-			if err != nil || strings.TrimSpace(string(text)) != "private words" {
-				t.Errorf("the client got %q, %v", text, err)
-			}
+			must.Same(t, "private words", strings.TrimSpace(string(must.Get(os.ReadFile(filepath.Join(out, "got", "out")))(t))), "the client got")
 			standsNowhere(t, out)
 		})
 	}
@@ -190,14 +188,10 @@ func standsNowhere(t *testing.T, dir string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(registryToken)) {
-			t.Errorf("the secret stands in %s", path)
-		}
+		must.Same(t, false, bytes.Contains(content, []byte(registryToken)), "the secret stands in", path)
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must.Is(t, nil, err)
 }
 
 // makeTeamRepository makes team/words.git, which takes what is pushed.

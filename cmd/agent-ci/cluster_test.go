@@ -169,9 +169,7 @@ func TestClusterRunsACampaign(t *testing.T) {
 	w.kubectl(nil, "delete", "pod", w.nameOf(2), "--grace-period=0", "--force")
 	w.evict(w.nameOf(3))
 	job := w.ended("Failed")
-	if !bytes.Equal(w.manifest(), manifest) {
-		t.Error("the wave that is out is written in another way when it is asked for again")
-	}
+	must.Same(t, true, bytes.Equal(w.manifest(), manifest), "the wave that is out is written in another way when it is asked for again")
 
 	if s := job.Status; s.CompletedIndexes != "2-7" || s.FailedIndexes != "0,1" || s.Conditions[len(s.Conditions)-1].Reason != "FailedIndexes" {
 		t.Errorf("the Job ended with %+v", s)
@@ -196,9 +194,7 @@ func TestClusterRunsACampaign(t *testing.T) {
 
 	asked := w.asked.Load()
 	for line := range strings.Lines(w.kubectl(manifest, "apply", "--filename=-")) {
-		if !strings.HasSuffix(line, " unchanged\n") {
-			t.Errorf("applied again: %s", line)
-		}
+		must.Same(t, true, strings.HasSuffix(line, " unchanged\n"), "applied again", line)
 	}
 	if again := w.asked.Load(); again != asked {
 		t.Errorf("the model was asked %d times again", again-asked)
@@ -210,9 +206,7 @@ func TestClusterReportsMissingKey(t *testing.T) {
 	t.Parallel()
 	w := newClustered(t, 4, "keyless", "")
 	w.kubectl(w.manifest(), "apply", "--filename=-")
-	if s := w.ended("Failed").Status; s.FailedIndexes != "0-3" {
-		t.Errorf("the Job ended with %+v", s)
-	}
+	must.Same(t, "0-3", w.ended("Failed").Status.FailedIndexes, "the Job ended with")
 	s := w.settled()
 	if s.Counts[campaign.Failed] != 4 || w.asked.Load() != 0 || s.Spent.USD != 0 {
 		t.Errorf("the targets are %v, for %.2f dollars\n%+v", s.Counts, s.Spent.USD, s.Targets)

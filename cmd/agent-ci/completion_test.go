@@ -49,9 +49,7 @@ func said(t *testing.T, file, shell, script string) string {
 	cmd.Dir = filepath.Dir(file)
 	cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "LC_ALL=C"}
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", shell, err, out)
-	}
+	must.Do(t, err, shell, out)
 	return string(out)
 }
 
@@ -94,9 +92,7 @@ func TestBashCompletion(t *testing.T) {
 			got := strings.Fields(out)
 			slices.Sort(got)
 			slices.Sort(test.want)
-			if diff := cmp.Diff(test.want, got, cmp.Transformer("nil", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, test.want, got, cmp.Transformer("nil", func(s []string) string { return strings.Join(s, " ") }))
 		})
 	}
 }
@@ -124,9 +120,7 @@ func TestCompletionOnTerminal(t *testing.T) {
 			// The command is a function that keeps its words, so that nothing runs.
 			keys := shell.load + "; agent-ci() { printf '<%s>' \"$@\" >> words; echo >> words; }\r" +
 				"agent-ci run --pub\tlo\tjob\t\r" + "agent-ci report --form\tma\tru\t\r" + "exit\r"
-			if _, err := terminal.WriteString(keys); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, must.Err(terminal.WriteString(keys)))
 			var screen strings.Builder
 			buffer := make([]byte, 4096)
 			for {
@@ -138,12 +132,8 @@ func TestCompletionOnTerminal(t *testing.T) {
 			}
 			_ = cmd.Wait() // the status is that of the last command
 			got, err := os.ReadFile(filepath.Join(filepath.Dir(file), "words"))
-			if err != nil {
-				t.Fatalf("%v\n%s", err, screen.String())
-			}
-			if diff := cmp.Diff(shell.want, string(got)); diff != "" {
-				t.Errorf("%s\n%s", diff, screen.String())
-			}
+			must.Do(t, err, screen.String())
+			must.Same(t, shell.want, string(got), screen.String())
 		})
 	}
 }
@@ -173,9 +163,7 @@ func TestFishCompletion(t *testing.T) {
 			word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			got = append(got, strings.ReplaceAll(word, `\ `, " "))
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", test.line, diff)
-		}
+		must.Same(t, test.want, got, test.line)
 	}
 }
 
@@ -195,9 +183,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 		got := strings.Fields(said(t, file, "bash", "source ./completion; COMP_WORDS=(agent-ci "+command+" --); COMP_CWORD=2; _agent_ci; echo ${COMPREPLY[@]}"))
 		slices.Sort(got)
 		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", command, diff)
-		}
+		must.Same(t, want, got, command)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -210,15 +208,9 @@ func (e *ending) at(t *testing.T, n int) {
 	for i := range got {
 		got[i].NodeID, got[i].Body = e.want[0].NodeID, e.want[0].Body // runs have names and times of their own
 	}
-	if diff := cmp.Diff(e.want, got); diff != "" {
-		t.Errorf("pull requests (-want +got):\n%s\n%s", diff, second)
-	}
-	if got := w.git(w.repo.Dir, "show", "agent-ci/task:greet.sh"); got != "echo ONE" {
-		t.Errorf("the branch holds %q", got)
-	}
-	if got := w.git(w.repo.Dir, "rev-list", "--count", "main..agent-ci/task"); got != "1" {
-		t.Errorf("the branch has %s commits", got)
-	}
+	must.Same(t, e.want, got, "pull requests", second)
+	must.Same(t, "echo ONE", w.git(w.repo.Dir, "show", "agent-ci/task:greet.sh"), "the branch holds")
+	must.Same(t, "1", w.git(w.repo.Dir, "rev-list", "--count", "main..agent-ci/task"), "commits of the branch")
 	if third := w.finish("louder", e.after...); !strings.HasPrefix(third, "no_changes/already_published: ") {
 		t.Errorf("a third run ended in %s", third)
 	}

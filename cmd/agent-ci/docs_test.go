@@ -211,16 +211,14 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	for _, folder := range []string{"runner", "gitops", "policy"} {
-		if err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(filepath.Join("../..", folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			raw, err := os.ReadFile(path)
 			code.WriteString(strings.ToLower(string(raw)))
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	given := regexp.MustCompile(`…|#?\d+|"[^"]*"|[(),;:.]`)
 	looked := 0
@@ -230,9 +228,7 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 				continue
 			}
 			looked++
-			if !strings.Contains(code.String(), strings.ToLower(words)) {
-				t.Errorf("no code says %q", words)
-			}
+			must.Same(t, true, strings.Contains(code.String(), strings.ToLower(words)), "no code says", words)
 		}
 	}
 	if looked < 25 {
@@ -278,9 +274,7 @@ func constantIn(t *testing.T, file, name string) int64 {
 	}
 	numbers := strings.NewReplacer("time.Minute", "60e9", "time.Second", "1e9", "time.Millisecond", "1e6").Replace(strings.TrimSpace(found[1]))
 	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, numbers)
-	if err != nil {
-		t.Fatalf("%s: %s: %v", file, name, err)
-	}
+	must.Do(t, err, file, name)
 	n, exact := constant.Int64Val(constant.ToInt(value.Value))
 	if !exact {
 		t.Fatalf("%s: %s is no whole number", file, name)

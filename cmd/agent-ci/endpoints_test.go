@@ -14,8 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -467,9 +466,7 @@ func TestEndpointQuirks(t *testing.T) {
 			if !is {
 				t.Fatal("no server behaves so")
 			}
-			if warned := e.run(t, settings, tools, true); len(warned) > 0 {
-				t.Errorf("with %s the run warned: %v", settings, warned)
-			}
+			must.None(t, e.run(t, settings, tools, true), "with", settings, "the run warned")
 			want := quirksOf(settings)
 			if slices.Contains(want, string(chat.TextCalls)) || tools != "function" { // which no run finds out
 				return
@@ -480,14 +477,10 @@ func TestEndpointQuirks(t *testing.T) {
 			}
 			slices.Sort(want)
 			slices.Sort(found)
-			if diff := gocmp.Diff(want, found); diff != "" {
-				t.Errorf("model.chat (-documented +found out):\n%s", diff)
-			}
+			must.Same(t, want, found, "model.chat (-documented +found out)")
 		})
 	}
-	if len(rows) != len(endpoints) {
-		t.Errorf("docs/reference/model.md has the endpoints %q, and there are servers for %d", rows, len(endpoints))
-	}
+	must.Same(t, len(endpoints), len(rows), "servers for the endpoints of docs/reference/model.md", rows)
 }
 
 var quirkList = regexp.MustCompile(`\[([a-z_, ]*)\]`)
@@ -514,15 +507,11 @@ func TestDoctorFindsEndpointQuirks(t *testing.T) {
 				t.Fatalf("after %d requests doctor says:\n%s\nrefused: %q", len(s.asked), said, s.refusals())
 			}
 			printed, printedTools := cmp.Or(set[1], "[]"), cmp.Or(set[2], "function")
-			if printedTools != tools {
-				t.Errorf("doctor prints model.tools: %s, and docs/reference/model.md has %s", printedTools, tools)
-			}
+			must.Same(t, tools, printedTools, "doctor prints model.tools", "and docs/reference/model.md has")
 			found, want := quirksOf(printed), quirksOf(settings)
 			slices.Sort(found)
 			slices.Sort(want)
-			if diff := gocmp.Diff(want, found); diff != "" {
-				t.Errorf("model.chat (-documented +printed):\n%s\n%s", diff, said)
-			}
+			must.Same(t, want, found, "model.chat (-documented +printed)", said)
 		})
 	}
 }
@@ -576,10 +565,6 @@ func TestJobAndDocsNameQuirks(t *testing.T) {
 			listed = append(listed, name[1])
 		}
 	}
-	if diff := gocmp.Diff(chat.Quirks(), listed); diff != "" {
-		t.Errorf("quirks (-of the model +of docs/reference/model.md):\n%s", diff)
-	}
-	if diff := gocmp.Diff(chat.Quirks(), job.Format().Root.Find("model.chat").Values); diff != "" {
-		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
-	}
+	must.Same(t, chat.Quirks(), listed, "quirks (-of the model +of docs/reference/model.md)")
+	must.Same(t, chat.Quirks(), job.Format().Root.Find("model.chat").Values, "quirks (-of the model +of jobs)")
 }

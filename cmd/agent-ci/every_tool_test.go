@@ -45,9 +45,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 	events, paths := play(t, "opencode.yml", "model.tools=opencode")
 	text := normalised(t, responsesFirst(events), paths)
 	for _, name := range append(dialect.NamesInFamily(dialect.OpenCode, dialect.Plans, dialect.Looks, dialect.Edits), "bash") {
-		if !bytes.Contains(text, []byte(`"tool": "`+name+`"`)) {
-			t.Errorf("%s is not played", name)
-		}
+		must.Same(t, true, bytes.Contains(text, []byte(`"tool": "`+name+`"`)), name, "is not played")
 	}
 	golden.Compare(t, filepath.Join("testdata", "every_tool", "opencode.json"), string(text))
 }

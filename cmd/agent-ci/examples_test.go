@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"gopkg.in/yaml.v3"
 
@@ -67,9 +66,7 @@ func TestServiceUnitKeepsNamespaces(t *testing.T) {
 			settings[key] = value
 		}
 	}
-	if got := strings.Fields(settings["RestrictNamespaces"]); !slices.Equal(got, []string{"user", "mnt", "pid", "ipc", "uts", "net"}) {
-		t.Errorf("RestrictNamespaces is %q", got)
-	}
+	must.Same(t, []string{"user", "mnt", "pid", "ipc", "uts", "net"}, strings.Fields(settings["RestrictNamespaces"]), "RestrictNamespaces is")
 	for _, key := range []string{
 		"ProtectKernelTunables", "ProtectKernelLogs", "ProtectControlGroups", "ProtectProc", "ProcSubset",
 		"ProtectHostname", "PrivateUsers", "SystemCallFilter",
@@ -86,9 +83,7 @@ func TestServiceUnitKeepsNamespaces(t *testing.T) {
 	for key := range want {
 		got[key] = settings[key]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, got)
 }
 
 // TestExampleJobsAreValid reads each job of the examples as agent-ci does.
@@ -101,9 +96,7 @@ func TestExampleJobsAreValid(t *testing.T) {
 			t.Errorf("%s: %v\n%s", job, err, out)
 		}
 	}
-	if diff := cmp.Diff(read(t, examples+"cron/weekly.yml"), read(t, examples+"systemd/weekly.yml")); diff != "" {
-		t.Errorf("the job of cron and of systemd is the same one: %s", diff)
-	}
+	must.Same(t, read(t, examples+"cron/weekly.yml"), read(t, examples+"systemd/weekly.yml"), "the job of cron and of systemd is the same one")
 }
 
 type mount struct {
@@ -196,9 +189,7 @@ func TestPodIsRestricted(t *testing.T) {
 		"no digest that was made up":  !strings.Contains(c.Image, "@"),
 		"one container, no unchecked": len(pod.Containers) == 1,
 	} {
-		if !holds {
-			t.Errorf("the pod lacks: %s", what)
-		}
+		must.Same(t, true, holds, "the pod lacks", what)
 	}
 }
 
@@ -220,9 +211,7 @@ func TestPodVolumesMatchImage(t *testing.T) {
 		}
 	}
 	slices.Sort(writable)
-	if diff := cmp.Diff(writableOfTheImage(t), writable); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, writableOfTheImage(t), writable)
 }
 
 // writableOfTheImage are the folders that the Dockerfile makes for its user, and
@@ -251,28 +240,18 @@ func TestImageScriptCallsDocker(t *testing.T) {
 	var stderr bytes.Buffer
 	run.Stderr = &stderr
 	out, err := run.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &stderr)
-	}
+	must.Do(t, err, &stderr)
 	arguments := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if strings.Contains(string(out), "secret") {
-		t.Errorf("a key stands on the command line: %s", out)
-	}
+	must.Lack(t, string(out), "secret")
 	for _, want := range []string{"--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--env=OPENAI_API_KEY", "--env=GITHUB_TOKEN"} {
-		if !slices.Contains(arguments, want) {
-			t.Errorf("docker is called without %s", want)
-		}
+		must.Same(t, true, slices.Contains(arguments, want), "docker is called without", want)
 	}
-	if tail := arguments[len(arguments)-4:]; !slices.Equal(tail, []string{"agent-ci", "run", "--issue", "octo-org/widgets#7"}) {
-		t.Errorf("the end of docker's arguments is %q", tail)
-	}
+	must.Same(t, []string{"agent-ci", "run", "--issue", "octo-org/widgets#7"}, arguments[len(arguments)-4:], "the end of docker's arguments is")
 	var mounted []string
 	for _, argument := range arguments {
 		if rest, ok := strings.CutPrefix(argument, "--tmpfs="); ok {
 			path, options, _ := strings.Cut(rest, ":")
-			if !strings.Contains(options, "exec") {
-				t.Errorf("no program runs from %s, where docker says noexec by itself", path)
-			}
+			must.Same(t, true, strings.Contains(options, "exec"), "no program runs from", path, "where docker says noexec by itself")
 			mounted = append(mounted, path)
 		}
 		if rest, ok := strings.CutPrefix(argument, "--volume="); ok {
@@ -280,7 +259,5 @@ func TestImageScriptCallsDocker(t *testing.T) {
 		}
 	}
 	slices.Sort(mounted)
-	if diff := cmp.Diff(writableOfTheImage(t), mounted); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, writableOfTheImage(t), mounted)
 }

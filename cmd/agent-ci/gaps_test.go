@@ -104,7 +104,7 @@ func inSources(t *testing.T, fits func(path string) bool, pattern string) (found
 	t.Helper()
 	expression := regexp.MustCompile(pattern)
 	for _, folder := range []string{"cmd", "gitops", "policy", "runner", "tools"} {
-		if err := fs.WalkDir(os.DirFS("../.."), folder, func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, fs.WalkDir(os.DirFS("../.."), folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || !fits(path) {
 				return err
 			}
@@ -113,9 +113,7 @@ func inSources(t *testing.T, fits func(path string) bool, pattern string) (found
 				found = path
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return found
 }
@@ -164,15 +162,11 @@ func TestGapsAreMissingFeatures(t *testing.T) {
 			continue
 		}
 		t.Run(row, func(t *testing.T) {
-			if where := exists(t); where != "" {
-				t.Errorf("%q is there by now (%s): take the row out of %s", row, where, gapsPage)
-			}
+			must.Same(t, "", exists(t), row, "is there by now", "take the row out of", gapsPage)
 		})
 	}
 	for row := range gaps {
-		if !slices.Contains(rows, row) {
-			t.Errorf("%s has no row %q", gapsPage, row)
-		}
+		must.Same(t, true, slices.Contains(rows, row), gapsPage, "has no row", row)
 	}
 }
 
@@ -197,9 +191,7 @@ func TestGapClaimsLinkToGapsPage(t *testing.T) {
 		}
 	}
 	for _, old := range []string{"There is no release yet: build it.", "No sub-agents.", "No prices built in.", "are given tokens, no OAuth", "GitHub only, though", "Windows is not supported"} {
-		if !absence.MatchString(old) {
-			t.Errorf("%q is not taken for a claim", old)
-		}
+		must.Same(t, true, absence.MatchString(old), old, "is not taken for a claim")
 	}
 	if !strings.Contains(texts["README.md"], "(docs/internals/gaps.md)") || !strings.Contains(texts["docs/README.md"], "(internals/gaps.md)") {
 		t.Error("the READMEs do not lead to " + gapsPage)

@@ -53,9 +53,7 @@ func compressed(t *testing.T, text string) string {
 	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, must.Err(io.WriteString(w, text)))
 	must.Do(t, w.Close())
 	return packed.String()
 }
@@ -138,9 +136,7 @@ func TestInstallRefusesAlteredRelease(t *testing.T) {
 			if err == nil || !strings.Contains(out, "nothing is run") || strings.Contains(out, "agent-ci v1.2.3") || strings.Contains(out, "evil") {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if _, err := os.Stat(filepath.Join(r.temp, "output")); err == nil {
-				t.Error("the binary is given to the next step")
-			}
+			must.Fail(t, "", must.Err(os.Stat(filepath.Join(r.temp, "output"))), "the binary is given to the next step")
 		})
 	}
 }

@@ -140,9 +140,7 @@ func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 		cmd := exec.Command(binary, args...)
 		cmd.Env, cmd.Dir = w.env, clone
 		out, _ := cmd.CombinedOutput()
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%q says:\n%s", args, out)
-		}
+		must.Contain(t, string(out), want)
 		if raw, err := os.ReadFile(proof); err == nil {
 			t.Errorf("%q started:\n%s", args, raw)
 			os.Remove(proof)
@@ -175,9 +173,7 @@ func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 	}
 	raw := read(t, proof)
 	for _, kind := range []string{"core.fsmonitor in " + clone + "\n", "core.fsmonitor in " + clone + "/lib\n", "filter in " + clone + "/lib\n", "hook-", "diff.", "alias.evil", "--status-fd", "remote.origin.uploadpack"} {
-		if !strings.Contains(raw, kind) {
-			t.Errorf("git itself does not start %q:\n%s", kind, raw)
-		}
+		must.Same(t, true, strings.Contains(raw, kind), "git itself does not start", kind, raw)
 	}
 }
 
@@ -246,9 +242,7 @@ func TestCheckoutCannotRedirectRun(t *testing.T) {
 		if c.refused {
 			want = "invalid_input/push_elsewhere"
 		}
-		if !strings.HasPrefix(out.String(), want) {
-			t.Errorf("%d: with %q a run to %s ended in %s", i, c.settings, forge, out)
-		}
+		must.Same(t, true, strings.HasPrefix(out.String(), want), i, "with", c.settings, "a run to", forge, "ended in", out)
 		if n := called.Swap(0); n > 0 {
 			t.Errorf("with %q somebody else was called %d times", c.settings, n)
 		}

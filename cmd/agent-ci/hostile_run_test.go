@@ -49,9 +49,7 @@ func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 				must.Do(t, os.Symlink(to, at))
 			}
 			told, _ := w.agent("resume", hostile, "--quiet", "--repo", repo, "--replay", "again.yml")
-			if !strings.Contains(told, c.want) {
-				t.Errorf("resume says %s", told)
-			}
+			must.Contain(t, told, c.want)
 			for _, command := range []string{"report", "replay", "publish"} {
 				_, _ = w.agent(command, hostile, "--repo", repo)
 			}

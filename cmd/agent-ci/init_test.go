@@ -70,18 +70,14 @@ func TestInitAsksAtTerminal(t *testing.T) {
 		{"Replace it, yes or no [no]: ", "yes"},
 	} {
 		expectOn(t, terminal, &said, step.question)
-		if _, err := terminal.WriteString(step.answer + "\r"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, must.Err(terminal.WriteString(step.answer+"\r")))
 	}
 	expectOn(t, terminal, &said, "pull request: ")
 	_ = cmd.Wait()
 	if value, _ := repository.Secret("MODEL_API_KEY"); value != key || authorization != "Bearer "+key || len(repository.PullRequests()) != 1 {
 		t.Errorf("the secret is %q, the provider was asked with %q\n%s", value, authorization, said.String())
 	}
-	if strings.Contains(said.String(), key) || strings.Contains(said.String(), token) {
-		t.Errorf("a key is shown:\n%s", said.String())
-	}
+	must.Lack(t, said.String(), key, token)
 	if files, _ := filepath.Glob(seed.Path(".github")); len(files) > 0 {
 		t.Errorf("files are written here: %q", files)
 	}
@@ -109,8 +105,6 @@ func expectOn(t *testing.T, terminal *os.File, said *bytes.Buffer, words string)
 	for !strings.Contains(said.String()[from:], words) {
 		n, err := terminal.Read(read)
 		said.Write(read[:n])
-		if err != nil {
-			t.Fatalf("%q did not come (%v):\n%s", words, err, said.String())
-		}
+		must.Do(t, err, words, "did not come", said.String())
 	}
 }

@@ -91,9 +91,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	awaitFile(filepath.Join(out, "state", "alive"), 1)
 	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
-	if raw, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(raw), `"reason": "sigterm"`) {
-		t.Errorf("the result is %s, %v", raw, err)
-	}
+	must.Contain(t, string(must.Get(os.ReadFile(filepath.Join(out, "result.json")))(t)), `"reason": "sigterm"`)
 }
 
 // piped is a folder with a pipe of that name.

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	diff "github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -75,9 +73,7 @@ func TestRealBugFixes(t *testing.T) {
 			for _, arm := range arms {
 				got[arm] = w.verdict(base, i.arm(arm), map[string]any{"name": "test", "run": i.check, "must": cmp.Or(i.must, "pass"), "proves": true}, strings.ReplaceAll(arm, " ", "-"))
 			}
-			if d := diff.Diff(i.expect, got); d != "" {
-				t.Errorf("verdicts (-want +got):\n%s", d)
-			}
+			must.Same(t, i.expect, got, "verdicts")
 		})
 	}
 }

@@ -57,9 +57,7 @@ func TestKilledAtEachRequestOfAReview(t *testing.T) {
 			if len(reviews) != 1 || len(onLines) != 1 {
 				t.Fatalf("killed at request %d (after it: %t), there are %d reviews with %d comments\n%s", n, after, len(reviews), len(onLines), text)
 			}
-			if got := w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"); got != "main" {
-				t.Errorf("killed at request %d (after it: %t), the checkout is on %s", n, after, got)
-			}
+			must.Same(t, "main", w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"), "killed at request", n, "after it", after, "the checkout is on")
 			if n > 0 && !killed {
 				if n < 8 { // three are to the model
 					t.Errorf("the run makes fewer than %d requests; those to GitHub are not among them", n)
@@ -78,9 +76,8 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 	w.git(repo, "commit", "--quiet", "--all", "--message=count")
 	w.git(repo, "push", "--quiet", repository.Dir, "feature")
 	w.git(repo, "checkout", "--quiet", "main")
-	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, forge.APIURL+"/repos/octo-org/"+repository.Name+"/pulls",
-		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`))
-	must.Do(w.t, err)
+	request := must.Get(http.NewRequestWithContext(w.t.Context(), http.MethodPost, forge.APIURL+"/repos/octo-org/"+repository.Name+"/pulls",
+		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`)))(w.t)
 	request.Header.Set("Authorization", "Bearer "+forge.Token)
 	response := must.Get(http.DefaultClient.Do(request))(w.t)
 	response.Body.Close()
@@ -146,9 +143,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 				w.awaitEnd(out)
 				if kill > 0 && n == first && after { // a run that publishes nothing at GitHub writes nothing there
 					w.agent(0, "run", "--repo", "in-"+out, "--quiet", "--publish", "local", "--out", "local-"+name)
-					if about := aboutCommits(repository); len(about) > 0 {
-						t.Errorf("with --publish local: %q", about)
-					}
+					must.None(t, aboutCommits(repository), "with --publish local")
 				}
 				kill, text = 0, text+said
 				if n == 0 && first == 0 {
@@ -156,9 +151,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 				}
 			}
 			at := fmt.Sprintf("killed at request %d of %d (after it: %t)", n, last, after)
-			if got := w.git(repository.Dir, "log", "--format=%s", "main..feature"); got != "Count on\ncount" {
-				t.Errorf("%s, the branch has\n%s\n%s", at, got, text)
-			}
+			must.Same(t, "Count on\ncount", w.git(repository.Dir, "log", "--format=%s", "main..feature"), at, "the branch has", text)
 			about := aboutCommits(repository)
 			if commit := w.git(repository.Dir, "rev-parse", "feature"); len(about) != 1 || !strings.Contains(about[0], commit) {
 				t.Errorf("%s, there are %d comments about commit %s: %q\n%s", at, len(about), commit, about, text)
@@ -173,9 +166,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 				w.agent(0, "run", "--repo", "in-again-"+name, "--quiet", "--out", "rewritten-"+name)
 				rewritten := w.git(clone, "rev-parse", "HEAD")
 				for _, text := range aboutCommits(repository) {
-					if strings.Contains(text, rewritten) {
-						t.Errorf("about the rewritten commit: %q", text)
-					}
+					must.Same(t, false, strings.Contains(text, rewritten), "about the rewritten commit", text)
 				}
 			}
 		}
@@ -202,11 +193,10 @@ func (w *killWorld) askOnPull(repository *forgetest.Repository) {
 	user := map[string]any{"login": "maintainer", "id": 1, "type": "User"}
 	body := "/agent-ci Count on"
 	id := repository.AddComment(1, forgetest.Comment{Author: forgetest.User{Login: "maintainer"}, Association: "MEMBER", Body: body})
-	raw, err := json.Marshal(map[string]any{
+	raw := must.Get(json.Marshal(map[string]any{
 		"action": "created", "sender": user, "issue": map[string]any{"number": 1, "pull_request": map[string]any{}, "state": "open", "title": "Count", "user": user},
 		"comment": map[string]any{"id": id, "body": body, "user": user, "created_at": "2126-01-01T00:00:00Z"},
-	})
-	must.Do(w.t, err)
+	}))(w.t)
 	event := filepath.Join(w.dir, repository.Name+".json")
 	w.write(event, string(raw))
 	w.env = append(w.env, "GITHUB_EVENT_PATH="+event, "GITHUB_REPOSITORY=octo-org/"+repository.Name)

@@ -222,15 +222,9 @@ turns:
 					t.Errorf("%s, the run ended in %s", at, text)
 					continue
 				}
-				if got := w.has(repo); got != want {
-					t.Errorf("%s, the checkout has\n%s\nand not\n%s", at, got, want)
-				}
-				if got := w.git(repo, "rev-parse", "main", "feature"); got != theirs {
-					t.Errorf("%s, the branches are %s", at, got)
-				}
-				if got := w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"); got != branch {
-					t.Errorf("%s, it is on %s", at, got)
-				}
+				must.Same(t, want, w.has(repo), at, "the checkout has", "and not")
+				must.Same(t, theirs, w.git(repo, "rev-parse", "main", "feature"), at, "the branches are")
+				must.Same(t, branch, w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"), at, "it is on")
 				w.keepsTheirs(at, repo)
 			}
 		})

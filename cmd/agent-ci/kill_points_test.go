@@ -169,9 +169,7 @@ func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 			if changed := w.git(repository.Dir, "diff", "--name-only", "main", pulls[0].Head); strings.Contains(changed, ".github") {
 				t.Errorf("killed at request %d (after it: %t), the pull request has the base's own change:\n%s", n, after, changed)
 			}
-			if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-				t.Errorf("killed at request %d (after it: %t), the checkout has %q", n, after, got)
-			}
+			must.Same(t, "?? untracked.txt", w.git(repo, "status", "--porcelain"), "killed at request", n, "after it", after, "the checkout has")
 			if n > 0 && !killed {
 				if n < 12 {
 					t.Errorf("the run makes fewer than %d requests; those to GitHub are not among them", n)
@@ -247,9 +245,7 @@ func TestKilledByOwnCommands(t *testing.T) {
 	if !strings.Contains(text, "changed/committed") || deaths != 3 {
 		t.Fatalf("after %d deaths the run ended in\n%s", deaths, text)
 	}
-	if got := w.git(repo, "show", "HEAD:log.txt"); got != "step 30" {
-		t.Errorf("log.txt has %q", got)
-	}
+	must.Same(t, "step 30", w.git(repo, "show", "HEAD:log.txt"), "log.txt has")
 }
 
 // TestKilledAfterTimeLimit kills a run while the work that its time ended is
@@ -349,9 +345,7 @@ func TestKilledAfterRecordedEnd(t *testing.T) {
 	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
 	var program atomic.Pointer[os.Process]
 	repository, repo := w.forgeThatStops(forge, &program, func() string { return "/pulls" }, func(p *os.Process) {
-		if err := errors.Join(os.CopyFS(before, os.DirFS(state)), p.Signal(syscall.SIGTERM)); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, errors.Join(os.CopyFS(before, os.DirFS(state)), p.Signal(syscall.SIGTERM)))
 	})
 	w.gate.answer(stepwise(3))
 	text, _ := w.watched(keptIn(&program), "run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run")
@@ -392,9 +386,7 @@ func TestRepeatedlyStoppedAfterPush(t *testing.T) {
 	var at string
 	by := syscall.SIGTERM
 	repository, repo := w.forgeThatStops(forge, &program, func() string { return at }, func(p *os.Process) {
-		if err := p.Signal(by); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, p.Signal(by))
 	})
 	w.gate.answer(stepwise(3))
 	args := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--out", "run"}

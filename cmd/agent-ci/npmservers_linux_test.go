@@ -68,13 +68,9 @@ func TestNPMServersAnswerCalls(t *testing.T) {
 	}
 	dir, transcript := npmRun(t, installServers(t))
 	for _, want := range npmAnswers {
-		if !strings.Contains(transcript, want) {
-			t.Errorf("the transcript has no %s", want)
-		}
+		must.Same(t, true, strings.Contains(transcript, want), "the transcript has no", want)
 	}
-	if patch, err := os.ReadFile(filepath.Join(dir, "out", "changes.patch")); err != nil || !strings.Contains(string(patch), "+by a server") {
-		t.Errorf("what the server wrote is not in the change: %v\n%s", err, patch)
-	}
+	must.Contain(t, string(must.Get(os.ReadFile(filepath.Join(dir, "out", "changes.patch")))(t)), "+by a server")
 	for i, job := range npmJobs(t) {
 		t.Run(fmt.Sprintf("job %d of the guide", i+1), func(t *testing.T) { runOfGuide(t, job) })
 	}
@@ -120,9 +116,7 @@ func TestMCPConformance(t *testing.T) {
 // npmJobs are the jobs of docs/reference/mcp.md with a server from npm: by npx, and by setup.
 func npmJobs(t *testing.T) []string {
 	jobs := slices.DeleteFunc(yamlBlocks(t, "docs/reference/mcp.md"), func(block string) bool { return !strings.Contains(block, everythingServer) })
-	if len(jobs) != 2 {
-		t.Errorf("the guide has %d jobs with %s", len(jobs), everythingServer)
-	}
+	must.Same(t, 2, len(jobs), "jobs of the guide with", everythingServer)
 	return jobs
 }
 
@@ -147,9 +141,7 @@ turns:
 	r.env = append(r.env, "HTTPS_PROXY="+cmp.Or(os.Getenv("HTTPS_PROXY"), way.URL), "NODE_EXTRA_CA_CERTS="+os.Getenv("NODE_EXTRA_CA_CERTS"))
 	transcript := r.run(t)
 	for _, want := range []string{`"output":"Echo: said as in the guide"`, "sum of 17 and 25 is 42"} {
-		if !strings.Contains(transcript, want) {
-			t.Errorf("the transcript has no %s", want)
-		}
+		must.Same(t, true, strings.Contains(transcript, want), "the transcript has no", want)
 	}
 }
 

@@ -55,9 +55,7 @@ func TestOnlyOutsideStartsPrograms(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Imports,Standard", ".")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	must.Do(t, err, "go list")
 	var found, holding []string
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
@@ -83,9 +81,7 @@ func TestOnlyOutsideStartsPrograms(t *testing.T) {
 		}
 	}
 	for _, may := range mayStart {
-		if !slices.ContainsFunc(found, func(start string) bool { return strings.HasPrefix(start+": ", may+": ") }) {
-			t.Errorf("%s starts nothing", may)
-		}
+		must.Same(t, true, slices.ContainsFunc(found, func(start string) bool { return strings.HasPrefix(start+": ", may+": ") }), may, "starts nothing")
 	}
 	if slices.Sort(holding); !slices.Equal(holding, mayHoldCommands) {
 		t.Errorf("the dependencies %q can start programs; those of %q are known", holding, mayHoldCommands)
@@ -194,9 +190,7 @@ func TestListCoversStartedPrograms(t *testing.T) {
 		if use == outside.SSHConfig && noSSH != nil {
 			continue
 		}
-		if !slices.ContainsFunc(all, func(s outside.Start) bool { return s.Use == use.Name }) {
-			t.Errorf("nothing was started as %q", use.Name)
-		}
+		must.Same(t, true, slices.ContainsFunc(all, func(s outside.Start) bool { return s.Use == use.Name }), "nothing was started as", use.Name)
 	}
 	wantStarts(t, all)
 }
@@ -211,9 +205,7 @@ func wantStarts(t *testing.T, all []outside.Start) {
 			t.Errorf("%+v is of no use", s)
 			continue
 		}
-		if len(s.Withheld) > 0 {
-			t.Errorf("%s gets %q in vain: add them to its row, or do not give them", s.Use, s.Withheld)
-		}
+		must.None(t, s.Withheld, s.Use, "gets", "in vain: add them to its row, or do not give them")
 		secret := func(name string) bool { return strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_KEY") }
 		if outside.Uses()[i] != outside.Run && slices.ContainsFunc(s.Variables, secret) {
 			t.Errorf("%s gets %q", s.Use, s.Variables)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
@@ -124,7 +122,5 @@ func TestChecksSeeTreeAtCheckoutPath(t *testing.T) {
 		got[row.Name] = row.Before + " " + row.After
 	}
 	want := map[string]string{"own": "red red", "place": "green green", "writes": "green green", "git": "green green", "change": "red green"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n%s", diff, out)
-	}
+	must.Same(t, want, got, out)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"github.com/rogpeppe/go-internal/testscript"
 	"gopkg.in/yaml.v3"
 )
@@ -194,19 +196,13 @@ func checkPermissions(ts *testscript.TestScript, args []string) {
 // docs/how-to/recipes.md tells of it.
 func TestEachRecipeHasScript(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob("../../runner/setup/onboard/recipes/*")
-	if err != nil || len(folders) != 8 {
-		t.Fatalf("%d recipes, %v", len(folders), err)
-	}
+	folders := must.Get(filepath.Glob("../../runner/setup/onboard/recipes/*"))(t)
+	must.Same(t, 8, len(folders), "recipes")
 	page := read(t, "../../docs/how-to/recipes.md")
 	for _, folder := range folders {
 		name := filepath.Base(folder)
 		script := "testdata/script/recipe_" + strings.ReplaceAll(name, "-", "_") + ".txtar"
-		if !strings.Contains(read(t, script), "--recipe "+name+"\n") {
-			t.Errorf("%s writes no recipe %s", script, name)
-		}
-		if !strings.Contains(page, "--recipe "+name) {
-			t.Errorf("docs/how-to/recipes.md does not tell of %s", name)
-		}
+		must.Same(t, true, strings.Contains(read(t, script), "--recipe "+name+"\n"), script, "writes no recipe", name)
+		must.Same(t, true, strings.Contains(page, "--recipe "+name), "docs/how-to/recipes.md does not tell of", name)
 	}
 }

@@ -155,9 +155,7 @@ func tarball(t *testing.T, content map[string]string) []byte {
 	w := tar.NewWriter(zip)
 	for name, text := range content {
 		must.Do(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}))
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, must.Err(w.Write([]byte(text))))
 	}
 	must.Do(t, w.Close())
 	must.Do(t, zip.Close())
@@ -172,9 +170,7 @@ func zippedFiles(t *testing.T, content []file) []byte {
 	w := zip.NewWriter(&packed)
 	for _, f := range content {
 		to := must.Get(w.Create(f.name))(t)
-		if _, err := to.Write([]byte(f.text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, must.Err(to.Write([]byte(f.text))))
 	}
 	must.Do(t, w.Close())
 	return packed.Bytes()

@@ -40,9 +40,7 @@ func TestReleaseIsPublished(t *testing.T) {
 			"GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@example.invalid", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@example.invalid",
 		}
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-		}
+		must.Do(t, err, name, strings.Join(args, " "), out)
 		return strings.TrimSpace(string(out))
 	}
 	do(bare, "git", "init", "--quiet", "--bare")
@@ -54,15 +52,9 @@ func TestReleaseIsPublished(t *testing.T) {
 	before := do(bare, "git", "rev-parse", "main")
 
 	do(root, "bash", ".ci/release", "v1.2.3", "publish")
-	if got := do(bare, "git", "show", "--name-only", "--format=%s", "v1.2.3"); got != "Release v1.2.3\n\ndist/checksums.txt\ndist/version" {
-		t.Errorf("the tag is on %q", got)
-	}
-	if got := do(bare, "git", "rev-parse", "v1.2.3^"); got != before {
-		t.Errorf("the release stands on %s, not on %s", got, before)
-	}
-	if got := do(bare, "git", "rev-parse", "main"); got != before {
-		t.Errorf("main moved to %s", got)
-	}
+	must.Same(t, "Release v1.2.3\n\ndist/checksums.txt\ndist/version", do(bare, "git", "show", "--name-only", "--format=%s", "v1.2.3"), "the tag is on")
+	must.Same(t, before, do(bare, "git", "rev-parse", "v1.2.3^"), "the release stands on", "not on")
+	must.Same(t, before, do(bare, "git", "rev-parse", "main"), "main moved to")
 	if got, want := do(bare, "git", "rev-parse", "v1"), do(bare, "git", "rev-parse", "v1.2.3"); got != want {
 		t.Errorf("v1 is %s, not the release %s", got, want)
 	}
@@ -77,7 +69,5 @@ func TestReleaseIsPublished(t *testing.T) {
 	do(root, "git", "checkout", "--quiet", "main")
 	do(root, "git", "checkout", "--quiet", "v1.2.3", "--", "dist")
 	do(root, "bash", ".ci/release", "v1.3.0-rc.1", "publish")
-	if got := do(bare, "git", "rev-parse", "v1"); got != released {
-		t.Errorf("v1 follows a preview: %s", got)
-	}
+	must.Same(t, released, do(bare, "git", "rev-parse", "v1"), "v1 follows a preview")
 }

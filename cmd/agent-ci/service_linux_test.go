@@ -55,16 +55,10 @@ func TestServicesEndWithKilledRun(t *testing.T) {
 	service, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
 	must.Do(t, err)
 	defer service.Close()
-	if gone(t, service, 0) {
-		t.Error("nobody reads the pipe before the run is killed")
-	}
-	if err := run.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	must.Same(t, false, gone(t, service, 0), "nobody reads the pipe before the run is killed")
+	must.Is(t, nil, run.Process.Kill())
 	_ = run.Wait() // it was killed
-	if !gone(t, service, -1) {
-		t.Error("the service is there")
-	}
+	must.Same(t, true, gone(t, service, -1), "the service is there")
 }
 
 // runWithService is a run whose check does not end, with a service.

@@ -31,10 +31,8 @@ func TestRunForPictures(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(raw, &job)
 	}
-	session, absErr := filepath.Abs(filepath.Join(example, "session.yml"))
-	if err != nil || absErr != nil {
-		t.Fatal(err, absErr)
-	}
+	session := must.Get(filepath.Abs(filepath.Join(example, "session.yml")))(t)
+	must.Do(t, err)
 	cache := must.Get(exec.Command("go", "env", "GOCACHE").Output())(t)
 	w := newWorkshop(t, "GOCACHE="+strings.TrimSpace(string(cache)))
 	checkout := filepath.Join(w.dir, "widgets")

@@ -191,9 +191,7 @@ func TestSoakCases(t *testing.T) {
 				t.Parallel()
 				found, outcome := q.play(t, programs, user)
 				t.Logf("it ended as %s", outcome)
-				if len(found) > 0 {
-					t.Errorf("%s\n%s", strings.Join(found, "\n"), q)
-				}
+				must.None(t, found, strings.Join(found, "\n"), q)
 			})
 		}
 	}
@@ -208,7 +206,5 @@ func TestSoakFindsAndShrinksBreaches(t *testing.T) {
 	fails := func(q sequence) bool {
 		return sameKind([]string{"request: "}, q.breachesOf(t, programs, os.Getuid()))
 	}
-	if got := noise.shrink(fails).steps; !slices.Equal(got, []string{"read_file keys/id.txt"}) {
-		t.Errorf("it shrinks to %q", got)
-	}
+	must.Same(t, []string{"read_file keys/id.txt"}, noise.shrink(fails).steps, "it shrinks to")
 }

@@ -135,20 +135,12 @@ func TestTerminalShowsRunningWork(t *testing.T) {
 		w.write(filepath.Join("gates", at.gate), "")
 	}
 	whole, rest := s.ends()
-	if status := s.cmd.ProcessState.ExitCode(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
-	if !strings.Contains(whole, colored+"[Setup ") || !strings.Contains(whole, "step 2/3: Mend 世界␛[2J") {
-		t.Errorf("it has no colour, or no step of the plan: %q", whole)
-	}
+	must.Same(t, 0, s.cmd.ProcessState.ExitCode(), "exit status")
+	must.Contain(t, whole, colored+"[Setup ", "step 2/3: Mend 世界␛[2J")
 	for _, once := range []string{"agent-ci: turn 1\r\n", "agent-ci:   plan: 1 of 3 done, now: Mend 世界", "agent-ci: turn 2; so far 25,000 tokens in", "agent-ci: used 4 turns, "} {
-		if n := strings.Count(whole, once); n != 1 {
-			t.Errorf("%q stands there %d times: %q", once, n, whole)
-		}
+		must.Same(t, 1, strings.Count(whole, once), once, "stands there", "times", whole)
 	}
-	if !strings.HasPrefix(rest, "changed/left_in_checkout: ") {
-		t.Errorf("at the end stands %q", rest)
-	}
+	must.Same(t, true, strings.HasPrefix(rest, "changed/left_in_checkout: "), "at the end stands", rest)
 }
 
 // What is no terminal that can be drawn on, and whoever wants no colour, get none of it.
@@ -182,11 +174,7 @@ func TestPlainTerminalsGetNoStatusOrColor(t *testing.T) {
 		if strings.Contains(whole, "\x1b") != c.status || strings.Contains(whole, colored) {
 			t.Errorf("%s: it writes %q", name, whole)
 		}
-		if !strings.Contains(rest, "cancelled/sigint: ") {
-			t.Errorf("%s: at the end stands %q", name, rest)
-		}
-		if got := s.cmd.ProcessState.ExitCode(); got != 130 {
-			t.Errorf("%s: exit status %d", name, got)
-		}
+		must.Same(t, true, strings.Contains(rest, "cancelled/sigint: "), name, "at the end stands", rest)
+		must.Same(t, 130, s.cmd.ProcessState.ExitCode(), name, "exit status")
 	}
 }

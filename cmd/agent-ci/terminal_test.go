@@ -36,16 +36,12 @@ func TestSandboxOnATerminal(t *testing.T) {
 			if strings.Contains(line, words) {
 				return
 			}
-			if err != nil {
-				t.Fatalf("%q did not come (%v):\n%s", words, err, said.String())
-			}
+			must.Do(t, err, words, "did not come", said.String())
 		}
 	}
 	press := func(keys string) {
 		t.Helper()
-		if _, err := terminal.WriteString(keys); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, must.Err(terminal.WriteString(keys)))
 	}
 	expect("33 101")
 	expect("terminal")
@@ -54,7 +50,5 @@ func TestSandboxOnATerminal(t *testing.T) {
 	press("\x03")
 	expect("interrupted")
 	_ = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != 5 {
-		t.Errorf("the exit status is %d, want 5\n%s", status, said.String())
-	}
+	must.Same(t, 5, cmd.ProcessState.ExitCode(), "the exit status is", "want 5", said.String())
 }

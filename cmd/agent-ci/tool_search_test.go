@@ -22,12 +22,8 @@ func TestDeferredToolsAddLittleToRequest(t *testing.T) {
 		none := firstRequest(t, model, nil)
 		for name, tools := range map[string][]string{"500 tools": manyTools(500, ""), "5 deferred tools": manyTools(5, ", defer: true")} {
 			with := firstRequest(t, model, tools)
-			if strings.Contains(with, "find_thing_number_4") {
-				t.Errorf("%s: the first request tells of one of %s", model, name)
-			}
-			if !strings.Contains(with, fmt.Sprintf("There are %d, of: this job (%[1]d).", len(tools))) {
-				t.Errorf("%s: the first request does not say that there are %s", model, name)
-			}
+			must.Same(t, false, strings.Contains(with, "find_thing_number_4"), model, "the first request tells of one of", name)
+			must.Same(t, true, strings.Contains(with, fmt.Sprintf("There are %d, of: this job (%[1]d).", len(tools))), model, "the first request does not say that there are", name)
 			more := len(with) - len(none)
 			t.Logf("%s: %s add %d bytes to a request of %d", model, name, more, len(none))
 			if more > mostForDeferred {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -154,9 +152,7 @@ func TestToolchainsMatchInBothBackings(t *testing.T) {
 			chain.find(t, &w)
 			before := chain.project(&w, "project")
 			overlay, private := chain.run(&w, confine.InOverlay), chain.run(&w, confine.PrivateTree)
-			if diff := cmp.Diff(private, overlay); diff != "" {
-				t.Errorf("what came of it (-private +overlay):\n%s", diff)
-			}
+			must.Same(t, private, overlay, "what came of it (-private +overlay)")
 			t.Logf("%s/%s, commands ended as %q, checks as %q", overlay.Outcome, overlay.Reason, overlay.Ends, overlay.Checks)
 			if !slices.Contains(overlay.Ends, "0") || len(overlay.Ends) != len(chain.setup)+len(chain.agent) || len(overlay.Checks) != len(chain.checks) || overlay.Tree == before {
 				t.Errorf("too little came of it: %+v", overlay)

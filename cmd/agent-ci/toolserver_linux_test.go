@@ -92,12 +92,8 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	}
 	must.Do(t, run.Start())
 	r.reach(t)
-	if err := run.Wait(); err != nil {
-		t.Errorf("the run: %v", err)
-	}
-	if !gone(t, r.pipe, 0) {
-		t.Error("the grandchild is there after the run")
-	}
+	must.Is(t, nil, run.Wait(), "the run")
+	must.Same(t, true, gone(t, r.pipe, 0), "the grandchild is there after the run")
 }
 
 // TestRunResumesAfterKillInCall kills a run in the middle of a call of a server.
@@ -122,13 +118,9 @@ turns:
 	lines := bufio.NewScanner(said)
 	for lines.Scan() && !strings.Contains(lines.Text(), "mcp__a__hang") {
 	}
-	if err := run.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	must.Is(t, nil, run.Process.Kill())
 	_ = run.Wait() // it was killed
-	if !gone(t, r.pipe, -1) {
-		t.Error("the grandchild is there after its run was killed")
-	}
+	must.Same(t, true, gone(t, r.pipe, -1), "the grandchild is there after its run was killed")
 	resume := r.command("resume", "out")
 	var told strings.Builder
 	resume.Stdout, resume.Stderr = &told, &told

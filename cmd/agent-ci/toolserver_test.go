@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -44,9 +46,7 @@ func copyToolServer(home string) (folder string, err error) {
 func homeWithToolServer(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
-	if _, err := copyToolServer(home); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, must.Err(copyToolServer(home)))
 	return home
 }
 

@@ -125,9 +125,7 @@ func TestTutorials(t *testing.T) {
 	for _, tutorial := range tutorials {
 		t.Run(tutorial.name, func(t *testing.T) {
 			for _, program := range append(tutorial.needs, "npx") {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Fatalf("%s is needed: %v", program, err)
-				}
+				must.Do(t, must.Err(exec.LookPath(program)), program, "is needed")
 			}
 			r := newReader(t, way.URL, tutorial.offline)
 			r.session(t, "session.yml", "version: 1\nturns:\n  - output:\n      - call: apply_patch\n        input: |"+tutorial.patch+"\n  - output: [{say: Punctuation is dropped. A test holds it.}]\n")
@@ -155,14 +153,10 @@ func TestTutorials(t *testing.T) {
 				"      - {call: exec_command, arguments: {cmd: "+tutorial.install+"}}\n  - output:\n      - call: apply_patch\n        input: |"+
 				tutorial.patch+"\n  - output: [{say: Punctuation is dropped. A test holds it.}]\n")
 			r.forgetSecrets(t)
-			if log := r.shell(t, "git commit --quiet --all -m 'Without the private registry'\nagent-ci run job.yml --publish none --out ../out"); !strings.Contains(log, "proven") {
-				t.Errorf("the second run proved nothing:\n%s", log)
-			}
+			must.Contain(t, r.shell(t, "git commit --quiet --all -m 'Without the private registry'\nagent-ci run job.yml --publish none --out ../out"), "proven")
 			raw := read(t, filepath.Join(r.home, "out", "transcript.jsonl"))
 			for _, want := range []string{"Echo: heard", "Use one assert per test", "no_install"} {
-				if !strings.Contains(raw, want) {
-					t.Errorf("the transcript has no %q", want)
-				}
+				must.Same(t, true, strings.Contains(raw, want), "the transcript has no", want)
 			}
 		})
 	}
@@ -185,9 +179,7 @@ func TestTutorialJobsAreValid(t *testing.T) {
 			}
 			// Hooks are read from the base commit.
 			out := r.shell(t, "git init --quiet -b main && git add . && git commit --quiet -m all\nagent-ci validate job.yml")
-			if !strings.Contains(out, "job.yml: ok") {
-				t.Error(out)
-			}
+			must.Contain(t, out, "job.yml: ok")
 		})
 	}
 }
@@ -287,9 +279,7 @@ func (r *reader) shell(t *testing.T, script string) (printed string) {
 	cmd := exec.Command("bash", "-e", "-c", script+"\npwd >"+filepath.Join(r.home, "folder"))
 	cmd.Dir, cmd.Env = r.folder, r.env
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
+	must.Do(t, err, script, out)
 	folder := read(t, filepath.Join(r.home, "folder"))
 	r.folder = strings.TrimSpace(folder)
 	return string(out)

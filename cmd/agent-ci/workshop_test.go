@@ -30,8 +30,7 @@ const openly = "AGENT_CI_POLICY_SANDBOX=" + string(grants.DangerFullAccess)
 
 func read(t testing.TB, path string) string {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	must.Do(t, err)
+	raw := must.Get(os.ReadFile(path))(t)
 	return string(raw)
 }
 
@@ -50,8 +49,7 @@ func readJSON(t testing.TB, path string, value any) {
 // asJSON returns value as JSON, which YAML has too.
 func asJSON(t testing.TB, value any) string {
 	t.Helper()
-	raw, err := json.Marshal(value)
-	must.Do(t, err)
+	raw := must.Get(json.Marshal(value))(t)
 	return string(raw)
 }
 

@@ -23,14 +23,12 @@ func yamlFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, folder := range []string{"../../runner/setup/onboard/starter", "../../runner/setup/onboard/recipes", "../../examples"} {
-		if err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".yml" {
 				files[filepath.ToSlash(path)] = read(t, path)
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return files
 }
@@ -193,19 +191,13 @@ func TestAjvAcceptsExamples(t *testing.T) {
 		node.Dir, node.Stdin = dir, strings.NewReader(string(list))
 		var said strings.Builder
 		node.Stdout = &said
-		if err := node.Run(); err != nil {
-			t.Fatalf("%v\n%s", err, said.String())
-		}
+		must.Do(t, node.Run(), said.String())
 		return said.String()
 	}
-	if said := check(all); said != "" {
-		t.Errorf("Ajv with YAML 1.2 refuses examples:\n%s", said)
-	}
+	must.Same(t, "", check(all), "Ajv with YAML 1.2 refuses examples")
 	wrong := filepath.Join(dir, "wrong.yml")
 	write(t, wrong, "version: 1\nlimits: {tokens: 500_000}\n")
-	if said := check([]asked{{schemas["job"], wrong}}); !strings.Contains(said, "/limits/tokens must be integer") {
-		t.Errorf("of a grouped number Ajv says %q", said)
-	}
+	must.Contain(t, check([]asked{{schemas["job"], wrong}}), "/limits/tokens must be integer")
 }
 
 // installFromNPM installs packages in a folder, which it gives. The test is skipped where there is no
