@@ -62,7 +62,7 @@ type campaignFlags struct {
 type campaignAction struct {
 	cli.Subcommand
 	forms []string
-	do    func(ctx context.Context, p cli.Process, c *openedCampaign) (status int, err error)
+	do    func(ctx context.Context, c *openedCampaign) (status int, err error)
 }
 
 // settle is the only subcommand with arguments after the campaign file.
@@ -138,8 +138,9 @@ func campaignSubcommands() (all []cli.Subcommand) {
 	return all
 }
 
-// openedCampaign is a campaign file with the command line's options.
+// openedCampaign is a campaign file with the command line's options, opened by a process.
 type openedCampaign struct {
+	cli.Process
 	*spec.Campaign
 	campaignFlags
 	file    string
@@ -190,7 +191,7 @@ func defineCampaign(flags *cli.FlagSet) cli.RunFunc {
 			return flags.UsageError(p, "%s", conflict)
 		}
 		c.results = results
-		status, err := action.do(ctx, p, c)
+		status, err := action.do(ctx, c)
 		if err != nil {
 			return max(cli.PrintFailure(p, "campaign "+name, err), status)
 		}
@@ -260,13 +261,13 @@ func openCampaign(ctx context.Context, p cli.Process, file string, f campaignFla
 	if f.ledger = cmp.Or(f.ledger, record.CampaignsPath(p.Variable)); f.ledger == "" {
 		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
 	}
-	return &openedCampaign{Campaign: loaded, campaignFlags: f, file: file, raw: raw}, err
+	return &openedCampaign{Process: p, Campaign: loaded, campaignFlags: f, file: file, raw: raw}, err
 }
 
 // checkClaimVariables returns an error if a variable sets a key that only the campaign file may set. The
 // variable could make a run exceed its claim.
-func checkClaimVariables(p cli.Process) error {
-	variables, _ := job.Format().Environment(p.Environ, runcmd.ReservedVariables())
+func (c *openedCampaign) checkClaimVariables() error {
+	variables, _ := job.Format().Environment(c.Environ, runcmd.ReservedVariables())
 	for _, v := range variables.Values {
 		if campaign.IsFileOnly(v.Key) {
 			return fmt.Errorf("%s is set, and would change what a run may use behind its claim; unset it, and give %s in the campaign's job", v.Origin, v.Key)
@@ -288,8 +289,8 @@ func ReaderBeside(file string) func(name string) ([]byte, error) {
 }
 
 // currentUser returns the name to record with a person's decision.
-func currentUser(p cli.Process) string {
-	return progress.Printable(cmp.Or(p.Variable("GITHUB_ACTOR"), p.Variable("USER"), "unknown"))
+func (c *openedCampaign) currentUser() string {
+	return progress.Printable(cmp.Or(c.Variable("GITHUB_ACTOR"), c.Variable("USER"), "unknown"))
 }
 
 // withLedger locks the ledger, calls do with it and the current plan, and unlocks it.
@@ -307,8 +308,8 @@ func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) er
 }
 
 // approveCampaign lets the targets after the pilot run.
-func approveCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
-	by, err := c.approver(ctx, p)
+func approveCampaign(ctx context.Context, c *openedCampaign) (int, error) {
+	by, err := c.approver(ctx)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -316,24 +317,24 @@ func approveCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int
 		if err := l.Approve(c.Campaign, plan, by); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.Stdout, "%s is approved: the targets after the pilot may run.\n", c.Name)
+		fmt.Fprintf(c.Stdout, "%s is approved: the targets after the pilot may run.\n", c.Name)
 		return nil
 	})
 }
 
 // resumeCampaign lets a stopped campaign and its failed targets run again.
-func resumeCampaign(_ context.Context, p cli.Process, c *openedCampaign) (int, error) {
+func resumeCampaign(_ context.Context, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		again, err := l.Resume(c.Campaign, plan, c.reason, currentUser(p))
+		again, err := l.Resume(c.Campaign, plan, c.reason, c.currentUser())
 		if err == nil {
-			fmt.Fprintf(p.Stdout, "%s resumes; %d targets run again with agent-ci campaign run.\n", c.Name, len(again))
+			fmt.Fprintf(c.Stdout, "%s resumes; %d targets run again with agent-ci campaign run.\n", c.Name, len(again))
 		}
 		return err
 	})
 }
 
 // campaignStatus shows the progress of the campaign.
-func campaignStatus(_ context.Context, p cli.Process, c *openedCampaign) (int, error) {
+func campaignStatus(_ context.Context, c *openedCampaign) (int, error) {
 	state, err := campaign.Read(c.ledger)
 	if err != nil {
 		return cli.ExitFailed, err
@@ -342,13 +343,13 @@ func campaignStatus(_ context.Context, p cli.Process, c *openedCampaign) (int, e
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	return cli.ExitOK, c.printStatus(p, c.status(p, state, plan))
+	return cli.ExitOK, c.printStatus(c.status(state, plan))
 }
 
 // status returns the campaign's progress, with the run directories that exist on this machine.
-func (c *openedCampaign) status(p cli.Process, state *campaign.State, plan *campaign.Plan) campaign.Status {
+func (c *openedCampaign) status(state *campaign.State, plan *campaign.Plan) campaign.Status {
 	status := state.Status(time.Now(), c.Campaign, plan)
-	status.Server = cmp.Or(p.Variable("GITHUB_SERVER_URL"), "https://github.com")
+	status.Server = cmp.Or(c.Variable("GITHUB_SERVER_URL"), "https://github.com")
 	if folder, err := filepath.Abs(campaign.Folder(c.ledger, c.Name)); err == nil {
 		status.SetDirectories(folder)
 	}
@@ -356,14 +357,14 @@ func (c *openedCampaign) status(p cli.Process, state *campaign.State, plan *camp
 }
 
 // printStatus writes a status in the requested format.
-func (c *openedCampaign) printStatus(p cli.Process, s campaign.Status) error {
+func (c *openedCampaign) printStatus(s campaign.Status) error {
 	switch c.format {
 	case "json":
-		return cli.WriteJSON(p.Stdout, s)
+		return cli.WriteJSON(c.Stdout, s)
 	case "markdown":
-		return show.Markdown(p.Stdout, s)
+		return show.Markdown(c.Stdout, s)
 	case "html":
-		return show.Page(p.Stdout, s)
+		return show.Page(c.Stdout, s)
 	}
-	return show.Table(p.Stdout, s)
+	return show.Table(c.Stdout, s)
 }

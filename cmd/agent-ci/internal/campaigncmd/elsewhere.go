@@ -41,21 +41,21 @@ type handout struct {
 	rewritable bool
 	// ready returns an error if something is missing, or would expose a secret. fits returns how many
 	// of the first targets fit into one wave.
-	ready func(*openedCampaign, cli.Process) error
+	ready func(*openedCampaign) error
 	fits  func(*openedCampaign, []campaign.Target) int
-	write func(p cli.Process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
+	write func(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
 }
 
 // handouts maps values of --format to hosts.
 var handouts = map[string]*handout{
 	"matrix": {
 		host: campaign.Actions, write: writeMatrix,
-		ready: func(*openedCampaign, cli.Process) error { return nil },
+		ready: func(*openedCampaign) error { return nil },
 		fits:  func(_ *openedCampaign, targets []campaign.Target) int { return len(targets) },
 	},
 	"kubernetes": {
 		host: campaign.Kubernetes, rewritable: true, write: writeManifest,
-		ready: func(c *openedCampaign, p cli.Process) error { return cluster.CheckSettings(c.Campaign, p.Variable) },
+		ready: func(c *openedCampaign) error { return cluster.CheckSettings(c.Campaign, c.Variable) },
 		fits: func(c *openedCampaign, targets []campaign.Target) int {
 			return cluster.CountFitting(c.Name, targets, c.raw, c.jobBeside())
 		},
@@ -64,23 +64,23 @@ var handouts = map[string]*handout{
 
 // handOut claims the next wave of targets and writes it for the host. An open wave is written again if
 // the host permits that, and is an error otherwise.
-func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *campaign.Ledger, to *handout) (int, error) {
-	if err := to.ready(c, p); err != nil {
+func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, to *handout) (int, error) {
+	if err := to.ready(c); err != nil {
 		return cli.ExitFailed, err
 	}
-	plan, err := c.currentPlan(ctx, p, ledger)
+	plan, err := c.currentPlan(ctx, ledger)
 	if err != nil {
-		return c.planFailure(p, err)
+		return c.planFailure(err)
 	}
 	if open := ledger.Of(c.Name).UnsettledWave(); open != nil {
 		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
 		if !to.rewritable || !sameWave {
 			return cli.ExitFailed, campaign.UnsettledWaveError(open)
 		}
-		fmt.Fprintf(p.Stderr, "Wave %d is out already; here it is again.\n", open[0].Wave)
-		return cli.ExitOK, to.write(p, c, open, campaign.Wait{})
+		fmt.Fprintf(c.Stderr, "Wave %d is out already; here it is again.\n", open[0].Wave)
+		return cli.ExitOK, to.write(c, open, campaign.Wait{})
 	}
-	next, wait, err := c.nextWave(ctx, p, ledger, plan)
+	next, wait, err := c.nextWave(ctx, ledger, plan)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -96,30 +96,30 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if err != nil {
 		return cli.ExitFailed, err
 	}
-	fmt.Fprintf(p.Stderr, "%s to start.\n", transcript.CountNoun(len(wave), "target"))
+	fmt.Fprintf(c.Stderr, "%s to start.\n", transcript.CountNoun(len(wave), "target"))
 	if wait.Why != "" {
-		fmt.Fprintf(p.Stderr, "The rest waits: %s.\n", wait.Words)
+		fmt.Fprintf(c.Stderr, "The rest waits: %s.\n", wait.Words)
 	}
-	return cli.ExitOK, to.write(p, c, wave, wait)
+	return cli.ExitOK, to.write(c, wave, wait)
 }
 
 // currentPlan returns the plan of the campaign's current job. It creates a missing one.
-func (c *openedCampaign) currentPlan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+func (c *openedCampaign) currentPlan(ctx context.Context, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
 		return nil, err
 	}
 	if recorded := ledger.Of(c.Name); recorded.Plan == "" || recorded.Template != template {
-		return c.makePlan(ctx, p, ledger)
+		return c.makePlan(ctx, ledger)
 	}
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 }
 
 // nextWave returns the targets that may start on another host. It first updates the states of pull requests.
-func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
-	client, _, err := newForgeClient(p)
+func (c *openedCampaign) nextWave(ctx context.Context, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
+	client, _, err := c.newForgeClient()
 	if err == nil {
-		err = c.refreshPulls(ctx, p, ledger, plan)
+		err = c.refreshPulls(ctx, ledger, plan)
 	}
 	if err != nil {
 		return nil, campaign.Wait{}, err
@@ -127,17 +127,17 @@ func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *ca
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
 	return ledger.Choose(ctx, campaign.Choice{
 		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.FindExisting(client, c.Campaign),
-		OnSkipped: func(r campaign.Report) { here.PrintReport(p.Stderr, r) },
+		OnSkipped: func(r campaign.Report) { here.PrintReport(c.Stderr, r) },
 	})
 }
 
 // writeMatrix writes the wave as one line of JSON, because an output of a step is one line.
-func writeMatrix(p cli.Process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
+func writeMatrix(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
 	number, file := 0, ""
 	if len(wave) > 0 {
 		number, file = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
 	}
-	return json.NewEncoder(p.Stdout).Encode(map[string]any{
+	return json.NewEncoder(c.Stdout).Encode(map[string]any{
 		"wave": number, "file": file, "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait,
 	})
 }
@@ -156,39 +156,39 @@ func (c *openedCampaign) jobBeside() []byte {
 }
 
 // writeManifest writes the wave's Kubernetes manifest for kubectl apply. It writes nothing for an empty wave.
-func writeManifest(p cli.Process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
+func writeManifest(c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
 	if len(wave) == 0 {
 		return nil
 	}
-	j, err := c.sampleJob(p)
+	j, err := c.sampleJob()
 	if err != nil {
 		return err
 	}
 	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Publish: c.publish}
-	w.SetEndpoints(j.Model.BaseURL, p.Variable)
+	w.SetEndpoints(j.Model.BaseURL, c.Variable)
 	raw, err := cluster.Manifest(w)
 	if err != nil {
 		return err
 	}
-	_, err = p.Stdout.Write(raw)
+	_, err = c.Stdout.Write(raw)
 	return err
 }
 
 // workOnTarget performs one run of a wave. It also reports a run that may not start.
-func workOnTarget(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
-	claimed, err := c.claimedRun(ctx, p)
+func workOnTarget(ctx context.Context, c *openedCampaign) (int, error) {
+	claimed, err := c.claimedRun(ctx)
 	if err != nil {
 		return cli.ExitInvalid, err
 	}
-	o, err := c.runOptions(p)
+	o, err := c.runOptions()
 	if err != nil {
 		return cli.ExitFailed, err
 	}
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
 		return cli.ExitFailed, fmt.Errorf("find the folder of run directories: %w", err)
 	}
-	o.Environ, o.Template, o.Output = withCampaignFolder(p.Environ, o.Folder), claimed.Template, p.Stderr
-	if err := c.checkClaim(p, claimed); err != nil {
+	o.Environ, o.Template, o.Output = withCampaignFolder(c.Environ, o.Folder), claimed.Template, c.Stderr
+	if err := c.checkClaim(claimed); err != nil {
 		return cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err)))
 	}
 	report, _, err := here.Work(ctx, o, claimed, time.Now())
@@ -201,7 +201,7 @@ func workOnTarget(ctx context.Context, p cli.Process, c *openedCampaign) (int, e
 	if report == nil {
 		return exitSignalled, nil
 	}
-	here.PrintReport(p.Stdout, *report)
+	here.PrintReport(c.Stdout, *report)
 	return report.ExitCode(), nil
 }
 
@@ -224,7 +224,7 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 const exitSignalled = 143
 
 // claimedRun returns the run that --wave and --index name.
-func (c *openedCampaign) claimedRun(ctx context.Context, p cli.Process) (claimed campaign.Claimed, err error) {
+func (c *openedCampaign) claimedRun(ctx context.Context) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
@@ -236,7 +236,7 @@ func (c *openedCampaign) claimedRun(ctx context.Context, p cli.Process) (claimed
 	if err != nil {
 		return claimed, err
 	}
-	text := cmp.Or(c.index, p.Variable("JOB_COMPLETION_INDEX"))
+	text := cmp.Or(c.index, c.Variable("JOB_COMPLETION_INDEX"))
 	index, err := strconv.Atoi(text)
 	if err != nil || index < 0 || index >= len(wave) {
 		return claimed, fmt.Errorf("there is no run %q in the wave; give --index, from 0 to %d", text, len(wave)-1)
@@ -246,23 +246,23 @@ func (c *openedCampaign) claimedRun(ctx context.Context, p cli.Process) (claimed
 
 // checkClaim returns an error if the claim was made for another campaign file or job. It also returns
 // one if variables could exceed the claim.
-func (c *openedCampaign) checkClaim(p cli.Process, claimed campaign.Claimed) error {
+func (c *openedCampaign) checkClaim(claimed campaign.Claimed) error {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
 		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
 	}
-	return cmp.Or(err, checkClaimVariables(p))
+	return cmp.Or(err, c.checkClaimVariables())
 }
 
 // settleCampaign books the results of an open wave.
-func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
+func settleCampaign(ctx context.Context, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		wave := l.Of(c.Name).UnsettledWave()
 		if wave == nil {
-			fmt.Fprintln(p.Stdout, "No wave is out.")
+			fmt.Fprintln(c.Stdout, "No wave is out.")
 			return nil
 		}
-		reports, endedKeys, err := c.readResults(ctx, p, wave)
+		reports, endedKeys, err := c.readResults(ctx, wave)
 		if err != nil {
 			return err
 		}
@@ -274,19 +274,19 @@ func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int,
 			return err
 		}
 		for _, r := range booked {
-			here.PrintReport(p.Stderr, r)
+			here.PrintReport(c.Stderr, r)
 		}
-		return c.printStatus(p, c.status(p, l.State, plan))
+		return c.printStatus(c.status(l.State, plan))
 	})
 }
 
 // readResults reads the results that the command line names. endedKeys lists the targets whose runs have
 // ended for good in the cluster.
-func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []campaign.Claimed) (reports []campaign.Report, endedKeys []string, err error) {
+func (c *openedCampaign) readResults(ctx context.Context, wave []campaign.Claimed) (reports []campaign.Report, endedKeys []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			found, err := campaign.ReadReports(name, func(err error) {
-				fmt.Fprintf(p.Stderr, "agent-ci: %s; it is left alone.\n", progress.Printable(err.Error()))
+				fmt.Fprintf(c.Stderr, "agent-ci: %s; it is left alone.\n", progress.Printable(err.Error()))
 			})
 			if err != nil {
 				return nil, nil, err
@@ -294,7 +294,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []
 			reports = append(reports, found...)
 			continue
 		}
-		raw, err := readInput(ctx, p, name)
+		raw, err := c.readInput(ctx, name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read what kubectl says: %w", err)
 		}
@@ -308,9 +308,9 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, wave []
 }
 
 // readInput reads a file, or standard input if name is -.
-func readInput(ctx context.Context, p cli.Process, name string) ([]byte, error) {
+func (c *openedCampaign) readInput(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(cli.CancellableInput(ctx, p.Stdin), maxKubectlOutput))
+		return io.ReadAll(io.LimitReader(cli.CancellableInput(ctx, c.Stdin), maxKubectlOutput))
 	}
 	return boundedfile.Read(ctx, name, maxKubectlOutput)
 }

@@ -34,21 +34,21 @@ func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 }
 
 // newForgeClient returns a client for the forge of the campaign's repositories, and the root of its web pages.
-func newForgeClient(p cli.Process) (*github.Client, string, error) {
-	env := settings.Environment(p.Environ)
+func (c *openedCampaign) newForgeClient() (*github.Client, string, error) {
+	env := settings.Environment(c.Environ)
 	if env.Token() == "" {
 		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
 	}
-	return env.GitHub(p.Version, env.Token())
+	return env.GitHub(c.Process.Version, env.Token())
 }
 
 // targetSource returns where the campaign's repositories are: a local folder or the forge. server is the root
 // of the forge's web pages.
-func (c *openedCampaign) targetSource(p cli.Process) (from resolve.Forge, server string, err error) {
+func (c *openedCampaign) targetSource() (from resolve.Forge, server string, err error) {
 	if repositories := c.repositories(); repositories != "" {
 		return repositories, "", nil
 	}
-	return newForgeClient(p)
+	return c.newForgeClient()
 }
 
 // repositories returns the folder of targets.folder, or "" for the forge.
@@ -61,26 +61,26 @@ func (c *openedCampaign) repositories() resolve.Repositories {
 
 // planCampaign resolves the targets, records the plan and shows it. With --format matrix or kubernetes it
 // writes a wave instead.
-func planCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (status int, err error) {
+func planCampaign(ctx context.Context, c *openedCampaign) (status int, err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
 	if host := handouts[c.format]; host != nil {
-		return c.handOut(ctx, p, ledger, host)
+		return c.handOut(ctx, ledger, host)
 	}
-	plan, err := c.makePlan(ctx, p, ledger)
+	plan, err := c.makePlan(ctx, ledger)
 	if err != nil {
-		return c.planFailure(p, err)
+		return c.planFailure(err)
 	}
-	return cli.ExitOK, c.printStatus(p, c.status(p, ledger.State, plan))
+	return cli.ExitOK, c.printStatus(c.status(ledger.State, plan))
 }
 
 // planFailure prints mistakes in the campaign file and returns no error for them. Other errors are returned.
-func (c *openedCampaign) planFailure(p cli.Process, err error) (int, error) {
+func (c *openedCampaign) planFailure(err error) (int, error) {
 	if problems, are := errors.AsType[config.Problems](err); are {
-		cli.ShowProblems(p, c.file, problems)
+		cli.ShowProblems(c.Process, c.file, problems)
 		return cli.ExitInvalid, nil
 	}
 	return cli.ExitFailed, err
@@ -88,8 +88,8 @@ func (c *openedCampaign) planFailure(p cli.Process, err error) (int, error) {
 
 // makePlan resolves the targets and records the plan in the ledger. It also records the current states of
 // pull requests on GitHub.
-func (c *openedCampaign) makePlan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
-	plan, err := c.resolvePlan(ctx, p)
+func (c *openedCampaign) makePlan(ctx context.Context, ledger *campaign.Ledger) (*campaign.Plan, error) {
+	plan, err := c.resolvePlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,22 +99,22 @@ func (c *openedCampaign) makePlan(ctx context.Context, p cli.Process, ledger *ca
 	if ledger.Of(c.Name).Plan != "" {
 		previous, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 		if err != nil {
-			fmt.Fprintf(p.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
+			fmt.Fprintf(c.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
 		}
 		plan.CarryOver(previous, ledger.State)
 	}
 	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
 		return plan, err
 	}
-	return plan, c.refreshPulls(ctx, p, ledger, plan)
+	return plan, c.refreshPulls(ctx, ledger, plan)
 }
 
 // resolvePlan makes a plan of the targets in their current state. It records nothing.
-func (c *openedCampaign) resolvePlan(ctx context.Context, p cli.Process) (*campaign.Plan, error) {
-	if err := checkClaimVariables(p); err != nil {
+func (c *openedCampaign) resolvePlan(ctx context.Context) (*campaign.Plan, error) {
+	if err := c.checkClaimVariables(); err != nil {
 		return nil, err
 	}
-	from, server, err := c.targetSource(p)
+	from, server, err := c.targetSource()
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +122,12 @@ func (c *openedCampaign) resolvePlan(ctx context.Context, p cli.Process) (*campa
 	if err != nil {
 		return nil, err
 	}
-	j, err := c.sampleJob(p)
+	j, err := c.sampleJob()
 	if err != nil {
 		return nil, err
 	}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
-	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, p.Environ))
+	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, c.Environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
 		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, FeedbackOnly: j.Publish.IsFeedback(),
 	})
@@ -135,8 +135,8 @@ func (c *openedCampaign) resolvePlan(ctx context.Context, p cli.Process) (*campa
 }
 
 // sampleJob returns SampleJob of the campaign.
-func (c *openedCampaign) sampleJob(p cli.Process) (*job.Job, error) {
-	return SampleJob(p, c.Campaign, c.file)
+func (c *openedCampaign) sampleJob() (*job.Job, error) {
+	return SampleJob(c.Process, c.Campaign, c.file)
 }
 
 // SampleJob returns the job of a campaign with sample values in its placeholders. file is the path of the
@@ -151,8 +151,8 @@ func SampleJob(p cli.Process, c *spec.Campaign, file string) (*job.Job, error) {
 }
 
 // refreshPulls records the current states of the campaign's pull requests.
-func (c *openedCampaign) refreshPulls(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) error {
-	client, _, err := newForgeClient(p)
+func (c *openedCampaign) refreshPulls(ctx context.Context, ledger *campaign.Ledger, plan *campaign.Plan) error {
+	client, _, err := c.newForgeClient()
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (c *openedCampaign) refreshPulls(ctx context.Context, p cli.Process, ledger
 
 // closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open;
 // that is no failure.
-func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
-	client, _, err := newForgeClient(p)
+func closeCampaign(ctx context.Context, c *openedCampaign) (int, error) {
+	client, _, err := c.newForgeClient()
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -179,28 +179,28 @@ func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, 
 			repository := progress.Printable(pull.Target.Repository)
 			if pull.KeptReason != "" {
 				leftOpen++
-				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.KeptReason)
+				fmt.Fprintf(c.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.KeptReason)
 				continue
 			}
-			fmt.Fprintf(p.Stdout, "%s#%d is closed\n", repository, pull.Number)
+			fmt.Fprintf(c.Stdout, "%s#%d is closed\n", repository, pull.Number)
 		}
-		fmt.Fprintf(p.Stdout, "%d pull requests closed, %d left open.\n", len(pullRequests)-leftOpen, leftOpen)
+		fmt.Fprintf(c.Stdout, "%d pull requests closed, %d left open.\n", len(pullRequests)-leftOpen, leftOpen)
 		return err
 	})
 }
 
 // approver returns the account that approves. In GitHub Actions, each account that started the workflow
 // needs a role in the job's trust.roles. Elsewhere anyone who can write the ledger may approve.
-func (c *openedCampaign) approver(ctx context.Context, p cli.Process) (by string, err error) {
-	env := settings.Environment(p.Environ)
+func (c *openedCampaign) approver(ctx context.Context) (by string, err error) {
+	env := settings.Environment(c.Environ)
 	if !env.InActions() {
-		return currentUser(p), nil
+		return c.currentUser(), nil
 	}
-	client, _, err := newForgeClient(p)
+	client, _, err := c.newForgeClient()
 	if err != nil {
 		return "", err
 	}
-	j, err := c.sampleJob(p)
+	j, err := c.sampleJob()
 	if err != nil {
 		return "", err
 	}

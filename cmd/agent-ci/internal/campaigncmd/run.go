@@ -29,8 +29,8 @@ const shutdownTime = 2 * time.Minute
 
 // runTargets runs the targets of a campaign on this machine, then shows the status. It returns a status
 // other than 0 if a target has failed, even in an earlier start.
-func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status int, err error) {
-	if err := checkClaimVariables(p); err != nil {
+func runTargets(ctx context.Context, c *openedCampaign) (status int, err error) {
+	if err := c.checkClaimVariables(); err != nil {
 		return cli.ExitFailed, err
 	}
 	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
@@ -41,99 +41,99 @@ func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status i
 		if digest != plan.Template {
 			return errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan")
 		}
-		o, err := c.hereOptions(p, l, plan)
+		o, err := c.hereOptions(l, plan)
 		if err != nil {
 			return err
 		}
 		err = here.Run(ctx, o)
 		if stop, is := errors.AsType[*outcome.Stop](err); is {
 			status = stop.ExitCode()
-			fmt.Fprintln(p.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
+			fmt.Fprintln(c.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
 		} else if err != nil {
 			return err
 		}
-		now := c.status(p, l.State, plan)
+		now := c.status(l.State, plan)
 		if status == cli.ExitOK && (now.HasFailure() || now.Stopped != nil) {
 			status = cli.ExitFailed
 		}
-		return c.printStatus(p, now)
+		return c.printStatus(now)
 	})
 }
 
 // runOptions returns the options for a campaign's run on any host.
-func (c *openedCampaign) runOptions(p cli.Process) (o here.Options, err error) {
+func (c *openedCampaign) runOptions() (o here.Options, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return here.Options{}, fmt.Errorf("find the program: %w", err)
+		return o, fmt.Errorf("find the program: %w", err)
 	}
-	publish, err := c.publishMode(p)
+	publish, err := c.publishMode()
 	if err != nil {
-		return here.Options{}, err
+		return o, err
 	}
 	args := []string{"--publish", publish}
 	if c.replay != "" {
 		session, err := filepath.Abs(c.replay)
 		if err != nil {
-			return here.Options{}, fmt.Errorf("find the session: %w", err)
+			return o, fmt.Errorf("find the session: %w", err)
 		}
 		args = append(args, "--replay", session)
 	}
-	j, err := c.sampleJob(p)
+	j, err := c.sampleJob()
 	if err != nil {
-		return here.Options{}, err
+		return o, err
 	}
 	return here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
-		Models: modelsOf(j, p.Environ), Discard: publish == "github",
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
+		Models: modelsOf(j, c.Environ), Discard: publish == "github",
 	}, nil
 }
 
 // publishMode returns the value of --publish for runs. Without the flag it is github if a token is set and
 // the repositories are on GitHub, and else local.
-func (c *openedCampaign) publishMode(p cli.Process) (string, error) {
+func (c *openedCampaign) publishMode() (string, error) {
 	onGitHub := c.Targets.Folder == ""
 	switch {
 	case c.publish == "github" && !onGitHub:
 		return "", errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
 	case c.publish != "":
 		return c.publish, nil
-	case onGitHub && settings.Environment(p.Environ).Token() != "":
+	case onGitHub && settings.Environment(c.Environ).Token() != "":
 		return "github", nil
 	}
 	return "local", nil
 }
 
 // hereOptions returns the options for running targets on this machine.
-func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
-	o, err := c.runOptions(p)
+func (c *openedCampaign) hereOptions(l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
+	o, err := c.runOptions()
 	if err != nil {
-		return here.Options{}, err
+		return o, err
 	}
 	ledger, err := filepath.Abs(c.ledger)
 	if err != nil {
-		return here.Options{}, fmt.Errorf("find the ledger: %w", err)
+		return o, fmt.Errorf("find the ledger: %w", err)
 	}
 	o.Ledger, o.Plan, o.Template, o.Folder, o.Wait = l, plan, plan.Template, campaign.Folder(ledger, c.Name), c.wait
-	environ, err := withPaceFile(p, ledger)
+	environ, err := c.withPaceFile(ledger)
 	if err != nil {
-		return here.Options{}, err
+		return o, err
 	}
 	o.Environ = withCampaignFolder(environ, ledger)
 	if c.Targets.Folder != "" {
 		repositories, err := filepath.Abs(string(c.repositories()))
 		if err != nil {
-			return here.Options{}, fmt.Errorf("find the folder of the repositories: %w", err)
+			return o, fmt.Errorf("find the folder of the repositories: %w", err)
 		}
 		o.CheckOut = func(ctx context.Context, t campaign.Target, dir string) error {
-			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, p.Variable("PATH"))
+			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, c.Variable("PATH"))
 		}
 	}
 	if !o.Discard { // nothing is published on the forge
 		return o, nil
 	}
-	client, _, err := environ.GitHub(p.Version, environ.Token())
+	client, _, err := environ.GitHub(c.Process.Version, environ.Token())
 	if err != nil {
-		return here.Options{}, err
+		return o, err
 	}
 	o.Refresh = func(ctx context.Context) error {
 		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
@@ -145,12 +145,12 @@ func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *ca
 
 // withPaceFile returns the environment with the variable that names a pace file. All ledgers of the user have
 // one file, because they share the API's rate limit.
-func withPaceFile(p cli.Process, ledger string) (settings.Environment, error) {
-	environ := settings.Environment(p.Environ)
+func (c *openedCampaign) withPaceFile(ledger string) (settings.Environment, error) {
+	environ := settings.Environment(c.Environ)
 	if environ.Get(settings.PaceVariable) != "" {
 		return environ, nil
 	}
-	folder := cmp.Or(record.CampaignsPath(p.Variable), ledger)
+	folder := cmp.Or(record.CampaignsPath(c.Variable), ledger)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the pace file: %w", err)
 	}
