@@ -164,7 +164,7 @@ func (d *campaignChecker) checkRelations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
 		d.Report("job_file", "is given beside job; give only one of them")
-	case !d.IsSet("job") && !d.IsSet("job_file") && !d.HasProblemBelow("job_file") && !d.HasProblemBelow(""):
+	case !d.IsSet("job") && c.JobFile == "" && !d.HasProblemBelow("job_file") && !d.HasProblemBelow(""):
 		d.Report("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets

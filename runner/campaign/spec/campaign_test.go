@@ -94,6 +94,7 @@ func TestReportsIncompleteCampaigns(t *testing.T) {
 		{"no targets", campaignStart, "campaign.yml:1:1: targets: names nothing: give list, queries or file"},
 		{"empty targets", campaignStart + "targets: {list: []}", "campaign.yml:4:10: targets: names nothing: give list, queries or file"},
 		{"no job", "version: 1\nname: bump\n" + oneTarget, "campaign.yml:1:1: job: is missing: give job, or job_file"},
+		{"no name of the job's file", "version: 1\nname: bump\n" + oneTarget + "job_file: \"\"", "campaign.yml:1:1: job: is missing: give job, or job_file"},
 		{"two jobs", campaignStart + oneTarget + "job_file: job.yml", "campaign.yml:5:11: job_file: is given beside job; give only one of them"},
 		{"a job that is not there", "version: 1\nname: bump\n" + oneTarget + "job_file: nowhere.yml", "campaign.yml:4:11: job_file: cannot be read: there is none"},
 		{"an empty job", "version: 1\nname: bump\n" + oneTarget + "job_file: empty.yml", "empty.yml:1:1: is empty; a job begins with version: 1"},
