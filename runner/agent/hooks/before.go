@@ -49,12 +49,11 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 			return hook.refusal(r), notesForModel
 		case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != canonicalInput(call.Input):
 			agreed = 1
-			note := "The hook " + hook.Name + " rewrote the input of this call: " + shorten(call.Input)
 			var fits bool
 			if call, fits = convert(r.After); !fits {
 				return "", notesForModel
 			}
-			notesForModel = append(notesForModel, note)
+			notesForModel = append(notesForModel, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(call.Input))
 		}
 		if added := hook.addedContext(r); r.Context != "" && !slices.Contains(notesForModel, added) {
 			notesForModel = append(notesForModel, added)
