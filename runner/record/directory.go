@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -199,25 +200,15 @@ const (
 
 // Reserve writes the reserve files. It fails if the directory cannot be written.
 func (d *Directory) Reserve() error {
-	err := d.writeFilled(reserveFile, reserveSize)
-	if err == nil {
-		err = d.writeFilled(reserveInodeFile, 0)
-	}
+	err := cmp.Or(
+		d.makeParentFolder(reserveFile),
+		d.root.WriteFile(reserveFile, make([]byte, reserveSize), 0o600), d.root.WriteFile(reserveInodeFile, nil, 0o600),
+	)
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
 			"The run directory %s cannot be written (%v); make room, or give another place with --out.", d.path, err).Because(err)
 	}
 	return nil
-}
-
-// writeFilled writes a file of size zero bytes.
-func (d *Directory) writeFilled(name string, size int) error {
-	f, err := d.Create(name)
-	if err == nil {
-		_, err = f.Write(make([]byte, size))
-		err = errors.Join(err, f.Close())
-	}
-	return err
 }
 
 // DropReserve removes the reserve files.
@@ -328,12 +319,9 @@ func (d *Directory) MakeFolder(name string) (string, error) {
 // Remove removes working files, even read-only folders made by commands. It ignores errors.
 func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
 
-// Sync makes a file, or the names in a folder, durable on disk.
-func (d *Directory) Sync(name string) error { return syncIn(d.root, name) }
-
-// syncIn makes a file below a root, or a folder's names, durable. It does not block on a pipe.
-func syncIn(root *os.Root, name string) error {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// Sync makes a file, or the names in a folder, durable on disk. It does not block on a pipe.
+func (d *Directory) Sync(name string) error {
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

@@ -24,16 +24,10 @@ func RemoveStale(folder string, now time.Time) {
 	}
 	for _, e := range entries {
 		id, ok := strings.CutPrefix(e.Name(), CommandFolderPrefix)
-		if ok && e.IsDir() && startedBefore(id, now.Add(-minStaleAge)) {
+		if began := StartTime(id); ok && e.IsDir() && !began.IsZero() && now.Sub(began) > minStaleAge {
 			removeUnlessLocked(filepath.Join(folder, e.Name()))
 		}
 	}
-}
-
-// startedBefore reports whether the id's time is before a moment. Any other name gives false.
-func startedBefore(id string, moment time.Time) bool {
-	began := StartTime(id)
-	return !began.IsZero() && began.Before(moment)
 }
 
 // StartTime returns the time in a run's id, or the zero time for a name that is no id.
