@@ -38,7 +38,7 @@ type digestFile struct {
 // addLine records the digest of a line. It is called before the line is written, so that no line of the
 // transcript lacks a digest. If the file cannot be made, it records nothing from then on.
 func (n *digestFile) addLine(digest string) {
-	if n == nil || n.folder == "" {
+	if n.folder == "" {
 		return
 	}
 	if n.file == nil {
@@ -78,20 +78,6 @@ func (n *digestFile) open(firstLine string, flags int) {
 	_ = f.Close()
 }
 
-// sync makes the digests durable. It does nothing without a file.
-func (n *digestFile) sync() {
-	if n != nil && n.file != nil {
-		_ = n.file.Sync()
-	}
-}
-
-// close closes an open file.
-func (n *digestFile) close() {
-	if n != nil && n.file != nil {
-		_ = n.file.Close()
-	}
-}
-
 // dropOldDigests removes the oldest files, so that one more is allowed.
 func dropOldDigests(root *os.Root) {
 	dir, err := root.Open(".")
@@ -109,15 +95,13 @@ func dropOldDigests(root *os.Root) {
 	}
 }
 
-// reopenDigests opens the digests of this machine's transcript to continue them. For a foreign
-// transcript it returns nil.
-func (d *Directory) reopenDigests(folder string) *digestFile {
-	first := d.firstLineDigest()
-	if first == "" || !d.RecordedHere(folder) {
-		return nil
+// reopenDigests opens the digests of this machine's transcript to continue them. Nothing is recorded for a
+// foreign transcript.
+func (d *Directory) reopenDigests(folder string) (n digestFile) {
+	if first := d.firstLineDigest(); first != "" && d.RecordedHere(folder) {
+		n.folder = folder
+		n.open(first, 0)
 	}
-	n := &digestFile{folder: folder}
-	n.open(first, 0)
 	return n
 }
 
