@@ -1,6 +1,9 @@
 package forge
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // MaxComments is the largest number of comments read for an issue or pull request, the oldest
 // first.
@@ -39,6 +42,12 @@ type Comment struct {
 	URL         string
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // later than CreatedAt if the comment was edited
+}
+
+// SameText compares texts, ignoring line ends and surrounding white space, which forges change.
+func SameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
 }
 
 // ReviewComment is a comment on a line of a pull request's diff.

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -48,15 +47,12 @@ func (r *repository) CreateReview(ctx context.Context, number int, review forge.
 			return nil, err
 		}
 		for _, each := range all {
-			if plainText(each.Body) == plainText(review.Body) {
+			if forge.SameText(each.Body, review.Body) {
 				return &each, nil
 			}
 		}
 	}
 }
-
-// plainText returns s without differences that GitHub may make at ends of lines.
-func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 // rightSide is GitHub's name for the new side of a diff.
 const rightSide = "RIGHT"

@@ -63,7 +63,7 @@ func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, exi
 		switch {
 		case i >= len(existing):
 			_, err = f.Repo.CreateComment(ctx, pull.Number, text)
-		case !sameText(existing[i].Body, text):
+		case !forge.SameText(existing[i].Body, text):
 			err = f.Repo.EditComment(ctx, existing[i].ID, text)
 		}
 		if err != nil {

@@ -219,7 +219,7 @@ func (f Forge) editPull(ctx context.Context, text pullText, oldTitle, oldBody st
 	if text.title != oldTitle {
 		edit.Title = &text.title
 	}
-	if !sameText(text.Body, oldBody) {
+	if !forge.SameText(text.Body, oldBody) {
 		edit.Body = &text.Body
 	}
 	if edit == (forge.PullRequestUpdate{}) {
@@ -231,12 +231,6 @@ func (f Forge) editPull(ctx context.Context, text pullText, oldTitle, oldBody st
 	}
 	out.Pull = pull
 	return nil
-}
-
-// sameText compares texts, ignoring line ends and surrounding white space, which GitHub changes.
-func sameText(a, b string) bool {
-	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
-	return plain(a) == plain(b)
 }
 
 // explainUnopenedPull adds to an error that the branch is pushed, and how to open the pull request by hand.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -77,7 +78,7 @@ func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
 
 func TestSameTextIgnoresLineEnds(t *testing.T) {
 	t.Parallel()
-	if !sameText("one\r\ntwo\r\n", "one\ntwo") || sameText("one two", "one\ntwo") {
+	if !forge.SameText("one\r\ntwo\r\n", "one\ntwo") || forge.SameText("one two", "one\ntwo") {
 		t.Error("line ends are told apart, or words are not")
 	}
 }
