@@ -54,11 +54,8 @@ func (m Publisher) commitOptions(message string, when time.Time) gitops.CommitOp
 // TrialCommit returns the commit that checks see. It equals the published one except for the signature and the
 // digest of the transcript, which still changes.
 func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
-	view, err := m.Record.View()
-	if err != nil {
-		return gitops.CommitOptions{}, err
-	}
-	return m.commitOptions(p.commitMessage(p.title(view), "", m.Name(), m.coAuthorOf(p)), when), nil
+	message, err := m.messageWith(p, "")
+	return m.commitOptions(message, when), err
 }
 
 // recordStep records a publishing step, as one of the run's change or of its lessons.
@@ -84,11 +81,16 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 		}
 		head = m.Record.Log().Head()
 	}
+	return m.messageWith(p, head)
+}
+
+// messageWith returns the commit message with the digest of the transcript's last line, which may be "".
+func (m Publisher) messageWith(p *Proposal, chainHead string) (string, error) {
 	view, err := m.Record.View()
 	if err != nil {
 		return "", err
 	}
-	return p.commitMessage(p.title(view), head, m.Name(), m.coAuthorOf(p)), nil
+	return p.commitMessage(p.title(view), chainHead, m.Name(), m.coAuthorOf(p)), nil
 }
 
 // commitMessage returns the commit message: title, summary, closing line and trailers. Later runs identify
