@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -179,8 +180,7 @@ type excerpt struct {
 	maxBytes  int
 	lines     int // read so far
 	tail      []byte
-	tailStart int    // number of the first line in tail
-	lower     []byte // buffer for a line in lower case
+	tailStart int // number of the first line in tail
 
 	keptLines   []numberedLine
 	budget      map[lineKind]int
@@ -248,26 +248,16 @@ func (e *excerpt) kindOf(text []byte) lineKind {
 	switch {
 	case e.budget[marked] > 0 && bytes.HasPrefix(text, errorMark):
 		return marked
-	case e.budget[errorLike] > 0 && e.looksLikeError(text):
+	case e.budget[errorLike] > 0 && looksLikeError(text):
 		return errorLike
 	}
 	return ordinary
 }
 
 // looksLikeError reports whether a line has a word of errors, in any case.
-func (e *excerpt) looksLikeError(text []byte) bool {
-	e.lower = append(e.lower[:0], text...)
-	for i, c := range e.lower {
-		if c >= 'A' && c <= 'Z' {
-			e.lower[i] = c + 'a' - 'A'
-		}
-	}
-	for _, word := range errorWords {
-		if bytes.Contains(e.lower, word) {
-			return true
-		}
-	}
-	return false
+func looksLikeError(text []byte) bool {
+	lower := bytes.ToLower(text)
+	return slices.ContainsFunc(errorWords, func(word []byte) bool { return bytes.Contains(lower, word) })
 }
 
 // keepBefore keeps the lines before the current one, up to linesBefore.
