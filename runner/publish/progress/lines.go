@@ -111,21 +111,19 @@ func (w *Watch) eventLine(e transcript.Event, description timeline.Entry) string
 	return w.status().agentPrefix(e) + line
 }
 
+// usageStarts has the beginning of the usage in the lines of events.
+var usageStarts = map[transcript.Type]string{transcript.TypeModelRequest: "; so far ", transcript.TypeAgentFinished: "; used "}
+
 // usageSuffix returns the usage so far, as the end of the line of a request, an agent's end or the run's end.
 func (w *Watch) usageSuffix(e transcript.Event) string {
-	switch e.Type {
-	case transcript.TypeModelRequest:
-		if figures := w.status().usageOf(e); figures != "" {
-			return "; so far " + figures
-		}
-	case transcript.TypeAgentFinished:
-		if figures := w.status().usageOf(e); figures != "" {
-			return "; used " + figures
-		}
-	case transcript.TypeRunFinished:
+	if e.Type == transcript.TypeRunFinished {
 		return w.status().totalUsage()
 	}
-	return ""
+	start, figures := usageStarts[e.Type], w.status().usageOf(e)
+	if start == "" || figures == "" {
+		return ""
+	}
+	return start + figures
 }
 
 // lineOf returns the line for a described event, or "" for an event that is not shown.
