@@ -209,12 +209,11 @@ func requireUnexpired(a github.Artifact) (github.Artifact, error) {
 func quoteNames(names []string) string {
 	const maxNames = 10
 	var quoted []string
-	for i, name := range names {
-		if i == maxNames {
-			quoted = append(quoted, fmt.Sprintf("and %d more", len(names)-maxNames))
-			break
-		}
+	for _, name := range names {
 		quoted = append(quoted, fmt.Sprintf("%.100q", name))
+	}
+	if more := len(quoted) - maxNames; more > 0 {
+		quoted = append(quoted[:maxNames], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(quoted, ", ")
 }
