@@ -169,9 +169,6 @@ func (r *reader) readServers(recorded *Recording) (*extensions.Recorded, error) 
 
 // replacePathsInJSON replaces the run's paths by the replay's in a JSON value.
 func (r *reader) replacePathsInJSON(value any) (named any, err error) {
-	if value == nil {
-		return nil, nil
-	}
 	raw, err := json.Marshal(value)
 	if err == nil {
 		raw = []byte(r.pathsInJSON.Replace(string(raw)))
