@@ -216,16 +216,11 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	delete(a.turns, key)
 	a.markComplete(n, e.Seq)
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
-	n.End = transcript.FormatSeconds(response.Seconds) + " · " + describeTokens(response.Usage)
+	n.End = fmt.Sprintf("%s · %s in, %s out", transcript.FormatSeconds(response.Seconds), transcript.GroupThousands(response.Usage.Input), transcript.GroupThousands(response.Usage.Output))
 	if n.Bad {
 		n.End = response.Status + " · " + n.End
 	}
 	for _, item := range response.Output {
 		a.addOutput(n, item)
 	}
-}
-
-// describeTokens returns the tokens of input and output in words.
-func describeTokens(u transcript.Usage) string {
-	return fmt.Sprintf("%s in, %s out", transcript.GroupThousands(u.Input), transcript.GroupThousands(u.Output))
 }
