@@ -341,12 +341,17 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	return c.recordFailed(err, failure)
 }
 
-// recordFailed records failure unless it is nil. It returns err, joined with an error of recording.
-func (c *Conversation) recordFailed(err error, failure *model.Failure) error {
-	if failure == nil {
+// recordFailed records a failure that no retry resolved, unless it is nil. It returns err, joined with an error of
+// recording.
+func (c *Conversation) recordFailed(err error, f *model.Failure) error {
+	if f == nil {
 		return err
 	}
-	return errors.Join(err, c.recordFailure(failure))
+	_, recordErr := c.Log.Append(transcript.TypeModelFailure, transcript.ModelFailure{
+		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
+		Usage: usageOf(f),
+	})
+	return errors.Join(err, recordErr)
 }
 
 // maxEmptyAnswers is the number of consecutive empty answers that ends a run.

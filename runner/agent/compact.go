@@ -57,11 +57,6 @@ const (
 	reasonInterrupted = "interrupted"
 )
 
-// shortensConversation reports whether a compaction for this reason makes the conversation shorter.
-func shortensConversation(reason string) bool {
-	return reason != reasonInterrupted && reason != transcript.RefusedItems
-}
-
 // compactIfFull shortens the conversation when it nearly fills the model's window. It tries the provider's
 // endpoint, then a summary, then trimming. After a compaction it waits until the conversation has grown by a
 // tenth of the window. Otherwise a compaction that barely helps would repeat every turn.

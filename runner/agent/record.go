@@ -59,15 +59,6 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration, wor
 	return err
 }
 
-// recordFailure records a failure that no retry resolved.
-func (c *Conversation) recordFailure(f *model.Failure) error {
-	_, err := c.Log.Append(transcript.TypeModelFailure, transcript.ModelFailure{
-		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
-		Usage: usageOf(f),
-	})
-	return err
-}
-
 // usageOf returns a failed answer's usage, or nil if there is none.
 func usageOf(f *model.Failure) *transcript.Usage {
 	if f.Usage.Total() == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -66,7 +67,7 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 	reportedTools := s.lastCount.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.NoteCalls(items...)
-	if shortensConversation(reason) {
+	if reason != reasonInterrupted && reason != transcript.RefusedItems {
 		s.found.forgetUnused(items, reportedTools)
 	}
 	s.resendAll(len(items))

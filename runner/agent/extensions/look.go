@@ -40,7 +40,7 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 			switch {
 			case err == nil:
 				descriptions[i].List = *srv.firstList
-			case srv.awaitsSetup(err):
+			case sandbox.IsMissing(err) && len(s.Job.Setup) > 0: // setup commands may install it
 				descriptions[i].Err = nil
 				descriptions[i].Unknown = srv.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", srv.Command))
 			default:
@@ -57,12 +57,6 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 		return nil, err
 	}
 	return descriptions, s.describe(descriptions)
-}
-
-// awaitsSetup reports whether err means that the server's program is missing, but setup commands may install it.
-// DescribeAll does not run them.
-func (s *server) awaitsSetup(err error) bool {
-	return sandbox.IsMissing(err) && len(s.Job.Setup) > 0
 }
 
 // startFailure turns the error of a server's start into one with hints for the user of DescribeAll.

@@ -92,7 +92,10 @@ func (s *server) startSession(ctx context.Context) error {
 	}
 	list, err := s.redacted(session.List())
 	if err == nil && s.firstList != nil {
-		err = s.requireSameTools(list)
+		if difference := s.firstList.Changed(list); difference != "" {
+			err = outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
+				"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
+		}
 	}
 	if err != nil {
 		_ = session.Close() // err is the cause
@@ -104,15 +107,6 @@ func (s *server) startSession(ctx context.Context) error {
 		s.firstList = &list
 	}
 	s.session = session
-	return nil
-}
-
-// requireSameTools returns an error that ends the run if list differs from the server's first list.
-func (s *server) requireSameTools(list mcp.List) error {
-	if difference := s.firstList.Changed(list); difference != "" {
-		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
-			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
-	}
 	return nil
 }
 

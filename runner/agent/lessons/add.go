@@ -97,40 +97,38 @@ func yamlEntry(l memory.Lesson, indent string) string {
 // Added returns the lessons added to a file between its contents before and now. onlyProposed is true if there are
 // some, all are among proposed, and nothing else in the file changed.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, onlyProposed bool) {
-	earlier, problems := Parse(Path, before)
-	current, currentProblems := Parse(Path, now)
-	if len(problems)+len(currentProblems) > 0 || len(current) <= len(earlier) {
-		return nil, false
-	}
-	added = current[len(earlier):]
+	added, expected := appended(before, now)
 	for _, l := range added {
 		if !slices.ContainsFunc(proposed, func(p memory.Lesson) bool { return isSameLesson(l, p) }) {
 			return nil, false
 		}
 	}
-	expected, err := Append(before, added)
-	return added, err == nil && bytes.Equal(expected, now)
+	return added, len(added) > 0 && bytes.Equal(expected, now)
 }
 
 // RestoreLineEnds returns now with the line ends of before, because git may have changed them in a checkout. It
 // returns now unchanged if the files differ in more than line ends and appended lessons.
 func RestoreLineEnds(before, now []byte) []byte {
+	if _, expected := appended(before, now); bytes.Equal(withUnixLineEnds(expected), withUnixLineEnds(now)) {
+		return expected
+	}
+	return now
+}
+
+// appended returns the lessons appended to a file between its contents before and now, and the content that appending
+// them gives. Both are nil if a content has problems, or if now has fewer lessons.
+func appended(before, now []byte) (added []memory.Lesson, expected []byte) {
 	earlier, problems := Parse(Path, before)
 	current, currentProblems := Parse(Path, now)
-	if len(problems)+len(currentProblems) > 0 || len(current) < len(earlier) {
-		return now
+	switch {
+	case len(problems)+len(currentProblems) > 0 || len(current) < len(earlier):
+		return nil, nil
+	case len(current) == len(earlier):
+		return nil, before
 	}
-	expected := before
-	if added := current[len(earlier):]; len(added) > 0 {
-		var err error
-		if expected, err = Append(before, added); err != nil {
-			return now
-		}
-	}
-	if !bytes.Equal(withUnixLineEnds(expected), withUnixLineEnds(now)) {
-		return now
-	}
-	return expected
+	added = current[len(earlier):]
+	expected, _ = Append(before, added) // after an error it is nil, which is no content
+	return added, expected
 }
 
 func withUnixLineEnds(data []byte) []byte {

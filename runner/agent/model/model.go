@@ -154,7 +154,10 @@ func (s Settings) body() (body, error) {
 	b := body{
 		Model: s.Model, Instructions: &s.Instructions,
 		Stream: !s.NoStream, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
-		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.ChatQuirks,
+		PromptCacheKey: s.CacheKey, Chat: s.ChatQuirks,
+	}
+	if s.Schema != nil {
+		b.Text = &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 	}
 	if !s.NoTools {
 		if err := s.addTools(&b); err != nil {
@@ -208,14 +211,6 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 		return m.Body(r)
 	}
 	return r.Body()
-}
-
-// text returns the body's field for the schema of the answer, or nil without one.
-func (s Settings) text() *textSettings {
-	if s.Schema == nil {
-		return nil
-	}
-	return &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 }
 
 // SettingsJSON returns a request's body for the record, without the history.

@@ -157,10 +157,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		return err
 	}
 	c.ownTeam = &member{team: m.team, child: c, depth: m.depth + 1}
-	options := worker.Child{ID: c.id, Role: c.role, Place: c.place, Description: description}
-	if len(c.paths) > 0 {
-		options.MayChange = c.mayChange
-	}
+	options := worker.Child{ID: c.id, Role: c.role, Place: c.place, MayChange: c.mayChange, Description: description}
 	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: childModel, Team: c.ownTeam, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)

@@ -175,7 +175,7 @@ func (a *Agent) hasTurnLeft() bool {
 // foreignPathRefusal returns a text that tells a child that it may not change a path, or "" if it may. full is relative
 // to the checkout's root.
 func (a *Agent) foreignPathRefusal(full string) string {
-	if a.Child == nil || a.Child.MayChange == nil || a.Child.MayChange(full) {
+	if a.Child == nil || a.Child.MayChange(full) {
 		return ""
 	}
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."

@@ -21,17 +21,6 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(items), IsBareReasoning)
 }
 
-// mayLinkReasoning reports whether the provider may link an item to reasoning by the item's ID.
-func (f Fields) mayLinkReasoning() bool {
-	switch f.Type {
-	case "message":
-		return f.Role == "assistant"
-	case "function_call", "custom_tool_call":
-		return true
-	}
-	return false
-}
-
 // noSignature replaces a signature of reasoning. Gemini accepts it.
 const noSignature = "skip_thought_signature_validator"
 
@@ -43,12 +32,13 @@ func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, d
 		item, fixed := FieldsOf(raw), raw
 		isUnreadable := item.Type == "reasoning" && (item.Encrypted != "" || len(item.Content) == 0)
 		isSigned := bytes.Contains(item.Extra, []byte("signature")) && !bytes.Contains(item.Extra, []byte(noSignature))
+		mayBeLinked := item.Type == "message" && item.Role == "assistant" || item.Type == "function_call" || item.Type == "custom_tool_call" // to reasoning
 		switch {
 		case isUnreadable:
 			dropped = append(dropped, index)
 		case isSigned:
 			fixed, err = WithFields(raw, map[string]any{"extra_content": map[string]any{"google": map[string]string{"thought_signature": noSignature}}})
-		case item.ID != "" && item.mayLinkReasoning():
+		case item.ID != "" && mayBeLinked:
 			fixed, err = WithFields(raw, nil, "id")
 		}
 		if err != nil {
