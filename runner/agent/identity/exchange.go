@@ -9,35 +9,25 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/openai/openai-go/v3/auth"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// keyExchange is a RoundTripper that also inspects token exchanges, to report their failures in more detail than
-// openai-go does.
-type keyExchange struct {
-	next  http.RoundTripper
-	learn func(name, secret string)
-
-	mu     sync.Mutex
-	claims claims // of the last token
-}
-
 // maxAnswerBytes is the maximum size of an answer with a key, in bytes.
 const maxAnswerBytes = 64 << 10
 
-// RoundTrip sends a request. For a token exchange it also reports the new key as a secret, and turns a refusal into
+// RoundTrip sends a request to the API or to the token exchange. It inspects exchanges, to report their failures in more
+// detail than openai-go does. For a token exchange it also reports the new key as a secret, and turns a refusal into
 // an error that people understand.
-func (e *keyExchange) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i *Identity) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
-		return e.next.RoundTrip(r)
+		return http.DefaultTransport.RoundTrip(r)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	answer, err := e.next.RoundTrip(r.WithContext(ctx))
+	answer, err := http.DefaultTransport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -54,33 +44,44 @@ func (e *keyExchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = json.Unmarshal(raw, &reply) // an answer without a key is refused below
 	if answer.StatusCode != http.StatusOK {
 		reason := strings.TrimSpace(reply.Error + " " + reply.Description)
-		return nil, refusalFailure(answer.StatusCode, "auth.openai.com", cmp.Or(reason, "no words")+"; "+e.claimsText())
+		return nil, refusalFailure(answer.StatusCode, "auth.openai.com", cmp.Or(reason, "no words")+"; "+i.claimsText())
 	}
 	if reply.Key == "" {
 		return nil, identityFailure("auth.openai.com answers with something else than a key")
 	}
-	e.learn("the key of model.auth: oidc", reply.Key)
+	i.learn("the key of model.auth: oidc", reply.Key)
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	return answer, nil
 }
 
-// noteToken reports a token as a secret and keeps its claims for later error messages.
-func (e *keyExchange) noteToken(token string) {
-	e.learn("the identity token of the job", token)
+// TokenType returns the type of the job's tokens.
+func (i *Identity) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
+
+// GetToken returns a token of the job after reporting it as a secret. It returns an error for a text that has not the
+// form of a signed JSON Web Token (RFC 7515, section 7.1). So a wrong file name never sends another file's content to a
+// server.
+func (i *Identity) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+	token, err := i.source.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	token = strings.TrimSpace(token)
 	claims, err := claimsOf(token)
 	if err != nil {
-		return // checkedToken has refused such a token already
+		return "", identityFailure("what %s gives is no JSON Web Token (%v)", i.source.name, err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.claims = claims
+	i.learn("the identity token of the job", token)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.claims = claims
+	return token, nil
 }
 
 // claimsText describes the claims of the last token.
-func (e *keyExchange) claimsText() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.claims.String()
+func (i *Identity) claimsText() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.claims.String()
 }
 
 // refusalFailure returns the failure for a server that answered a request for a token or key with an HTTP error.

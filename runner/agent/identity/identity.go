@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/openai/openai-go/v3/auth"
 
@@ -23,12 +24,15 @@ type Options struct {
 	Learn func(name, secret string)
 }
 
-// Identity is the workload identity of a run, which gets keys for the model's API. The first request fetches a
-// key.
+// Identity is the workload identity of a run, which gets keys for the model's API. The first request fetches a key. It is
+// the source of the job's tokens, and the RoundTripper for requests to the API and to the token exchange.
 type Identity struct {
 	provider, account string
 	source            tokenSource
-	exchange          *keyExchange
+	learn             func(name, secret string)
+
+	mu     sync.Mutex
+	claims claims // of the last token
 }
 
 // Variables for settings that the job does not set. OpenAI's own libraries use the same names.
@@ -44,7 +48,7 @@ func New(o Options) (*Identity, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
 			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
 	}
-	i := &Identity{provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
+	i := &Identity{learn: o.Learn, provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
 	for _, setting := range []struct{ value, key, variable string }{
 		{i.provider, "model.identity.provider_id", providerVariable},
 		{i.account, "model.identity.service_account_id", accountVariable},
@@ -53,13 +57,9 @@ func New(o Options) (*Identity, error) {
 			return nil, missingSettingStop("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", setting.key, setting.variable)
 		}
 	}
-	tokenSource, err := findSource(o.Job, o.Env)
-	if err != nil {
-		return nil, err
-	}
-	i.exchange = &keyExchange{next: http.DefaultTransport, learn: o.Learn}
-	i.source = reportingTokenSource{tokenSource, i.exchange}
-	return i, nil
+	var err error
+	i.source, err = findSource(o.Job, o.Env)
+	return i, err
 }
 
 // missingSettingStop returns the error that ends a run without the settings to get a key.
@@ -69,14 +69,11 @@ func missingSettingStop(format string, args ...any) error {
 
 // Workload returns the identity in the form that openai-go expects.
 func (i *Identity) Workload() *auth.WorkloadIdentity {
-	return &auth.WorkloadIdentity{IdentityProviderID: i.provider, ServiceAccountID: i.account, Provider: i.source}
+	return &auth.WorkloadIdentity{IdentityProviderID: i.provider, ServiceAccountID: i.account, Provider: i}
 }
 
-// Transport returns the RoundTripper for requests to the API and to the token exchange.
-func (i *Identity) Transport() http.RoundTripper { return i.exchange }
-
 // DescribeSource returns the name of the token's source for messages.
-func (i *Identity) DescribeSource() string { return i.source.name() }
+func (i *Identity) DescribeSource() string { return i.source.name }
 
 // Key exchanges the job's identity token for a new API key.
 func (i *Identity) Key(ctx context.Context) (string, error) {
@@ -84,5 +81,5 @@ func (i *Identity) Key(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return workload.GetToken(ctx, &http.Client{Transport: i.exchange})
+	return workload.GetToken(ctx, &http.Client{Transport: i})
 }

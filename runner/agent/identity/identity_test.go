@@ -116,7 +116,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 			defer server.Close()
 			known := new(learned)
 			i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL + "/token?v=2", requestToken + "=ask"}, Learn: known.learn}))(t)
-			got, err := i.source.GetToken(t.Context(), nil)
+			got, err := i.GetToken(t.Context(), nil)
 			if test.kind == "" {
 				if err != nil || got != good {
 					t.Fatalf("it is %q, %v", got, err)
@@ -135,7 +135,7 @@ func TestFailsWithoutActions(t *testing.T) {
 	server.Close()
 	i, err := New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}, Learn: new(learned).learn})
 	must.Do(t, err)
-	_, err = i.source.GetToken(t.Context(), nil)
+	_, err = i.GetToken(t.Context(), nil)
 	if failure, is := errors.AsType[*model.Failure](err); !is || !failure.Temporary() {
 		t.Errorf("err = %v", err)
 	}
@@ -155,11 +155,11 @@ func TestRereadsTokenFile(t *testing.T) {
 		{strings.Repeat("a", maxTokenBytes) + "." + jwt("{}"), "", "no JSON Web Token"},
 	} {
 		must.Do(t, os.WriteFile(path, []byte(test.content), 0o600))
-		got, err := i.source.GetToken(t.Context(), nil)
+		got, err := i.GetToken(t.Context(), nil)
 		if got != test.want || (err == nil) != (test.words == "") || err != nil && !strings.Contains(err.Error(), test.words) {
 			t.Errorf("of %.20q it is %.20q, %v", test.content, got, err)
 		}
 	}
 	must.Do(t, os.Remove(path))
-	must.Fail(t, "cannot be read", must.Err(i.source.GetToken(t.Context(), nil)))
+	must.Fail(t, "cannot be read", must.Err(i.GetToken(t.Context(), nil)))
 }

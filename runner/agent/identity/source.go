@@ -25,10 +25,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// tokenSource provides the identity tokens of a job. name describes the source in messages.
-type tokenSource interface {
-	auth.SubjectTokenProvider
-	name() string
+// tokenSource provides the identity tokens of a job.
+type tokenSource struct {
+	name string // describes the source in messages
+	read func(ctx context.Context) (string, error)
 }
 
 // Variables of GitHub and Forgejo Actions for requesting a token.
@@ -46,55 +46,44 @@ func findSource(j job.Identity, env settings.Environment) (tokenSource, error) {
 	return workflowServiceFrom(env)
 }
 
-// tokenFile is a file with a job's token. Each GetToken reads it again, because the file may be renewed.
-type tokenFile struct{ path string }
-
-// tokenFileAt returns the source for a file, which must exist.
-func tokenFileAt(path string) (tokenSource, error) {
-	if !filepath.IsAbs(path) {
-		return nil, missingSettingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, missingSettingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
-	}
-	return tokenFile{path}, nil
-}
-
 // maxTokenBytes is the maximum size of a token, in bytes.
 const maxTokenBytes = 64 << 10
 
-func (f tokenFile) name() string                     { return "the file " + f.path }
-func (f tokenFile) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
-
-// GetToken reads the job's token from the file.
-func (f tokenFile) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
-	raw, err := boundedfile.Read(ctx, f.path, maxTokenBytes)
-	if err != nil {
-		return "", identityFailure("the file with the job's token cannot be read: %v", err)
+// tokenFileAt returns the source for a file with a job's token, which must exist. It reads the file for each token,
+// because the file may be renewed.
+func tokenFileAt(path string) (tokenSource, error) {
+	if !filepath.IsAbs(path) {
+		return tokenSource{}, missingSettingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
 	}
-	return checkedToken(string(raw), f.name())
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return tokenSource{}, missingSettingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
+	}
+	return tokenSource{"the file " + path, func(ctx context.Context) (string, error) {
+		raw, err := boundedfile.Read(ctx, path, maxTokenBytes)
+		if err != nil {
+			return "", identityFailure("the file with the job's token cannot be read: %v", err)
+		}
+		return string(raw), nil
+	}}, nil
 }
 
-// workflowService gets tokens from the service of a GitHub or Forgejo workflow.
-type workflowService struct{ address, bearer string }
-
-// workflowServiceFrom returns the source for the workflow service that env describes. Its address must be https,
+// workflowServiceFrom returns the source for the service of a GitHub or Forgejo workflow that env describes. Its address must be https,
 // because the request carries a secret. On this machine http is allowed too.
 func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
-		return nil, missingSettingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
+		return tokenSource{}, missingSettingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
 			"elsewhere name a file with the job's token by model.identity.token_file or %s", requestURL, settings.IdentityFileVariable)
 	}
 	u, err := url.Parse(address)
 	isSafe := err == nil && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
 	if !isSafe {
-		return nil, missingSettingStop("%s is no https address", requestURL)
+		return tokenSource{}, missingSettingStop("%s is no https address", requestURL)
 	}
 	query := u.Query()
 	query.Set("audience", auth.DefaultAudience)
 	u.RawQuery = query.Encode()
-	return workflowService{u.String(), bearer}, nil
+	return tokenSource{requestURL, func(ctx context.Context) (string, error) { return tokenFromService(ctx, u.String(), bearer) }}, nil
 }
 
 func isLoopback(host string) bool {
@@ -105,18 +94,15 @@ func isLoopback(host string) bool {
 // requestTimeout is the timeout of a request for a token or a key.
 const requestTimeout = 20 * time.Second
 
-func (a workflowService) name() string                     { return requestURL }
-func (a workflowService) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
-
-// GetToken asks the service for the job's token.
-func (a workflowService) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+// tokenFromService asks the workflow service at address for the job's token.
+func tokenFromService(ctx context.Context, address, bearer string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", identityFailure("ask for the job's token: %v", err)
 	}
-	request.Header.Set("Authorization", "Bearer "+a.bearer)
+	request.Header.Set("Authorization", "Bearer "+bearer)
 	request.Header.Set("Accept", "application/json")
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the bearer must not go elsewhere
 	answer, err := client.Do(request)
@@ -137,18 +123,7 @@ func (a workflowService) GetToken(ctx context.Context, _ auth.HTTPDoer) (string,
 	if err := json.Unmarshal(raw, &reply); err != nil {
 		return "", identityFailure("the service that gives the job's token answers with something else")
 	}
-	return checkedToken(reply.Value, a.name())
-}
-
-// checkedToken returns text, trimmed, if it has the form of a signed JSON Web Token (RFC 7515, section 7.1).
-// Otherwise it returns an error that names source. So a wrong file name never sends another file's content to a
-// server.
-func checkedToken(text, source string) (string, error) {
-	text = strings.TrimSpace(text)
-	if _, err := claimsOf(text); err != nil {
-		return "", identityFailure("what %s gives is no JSON Web Token (%v)", source, err)
-	}
-	return text, nil
+	return reply.Value, nil
 }
 
 // claims are the token's fields that OpenAI compares with its settings.
@@ -178,19 +153,4 @@ func claimsOf(token string) (c claims, err error) {
 		return c, fmt.Errorf("its claims are no JSON")
 	}
 	return c, nil
-}
-
-// reportingTokenSource reports each token of a source as a secret before returning it.
-type reportingTokenSource struct {
-	tokenSource
-	exchange *keyExchange
-}
-
-// GetToken returns a token of the source after reporting it as a secret.
-func (s reportingTokenSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
-	token, err := s.tokenSource.GetToken(ctx, client)
-	if err == nil {
-		s.exchange.noteToken(token)
-	}
-	return token, err
 }

@@ -238,7 +238,7 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 	if m.Auth == "oidc" {
 		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
 		if err == nil {
-			e.Workload, e.Transport = id.Workload(), id.Transport()
+			e.Workload, e.Transport = id.Workload(), id
 		}
 		return err
 	}
