@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
@@ -26,17 +25,6 @@ const (
 type File struct {
 	Name string // for messages
 	Data []byte
-}
-
-// fileError is a mistake at a place of a rules file.
-type fileError struct {
-	file         string
-	line, column int
-	message      string
-}
-
-func (e *fileError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.message)
 }
 
 // Load parses rules files and runs their self-tests. The error joins one mistake for each invalid file.
@@ -64,18 +52,18 @@ type loader struct {
 	tokens   int
 }
 
-// loadFile checks and runs a file. It returns a *fileError.
+// loadFile checks and runs a file. Its error begins with a place, as "name:line:column".
 func (l *loader) loadFile(file File) error {
 	if len(file.Data) > maxBytes {
-		return &fileError{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
+		return fmt.Errorf("%s:1:1: the file is larger than %d KiB", file.Name, maxBytes>>10)
 	}
 	if line := firstTooNestedLine(file.Data); line > 0 {
-		return &fileError{file.Name, line, 1, "brackets are nested too deeply"}
+		return fmt.Errorf("%s:%d:1: brackets are nested too deeply", file.Name, line)
 	}
 	options := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 	parsed, err := options.Parse(file.Name, file.Data, 0)
 	if err != nil {
-		return asFileError(file.Name, err)
+		return err
 	}
 	functions := l.functions()
 	if err := checkOnlyData(parsed, functions); err != nil {
@@ -83,9 +71,9 @@ func (l *loader) loadFile(file File) error {
 	}
 	program, err := starlark.FileProgram(parsed, functions.Has)
 	if err != nil {
-		return asFileError(file.Name, err)
+		return err
 	}
-	return asFileError(file.Name, executeProgram(program, functions))
+	return executeProgram(program, functions)
 }
 
 // executeProgram executes a parsed file up to maxSteps and maxTime.
@@ -95,25 +83,10 @@ func executeProgram(program *starlark.Program, functions starlark.StringDict) er
 	timeout := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })
 	defer timeout.Stop()
 	_, err := program.Init(thread, functions)
-	return err
-}
-
-// asFileError converts a Starlark error to a *fileError.
-func asFileError(name string, err error) error {
-	var parse syntax.Error
-	var resolved resolve.ErrorList
-	var eval *starlark.EvalError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &parse):
-		return errorAt(parse.Pos, parse.Msg)
-	case errors.As(err, &resolved):
-		return errorAt(resolved[0].Pos, resolved[0].Msg)
-	case errors.As(err, &eval):
-		return errorAt(callPosition(eval.CallStack), eval.Msg)
+	if failed, ok := errors.AsType[*starlark.EvalError](err); ok {
+		return fmt.Errorf("%s: %s", callPosition(failed.CallStack), failed.Msg)
 	}
-	return &fileError{name, 1, 1, err.Error()}
+	return err
 }
 
 // callPosition returns the call's position in the file: the innermost frame outside our functions.
@@ -122,10 +95,6 @@ func callPosition(stack starlark.CallStack) syntax.Position {
 		stack.Pop()
 	}
 	return stack.At(0).Pos
-}
-
-func errorAt(pos syntax.Position, message string) *fileError {
-	return &fileError{pos.Filename(), int(pos.Line), int(pos.Col), message}
 }
 
 // firstTooNestedLine returns the first line with too many open brackets, or 0. The parser recurses for each
@@ -161,7 +130,7 @@ func checkOnlyData(file *syntax.File, functions starlark.StringDict) error {
 		}
 		if description := forbiddenNode(n, functions); description != "" {
 			start, _ := n.Span()
-			found = errorAt(start, description+" is not available in rules files, which are data: write the values out")
+			found = fmt.Errorf("%s: %s is not available in rules files, which are data: write the values out", start, description)
 		}
 		return found == nil
 	})
@@ -258,7 +227,7 @@ func (l *loader) runExamples() []error {
 		if e.mustMatch {
 			problem = "the rule does not match its example %q (match)"
 		}
-		mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf(problem, strings.Join(e.argv, " "))})
+		mistakes = append(mistakes, fmt.Errorf("%s:%d:1: "+problem, rule.At.File, rule.At.Line, strings.Join(e.argv, " ")))
 	}
 	return mistakes
 }
