@@ -132,16 +132,11 @@ func (r *rollout) budgetReached() bool {
 	case budget.USD > 0 && price.AddCosts(price.AddCosts(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
 		return r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
 	case budget.USDPerDay > 0 && price.AddCosts(price.AddCosts(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
-		return r.waitFor(WaitUSDDay, nextMidnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
+		return r.waitFor(WaitUSDDay, r.now.UTC().Truncate(24*time.Hour).Add(24*time.Hour), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
 	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
 		return r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
 	}
 	return false
-}
-
-// nextMidnight returns the beginning of the next day (UTC).
-func nextMidnight(now time.Time) time.Time {
-	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
 // outsideWindows reports whether no run may start now, and stores when the next window begins.

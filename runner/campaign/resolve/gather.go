@@ -19,15 +19,11 @@ const mostBytes = 32 << 20
 
 // gatherCandidates returns the targets in the campaign's list, file and queries, before they are looked up.
 func (o Options) gatherCandidates(ctx context.Context) (all []*candidate, err error) {
-	listed := o.Campaign.Listed()
-	for i := range listed {
-		listed[i].At.File = o.File
-	}
 	found, err := o.readTargetsFile()
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range append(listed, found...) {
+	for _, l := range append(o.Campaign.Listed(o.File), found...) {
 		repository, commit, issue, err := l.Locate()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.At, err)

@@ -19,11 +19,11 @@ type ListedTarget struct {
 	At config.Problem
 }
 
-// Listed returns the targets of the campaign's list.
-func (c *Campaign) Listed() []ListedTarget {
+// Listed returns the targets of the campaign's list. file is the campaign file, as messages show it.
+func (c *Campaign) Listed(file string) []ListedTarget {
 	var all []ListedTarget
 	for i, t := range c.Targets.List {
-		all = append(all, ListedTarget{t, config.Problem{Key: config.JoinPath("targets.list", i)}})
+		all = append(all, ListedTarget{t, config.Problem{File: file, Key: config.JoinPath("targets.list", i)}})
 	}
 	return all
 }
