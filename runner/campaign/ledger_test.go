@@ -145,6 +145,19 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		}
 		b.wave(1, WaitUSDDay) // what is claimed counts on each day
 	})
+	t.Run("less than a run", func(t *testing.T) {
+		for key, lower := range map[string]func(*spec.Spending){
+			"budget.usd":         func(b *spec.Spending) { b.USD = 1 },
+			"budget.usd_per_day": func(b *spec.Spending) { b.USDPerDay = 1 }, // no other day has more
+			"budget.tokens":      func(b *spec.Spending) { b.Tokens = 1 },
+		} {
+			b := newBook(t, 1, func(c *spec.Campaign) { lower(&c.Budget) })
+			next, wait := b.Next(b.clock.at, b.campaign, b.plan, 9)
+			must.Same(t, 0, len(next), key)
+			must.Same(t, time.Time{}, wait.Until, key)
+			must.Contain(t, wait.Words, "; raise "+key+" or lower limits.")
+		}
+	})
 	t.Run("a cost that nobody told", func(t *testing.T) {
 		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USD = 5 })
 		r := report(b.wave(2, WaitUSD)[0], "changed", "pull_request", 0)

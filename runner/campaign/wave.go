@@ -125,18 +125,36 @@ func (r *rollout) limitReached(most int) bool {
 
 // budgetReached reports whether the budget lacks room for the claim of one more run.
 func (r *rollout) budgetReached() bool {
-	budget, campaign := r.campaign.Budget, r.campaignState
+	budget, campaign, claim := r.campaign.Budget, r.campaignState, r.plan.Claim
 	runs := int64(len(r.chosen) + 1)
-	usd := price.AddCosts(float64(runs)*r.plan.Claim.USD, 0)
+	usd := price.AddCosts(float64(runs)*claim.USD, 0)
+	underWay := len(r.chosen) > 0 || campaign.Reserved != Claim{} // claims that may free room when they are settled
 	switch {
 	case budget.USD > 0 && price.AddCosts(price.AddCosts(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
-		return r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
+		return r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed%s", claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD, budgetAdvice(underWay, "usd", "cost_usd"))
 	case budget.USDPerDay > 0 && price.AddCosts(price.AddCosts(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
-		return r.waitFor(WaitUSDDay, r.now.UTC().Truncate(24*time.Hour).Add(24*time.Hour), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
-	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
-		return r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
+		until, fits := nextMidnight(r.now), claim.USD <= budget.USDPerDay
+		if !fits { // on no day
+			until = time.Time{}
+		}
+		return r.waitFor(WaitUSDDay, until, "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed%s", claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD, budgetAdvice(fits, "usd_per_day", "cost_usd"))
+	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*claim.Tokens > budget.Tokens:
+		return r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed%s", claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens, budgetAdvice(underWay, "tokens", "tokens"))
 	}
 	return false
+}
+
+// budgetAdvice returns what to do if waiting does not help, and else "".
+func budgetAdvice(waitingHelps bool, budgetKey, limitKey string) string {
+	if waitingHelps {
+		return ""
+	}
+	return fmt.Sprintf("; raise budget.%s or lower limits.%s", budgetKey, limitKey)
+}
+
+// nextMidnight returns the beginning of the next day (UTC).
+func nextMidnight(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
 // outsideWindows reports whether no run may start now, and stores when the next window begins.
