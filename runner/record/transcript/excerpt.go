@@ -1,19 +1,14 @@
 package transcript
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Excerpt is a text from which lines may be left out.
-type Excerpt struct {
-	Head         string
-	OmittedLines int    // lines left out between Head and Tail
-	Tail         string // empty if OmittedLines is 0
-}
-
-// ExcerptLimits limits the text in an Excerpt: the number of lines, taken from both ends, and the
+// ExcerptLimits limits the texts in a View's Entries: the number of lines, taken from both ends, and the
 // UTF-16 units of each line. The zero value keeps everything.
 type ExcerptLimits struct {
 	Lines        int // of an input or output
@@ -21,24 +16,20 @@ type ExcerptLimits struct {
 	Width        int
 }
 
-// excerpt shortens a text to a number of lines. The rest of the text is not kept in memory.
-func (c ExcerptLimits) excerpt(s string, lines int) Excerpt {
+// excerpt shortens a text to a number of lines. A line counts those left out of the middle. The rest of the
+// text is not kept in memory.
+func (c ExcerptLimits) excerpt(s string, lines int) string {
 	s = strings.TrimRight(s, "\n")
 	if c == (ExcerptLimits{}) {
-		return Excerpt{Head: s}
+		return s
 	}
 	all := strings.Split(s, "\n")
-	if len(all) <= lines {
-		return Excerpt{Head: c.joinNarrowed(all)}
+	for i, line := range all {
+		all[i] = markdown.Cut(line, c.Width)
 	}
-	tail := lines / 2
-	return Excerpt{Head: c.joinNarrowed(all[:lines-tail]), OmittedLines: len(all) - lines, Tail: c.joinNarrowed(all[len(all)-tail:])}
-}
-
-// joinNarrowed joins lines, after it has cut each to the width. The result is a copy.
-func (c ExcerptLimits) joinNarrowed(lines []string) string {
-	for i, line := range lines {
-		lines[i] = markdown.Cut(line, c.Width)
+	if omitted := len(all) - lines; omitted > 0 {
+		tail := lines / 2
+		all = slices.Concat(all[:lines-tail], []string{fmt.Sprintf("… %s not shown …", CountNoun(omitted, "line"))}, all[len(all)-tail:])
 	}
-	return strings.Clone(strings.Join(lines, "\n"))
+	return strings.Clone(strings.Join(all, "\n"))
 }

@@ -109,7 +109,7 @@ type Work struct {
 type Entry struct {
 	Agent   string
 	Name    string // of the agent, for people
-	Message Excerpt
+	Message string // perhaps an excerpt
 	Call    *Call
 }
 
@@ -121,9 +121,9 @@ type Call struct {
 	ID          string
 	Tool        string
 	Topic       string // its subject in one line: the command, the path and so on
-	Input       Excerpt
-	Output      Excerpt
-	Finished    bool // otherwise the run ended before the call did
+	Input       string // perhaps an excerpt
+	Output      string // perhaps an excerpt
+	Finished    bool   // otherwise the run ended before the call did
 	Failed      bool
 	Result      string // "ok", "failed" or "exit 1"
 	OutputFile  string

@@ -22,23 +22,15 @@ func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts))(t)
 }
 
-// shown is an excerpt with a mark for the lines that it does not have.
-func shown(e transcript.Excerpt) string {
-	if e.OmittedLines == 0 {
-		return e.Head
-	}
-	return e.Head + "\n…\n" + e.Tail
-}
-
 // outlines tell of each entry in a line: who said what, or how a call went.
 func outlines(v *transcript.View) []string {
 	var all []string
 	for _, e := range v.Entries {
 		if e.Call == nil {
-			all = append(all, fmt.Sprintf("%s: %s", e.Agent, shown(e.Message)))
+			all = append(all, fmt.Sprintf("%s: %s", e.Agent, e.Message))
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s %s %s: %q %s", e.Agent, e.Call.Tool, e.Call.ID, shown(e.Call.Output), ending(e.Call)))
+		all = append(all, fmt.Sprintf("%s %s %s: %q %s", e.Agent, e.Call.Tool, e.Call.ID, e.Call.Output, ending(e.Call)))
 	}
 	return all
 }

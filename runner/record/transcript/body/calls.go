@@ -1,7 +1,6 @@
 package body
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -103,7 +102,7 @@ func messageBlock(e transcript.Entry) string {
 	if e.Agent != transcript.MainAgent {
 		b.WriteString("> " + textField(e.Name) + ":\n>\n")
 	}
-	said := strings.Join(markdown.Prose(excerptText(e.Message)), "")
+	said := strings.Join(markdown.Prose(e.Message), "")
 	for line := range strings.Lines(said) {
 		b.WriteString(strings.TrimRight("> "+line, " \n") + "\n")
 	}
@@ -121,9 +120,9 @@ func callFold(c *transcript.Call) string {
 	if transcript.IsScript(c.Tool) {
 		inputTitle = "Script"
 	}
-	blocks := excerptBlocks(inputTitle, c.Input)
+	blocks := titledBlocks(inputTitle, c.Input)
 	if c.Finished {
-		blocks = append(blocks, excerptBlocks("Output", c.Output)...)
+		blocks = append(blocks, titledBlocks("Output", c.Output)...)
 	}
 	if c.OutputFile != "" {
 		blocks = append(blocks, document.Paragraph{Text: document.Join("",
@@ -132,20 +131,12 @@ func callFold(c *transcript.Call) string {
 	return new(page).foldText(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
 
-// excerptBlocks returns an excerpt below a title.
-func excerptBlocks(title string, e transcript.Excerpt) []document.Block {
-	if e.Head == "" {
+// titledBlocks returns a text below a title.
+func titledBlocks(title, text string) []document.Block {
+	if text == "" {
 		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
 	}
-	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(excerptText(e))}
-}
-
-// excerptText returns an excerpt as text, with a line that counts the omitted lines.
-func excerptText(e transcript.Excerpt) string {
-	if e.OmittedLines == 0 {
-		return e.Head
-	}
-	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.CountNoun(e.OmittedLines, "line"), e.Tail)
+	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(text)}
 }
 
 // callEnd returns how a call ended and how long it took.

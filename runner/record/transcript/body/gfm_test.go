@@ -217,7 +217,7 @@ func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, bes
 			continue
 		}
 		shownCalls--
-		for _, part := range []transcript.Excerpt{e.Call.Input, e.Call.Output} {
+		for _, part := range []string{e.Call.Input, e.Call.Output} {
 			if text := fenced(part); text != "" {
 				want = append(want, text)
 			}
@@ -234,11 +234,11 @@ func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, bes
 
 // fenced is what a block of code is meant to hold of an excerpt: the text that
 // [markdown.Fence] writes, without its fences.
-func fenced(e transcript.Excerpt) string {
-	if e.Head == "" {
+func fenced(text string) string {
+	if text == "" {
 		return ""
 	}
-	lines := strings.SplitAfter(markdown.Fence(excerptText(e)), "\n")
+	lines := strings.SplitAfter(markdown.Fence(text), "\n")
 	return strings.Join(lines[1:len(lines)-2], "")
 }
 
