@@ -125,14 +125,14 @@ func (a *assembler) markComplete(n *entry, seq int64) {
 // addPart adds a titled text to an entry, unless the text is empty.
 func (a *assembler) addPart(n *entry, title, text string) {
 	if text != "" {
-		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.limit, text)})
+		n.addPart(0, title, cut(a.limit, text))
 	}
 }
 
 // addMessage adds an agent's message to an entry, unless the message is empty.
 func (a *assembler) addMessage(n *entry, text string) {
 	if text != "" {
-		n.Message = append(n.Message, cutProse(a.limit, text))
+		n.Message = append(n.Message, prose(cutProse(a.limit, text)))
 	}
 }
 

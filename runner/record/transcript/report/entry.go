@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
 // entry is an item of the timeline: an event, or a turn or call with its last event.
@@ -30,10 +32,11 @@ type entry struct {
 	Nested bool  // a script made the call
 	By     int64 // the event that began the script's call; 0 if it is missing
 
-	Message []excerpt // the agent's messages: Markdown
-	Parts   []part
-	Diff    g.Node // of the patch in a call
-	File    string // a sentence about the file with the whole output
+	Message g.Group // the agent's messages
+	Titles  []document.Text
+	Parts   g.Group // titled texts, with the titles in Titles
+	Diff    g.Node  // of the patch in a call
+	File    string  // a sentence about the file with the whole output
 
 	open    bool // it is not complete yet
 	refused string
@@ -41,10 +44,10 @@ type entry struct {
 	paths   []string // the paths in its patch
 }
 
-type part struct {
-	Seq   int64 // the event that it came with, if that is not the entry's first
-	Title string
-	Text  excerpt
+// addPart adds a titled text to the entry. seq is the event that it came with, if that is not the entry's first.
+func (e *entry) addPart(seq int64, title string, text excerpt) {
+	e.Titles = append(e.Titles, document.Words(title))
+	e.Parts = append(e.Parts, h.P(h.Class("part"), g.If(seq != 0, h.ID(sections.EventID(seq))), Line(document.Words(title))), text.node())
 }
 
 // addResult adds the result of a call: how it ended, its output, and the file with the whole
@@ -57,7 +60,7 @@ func (e *entry) addResult(limit textLimit, f transcript.ToolFinished) {
 	}
 	e.Bad = result != "ok"
 	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
-	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(limit, transcript.ReadableOutput(f.Output))})
+	e.addPart(e.Until, "Output", cut(limit, transcript.ReadableOutput(f.Output)))
 	if f.File != "" {
 		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)
 	}

@@ -86,11 +86,7 @@ func (e *entry) turn() g.Node {
 		until = h.Span(h.ID(sections.EventID(e.Until)))
 	}
 	if len(e.Parts) > 0 {
-		var titles []document.Text
-		for _, p := range e.Parts {
-			titles = append(titles, document.Words(p.Title))
-		}
-		parts = h.Details(h.Summary(Line(document.Join(" · ", titles...))), g.Map(e.Parts, part.node))
+		parts = h.Details(h.Summary(Line(document.Join(" · ", e.Titles...))), e.Parts)
 	}
 	heading := g.Group{Line(document.Words(e.Name))}
 	if e.Agent != "" {
@@ -119,18 +115,10 @@ func (e *entry) folded() g.Node {
 			h.Summary(e.summary()),
 			by,
 			e.Diff,
-			g.Map(e.Parts, part.node),
+			e.Parts,
 			cutNote(e.File),
 		),
 		e.message(),
-	}
-}
-
-// node draws a part. Its id is that of its event.
-func (p part) node() g.Node {
-	return g.Group{
-		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
-		p.Text.node(),
 	}
 }
 
@@ -171,5 +159,5 @@ func (e *entry) message() g.Node {
 	if len(e.Message) == 0 {
 		return nil
 	}
-	return h.Div(h.Class("prose"), g.Map(e.Message, prose))
+	return h.Div(h.Class("prose"), e.Message)
 }

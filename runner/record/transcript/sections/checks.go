@@ -83,9 +83,14 @@ func failingTestsSection(s *Source) document.Section {
 // outputFold returns the end of a failed command's output as a fold. result is the command's result in words.
 func outputFold(id, name, result, tail string) document.Fold {
 	return document.Fold{
-		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + result + ")"}},
+		ID: id, Open: true, Title: OutputTitle(name, result),
 		Blocks: []document.Block{document.Code(tail)},
 	}
+}
+
+// OutputTitle returns the title of the end of a failed command's output.
+func OutputTitle(name, result string) document.Text {
+	return document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + result + ")"}}
 }
 
 // testsFold returns the failing and fixed tests of a check as a fold.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
 // Entry describes an event in words.
@@ -35,7 +36,7 @@ type LongText struct{ Title, Text string }
 type Output struct{ Name, result, Tail string }
 
 // Title returns a title for the output, with the command's name.
-func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.result + ")" }
+func (o Output) Title() string { return sections.OutputTitle(o.Name, o.result).String() }
 
 // withoutTexts is for events that their line, or another part of a page, describes completely.
 var withoutTexts = []LongText{}
