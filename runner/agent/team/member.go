@@ -134,11 +134,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	}
 	_ = t.await(waitCtx, func() bool { return len(m.endedStatuses(ids)) > 0 })
 	ended = m.endedStatuses(ids)
-	for id := range ended {
-		if c := m.findBelow(id); c != nil {
-			m.forgetNews(c) // the result of this wait reports it
-		}
-	}
+	m.forgetReported(ended)
 	return ended, len(ended) == 0, ctx.Err()
 }
 
@@ -157,6 +153,15 @@ func (m *member) endedStatuses(ids []string) map[string]agents.Status {
 	return statuses
 }
 
+// forgetReported removes the notices about agents whose statuses the result of a wait reports. The caller holds the lock.
+func (m *member) forgetReported(statuses map[string]agents.Status) {
+	for id := range statuses {
+		if c := m.findBelow(id); c != nil {
+			m.forgetNews(c)
+		}
+	}
+}
+
 // forgetNews removes notices about a child that the agent has not received yet. The caller holds the lock.
 func (m *member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n endNotice) bool { return n.child == c })
@@ -164,6 +169,17 @@ func (m *member) forgetNews(c *child) {
 
 // Close stops and closes an agent and all agents below it. It returns the agent's status before.
 func (m *member) Close(_ context.Context, id string) (previous agents.Status, err error) {
+	return m.stopTurns(id, turnStop{agents.Status{State: agents.Shutdown}, "closed"}, true)
+}
+
+// Interrupt stops the current turn of an agent, which stays open. It returns the agent's status before.
+func (m *member) Interrupt(_ context.Context, id string) (previous agents.Status, err error) {
+	return m.stopTurns(id, turnStop{status: agents.Status{State: agents.Interrupted}}, false)
+}
+
+// stopTurns stops the current turn of an agent and returns the agent's status before. If closes is true, it also closes
+// the agent, and does the same to all agents below it.
+func (m *member) stopTurns(id string, stop turnStop, closes bool) (previous agents.Status, err error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,9 +188,13 @@ func (m *member) Close(_ context.Context, id string) (previous agents.Status, er
 		return agents.Status{}, err
 	}
 	previous = c.status
-	for _, closing := range append([]*child{c}, c.descendants()...) {
-		closing.endTurn(turnStop{agents.Status{State: agents.Shutdown}, "closed"})
-		closing.closed = true
+	stopped := []*child{c}
+	if closes {
+		stopped = append(stopped, c.descendants()...)
+	}
+	for _, each := range stopped {
+		each.endTurn(stop)
+		each.closed = each.closed || closes
 	}
 	m.forgetNews(c)
 	t.notifyWaiters()
@@ -191,20 +211,6 @@ func (c *child) closeAndRemove() {
 	if err := c.starter.team.options.Sandboxes.Remove(*c.place); err != nil {
 		c.starter.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
 	}
-}
-
-// Interrupt stops the current turn of an agent, which stays open. It returns the agent's status before.
-func (m *member) Interrupt(_ context.Context, id string) (previous agents.Status, err error) {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	c, err := m.findForModel(id)
-	if err != nil {
-		return agents.Status{}, err
-	}
-	previous = c.status
-	c.endTurn(turnStop{status: agents.Status{State: agents.Interrupted}})
-	m.forgetNews(c)
-	return previous, nil
 }
 
 // List returns the agents below m whose IDs begin with prefix.

@@ -161,34 +161,17 @@ func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []stri
 	if recorded.TimedOut {
 		return nil, true, ctx.Err()
 	}
-	statuses := map[string]agents.Status{} // set by allEnded
+	recordedIDs := slices.Collect(maps.Keys(recorded.Status))
 	allEnded := func() bool {
-		for id := range recorded.Status {
-			c := m.findBelow(id)
-			if c != nil && !c.status.Ended() {
-				return false
-			}
-			statuses[id] = agents.Status{State: agents.NotFound}
-			if c != nil {
-				statuses[id] = c.status
-			}
-		}
-		for id := range recorded.Merged {
-			if c := m.findBelow(id); c != nil && !c.status.Ended() {
-				return false
-			}
-		}
-		return len(ids) > 0 || len(m.news) > 0
+		ended = m.endedStatuses(recordedIDs)
+		hasMerged := len(m.endedStatuses(m.recordedMerges)) == len(m.recordedMerges)
+		return hasMerged && len(ended) == len(recordedIDs) && (len(ids) > 0 || len(m.news) > 0)
 	}
 	if err := m.team.await(ctx, allEnded); err != nil {
 		return nil, true, nil
 	}
-	for id := range statuses {
-		if c := m.findBelow(id); c != nil {
-			m.forgetNews(c)
-		}
-	}
-	return statuses, false, nil
+	m.forgetReported(ended)
+	return ended, false, nil
 }
 
 // replaySettle is Settle in a replay. news is true if the agent continued in the record. Otherwise replaySettle waits

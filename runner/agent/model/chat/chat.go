@@ -162,7 +162,6 @@ type chatAnswer struct {
 	refusal       strings.Builder
 	calls         []*arrivingCall
 	callByIndex   map[int]*arrivingCall // the last call with each index
-	bytes         int                   // number of bytes received
 	finishReason  string
 	usage         *exchange.Usage
 	tier          exchange.Tier
@@ -208,9 +207,6 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 
 // Event adds a chunk of the stream to the answer. Its first result is always nil.
 func (a *chatAnswer) Event(data []byte) (*model.Response, error) {
-	if a.bytes += len(data); a.bytes > exchange.MaxAnswerBytes {
-		return nil, exchange.Malformed("the answer is too long", nil, data)
-	}
 	var chunk chatChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return nil, exchange.Malformed("a chunk is not what the API describes", err, data)

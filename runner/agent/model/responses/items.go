@@ -23,7 +23,6 @@ type itemReader struct {
 	handedOver    int            // number of items that the observer has got
 	announced     []receivedItem // items that were announced, and are not done
 	textsOfEvents []*itemText
-	bytes         int // number of bytes received
 }
 
 // receivedItem is an item with the identifiers that other events use for it.
@@ -87,9 +86,6 @@ var textKinds = map[string]string{
 
 // Event processes an event of the stream. It returns the response for the last event, and nil before.
 func (r *itemReader) Event(data []byte) (*model.Response, error) {
-	if r.bytes += len(data); r.bytes > exchange.MaxAnswerBytes {
-		return nil, exchange.Malformed("the answer is too long", nil, data)
-	}
 	var event streamEvent
 	if err := json.Unmarshal(data, &event); err != nil {
 		return nil, exchange.Malformed("an event is not what the API describes", err, data)

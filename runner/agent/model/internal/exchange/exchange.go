@@ -72,17 +72,20 @@ func RefuseOtherHost(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// MaxAnswerBytes is the maximum size of an answer, in bytes.
-const MaxAnswerBytes = 64 << 20
+// maxAnswerBytes is the maximum size of an answer, in bytes.
+const maxAnswerBytes = 64 << 20
+
+// tooLong returns the failure for an answer of more than maxAnswerBytes that has this data.
+func tooLong(data []byte) *model.Failure { return Malformed("the answer is too long", nil, data) }
 
 // readWhole reads an answer that is one JSON object.
 func readWhole(body io.Reader, read Reader) (*model.Response, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, MaxAnswerBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(body, maxAnswerBytes+1))
 	if err != nil {
 		return nil, FailureOf(err)
 	}
-	if len(raw) > MaxAnswerBytes {
-		return nil, Malformed("the answer is too long", nil, raw)
+	if len(raw) > maxAnswerBytes {
+		return nil, tooLong(raw)
 	}
 	return read.Whole(raw)
 }

@@ -37,7 +37,7 @@ func (s *eventStream) next() (data []byte, complete, found bool) {
 		if string(name) == "data" {
 			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		}
-		if len(data) > MaxAnswerBytes {
+		if len(data) > maxAnswerBytes {
 			s.err = bufio.ErrTooLong
 		}
 	}
@@ -108,12 +108,16 @@ const endOfStream = "[DONE]"
 // readStream reads an answer as a stream of events. It calls alive after each event. It ignores a last event without a
 // blank line, unless that completes the answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
+	size := 0 // of all data
 	for {
 		data, complete, found := stream.next()
 		if !found {
 			break
 		}
 		alive()
+		if size += len(data); size > maxAnswerBytes {
+			return nil, tooLong(data)
+		}
 		events := splitEvents(data)
 		last := events[len(events)-1]
 		if !complete && string(last) != endOfStream && !read.CompletedBy(last) {
