@@ -131,7 +131,7 @@ func (conn *supervisorConn) sendSpec(spec stage.Spec, files ...*os.File) (report
 		return report, refused
 	}
 	var ready stage.Event
-	if err := conn.receive(&ready); err != nil {
+	if err := conn.receiveRest(make([]byte, stage.HeaderSize), 0, &ready); err != nil {
 		return report, &setupError{step: "start the supervisor", why: conn.failureReason(err)}
 	}
 	return report, nil
@@ -204,10 +204,6 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 		}
 	})
 	return errors.Join(err, useErr)
-}
-
-func (conn *supervisorConn) receive(to any) error {
-	return conn.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
 // receiveRest receives the rest of a message into to. The first n bytes of its header are already read.
