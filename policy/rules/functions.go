@@ -16,6 +16,9 @@ import (
 func (l *loader) functions() starlark.StringDict {
 	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
 		return starlark.NewBuiltin(name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			if len(l.set.rules)+len(l.set.executables)+len(l.set.network) >= maxRules {
+				return nil, fmt.Errorf("there are more than %d rules", maxRules)
+			}
 			caller := thread.CallFrame(1).Pos // frame 0 is the function itself
 			err := f(Place{caller.Filename(), int(caller.Line)}, args, kwargs)
 			return starlark.None, err
@@ -44,9 +47,6 @@ func (l *loader) addPrefixRule(at Place, args starlark.Tuple, kwargs []starlark.
 	}
 	if rule.pattern, err = l.parsePattern(pattern); err != nil {
 		return err
-	}
-	if len(l.set.rules) >= maxRules {
-		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	l.set.rules = append(l.set.rules, rule)
 	index := len(l.set.rules) - 1
@@ -159,9 +159,6 @@ func (l *loader) addHostExecutable(_ Place, args starlark.Tuple, kwargs []starla
 			return fmt.Errorf("paths must end in %q, not be %q", name, p)
 		}
 	}
-	if len(l.set.executables) >= maxRules {
-		return fmt.Errorf("there are more than %d rules", maxRules)
-	}
 	slices.Sort(paths)
 	l.set.executables = append(l.set.executables, executable{name, slices.Compact(paths)})
 	return nil
@@ -195,9 +192,6 @@ func (l *loader) addNetworkRule(at Place, args starlark.Tuple, kwargs []starlark
 	}
 	if rule.Justification, err = parseJustification(justification); err != nil {
 		return err
-	}
-	if len(l.set.network) >= maxRules {
-		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	l.set.network = append(l.set.network, rule)
 	return nil
