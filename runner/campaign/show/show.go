@@ -40,11 +40,6 @@ func usedClasses(s campaign.Status) []campaign.Class {
 	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }
 
-// describeCosts describes the usage so far, and the possible usage of waiting targets.
-func describeCosts(s campaign.Status) []string {
-	return append(describeSpending(s), describeClaims(s)...)
-}
-
 // pullLinkText returns the number of a target's pull request as a link, or nil without one.
 func pullLinkText(server string, r campaign.Row) document.Text {
 	if r.Pull == nil {
@@ -100,8 +95,8 @@ func pullLink(server string, r campaign.Row) string {
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
-// describeSpending describes the usage so far.
-func describeSpending(s campaign.Status) []string {
+// describeCosts describes the usage so far, and the possible usage of waiting targets.
+func describeCosts(s campaign.Status) []string {
 	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
 	if s.Claimed.USD > 0 {
 		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
@@ -114,7 +109,7 @@ func describeSpending(s campaign.Status) []string {
 	if s.Budget.USDPerDay > 0 {
 		lines = append(lines, dollars(s.SpentDay, s.Budget.USDPerDay)+" spent today (UTC), by all campaigns of the ledger.")
 	}
-	return lines
+	return append(lines, describeClaims(s)...)
 }
 
 // describeClaims describes the possible usage of waiting targets, or returns nil if no target waits.
