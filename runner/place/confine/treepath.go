@@ -33,9 +33,9 @@ const (
 	foldersOfPath  = 3   // folders that a run may have made: of the checkout, of all trees, of all runs
 )
 
-// claimTreePath claims the private tree's path, which all runs of the checkout share. It moves
+// ClaimPath claims the private tree's path, which all runs of the checkout share. It moves
 // another run's resumable tree aside and restores this run's own.
-func (s *Sandboxes) claimTreePath() error {
+func (s *Sandboxes) ClaimPath() error {
 	if !s.Private() || s.AllowsConcurrent() || s.private.path != nil {
 		return nil
 	}

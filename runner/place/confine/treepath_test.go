@@ -50,9 +50,9 @@ func TestRunsShareTreePath(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(first.claimTreePath())
+	must(first.ClaimPath())
 	makes(t, first, "first")
-	if stop, is := second.claimTreePath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
+	if stop, is := second.ClaimPath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
 		t.Errorf("two runs have one path: %v", stop)
 	}
 	if denied := first.fileAccess(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(runs, "agent-ci", treesFolder)) {
@@ -66,14 +66,14 @@ func TestRunsShareTreePath(t *testing.T) {
 	makes(t, first, "check")
 	must(first.private.path.lockFile.Close())
 	first.private.path = nil
-	must(second.claimTreePath())
+	must(second.ClaimPath())
 	if !HasWorkTree(first.Record.Directory) || HasWorkTree(second.Record.Directory) || second.treeFolder() != path || len(filesOf(t, second)) > 0 {
 		t.Errorf("the second run finds %q at %s", filesOf(t, second), second.treeFolder())
 	}
 	makes(t, second, "second")
 	second.ReleaseTreePath() // which leaves its tree
 
-	must(first.claimTreePath())
+	must(first.ClaimPath())
 	if got := filesOf(t, first); !slices.Equal(got, []string{"first"}) {
 		t.Errorf("the first run goes on with %q", got)
 	}
@@ -86,7 +86,7 @@ func TestRunsShareTreePath(t *testing.T) {
 
 	// The tree of a run whose directory was removed goes, and nothing is left.
 	third := inTrees(t, root, runs)
-	must(third.claimTreePath())
+	must(third.ClaimPath())
 	makes(t, third, "third")
 	third.ReleaseTreePath()
 	below := filepath.Join(runs, "agent-ci")
@@ -116,14 +116,14 @@ func TestFailedClaimChangesNothing(t *testing.T) {
 	must(os.Symlink(filepath.Join(below, "disk"), filepath.Join(runs, "agent-ci")))
 
 	killed, failing := inTrees(t, root, runs), inTrees(t, root, runs)
-	must(killed.claimTreePath())
+	must(killed.ClaimPath())
 	makes(t, killed, "work")
 	dir := killed.private.path.dir
 	killed.private.path.unlock()
 	killed.private.path = nil
 	aside := filepath.Join(dir, shortDigest(withoutLinks(killed.Record.Path())))
 	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
-	if err := failing.claimTreePath(); err == nil || failing.private.path != nil {
+	if err := failing.ClaimPath(); err == nil || failing.private.path != nil {
 		t.Fatalf("it has the path: %v", err)
 	}
 	must(failing.RemoveTreeAtEnd())
@@ -133,7 +133,7 @@ func TestFailedClaimChangesNothing(t *testing.T) {
 		t.Fatal("the tree of the killed run is missing")
 	}
 
-	must(killed.claimTreePath())
+	must(killed.ClaimPath())
 	must(killed.RemoveTreeAtEnd())
 	killed.ReleaseTreePath()
 	if _, err := os.Lstat(filepath.Join(runs, "agent-ci")); err != nil {
@@ -151,7 +151,7 @@ func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(removed.claimTreePath())
+	must(removed.ClaimPath())
 	makes(t, removed, "work")
 	dir := removed.private.path.dir
 	removed.ReleaseTreePath()
@@ -159,7 +159,7 @@ func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 
 	took := make(chan error, 1)
 	must((&treePath{dir: dir}).removeOwnerless(func() bool {
-		go func() { took <- starting.claimTreePath() }()
+		go func() { took <- starting.ClaimPath() }()
 		for waiting := false; !waiting && len(took) == 0; {
 			locks, err := os.ReadFile("/proc/locks")
 			waiting = err != nil || bytes.Contains(locks, []byte("-> FLOCK"))
