@@ -131,11 +131,11 @@ var printers = compiledLazily([]layout{
 		{contains: " completed, ", pattern: `^[0-9]+ tests? completed, (?P<fails>[0-9]+) failed(?:, [0-9]+ skipped)?$`, action: addTotals},
 		{contains: "Execution failed for task ':", pattern: `^Execution failed for task ':[^':]+:`, action: markStopped}, // other projects may not have run
 	}},
-	{tool: "Python's unittest", rules: []rule{
+	{tool: "Python's unittest", suiteSeparator: ".", rules: []rule{
 		{contains: "unittest.loader.", pattern: `^ERROR: (?P<module>[\w.]+) \(unittest\.loader\.(?:_FailedTest|ModuleImportFailure)[\w.]*\)$`, action: unittestLoad},
-		{contains: " (", pattern: `^(?:ERROR|FAIL): (?P<name>\w+) \((?P<suite>[\w.]+)\)`, action: unittestFails},
-		{contains: " ... ok", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. ok$`, action: unittestPasses},
-		{contains: " ... skipped ", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. skipped `, action: unittestSkips},
+		{contains: " (", pattern: `^(?:ERROR|FAIL): (?P<name>\w+) \((?P<suite>[\w.]+)\)`, action: ofClass(unittestFails)},
+		{contains: " ... ok", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. ok$`, action: ofClass(recordPass)},
+		{contains: " ... skipped ", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. skipped `, action: ofClass(recordSkip)},
 		{contains: "  File \"", pattern: `^  File "(?P<file>[^"]+)", line (?P<line>[0-9]+), in `, action: considerFrame},
 		{contains: "    ", pattern: `^    `, action: ignoreLine},
 		{contains: "Traceback ", pattern: `^Traceback \(most recent call last\):$`, action: ignoreLine},
@@ -382,20 +382,14 @@ func unittestLoad(p *toolParser, groups lineParts) {
 
 // unittestFails adds a failing test. Its description may follow.
 func unittestFails(p *toolParser, groups lineParts) {
-	startFailure(p, lineParts{"name": unittestName(groups)})
+	startFailure(p, groups)
 	p.skipsReason = true // a description may follow
 }
 
-func unittestPasses(p *toolParser, groups lineParts) {
-	recordPass(p, lineParts{"name": unittestName(groups)})
-}
-
-func unittestSkips(p *toolParser, groups lineParts) {
-	recordSkip(p, lineParts{"name": unittestName(groups)})
-}
-
-// unittestName returns a test's name after its class. Since Python 3.11, the class in the output
-// includes the test.
-func unittestName(groups lineParts) string {
-	return strings.TrimSuffix(groups["suite"], "."+groups["name"]) + "." + groups["name"]
+// ofClass returns an action for a test of a class. Since Python 3.11, the class in the output includes the test.
+func ofClass(do func(*toolParser, lineParts)) func(*toolParser, lineParts) {
+	return func(p *toolParser, groups lineParts) {
+		groups["suite"] = strings.TrimSuffix(groups["suite"], "."+groups["name"])
+		do(p, groups)
+	}
 }
