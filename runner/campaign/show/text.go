@@ -32,6 +32,9 @@ func Table(w io.Writer, s campaign.Status) error {
 	for _, c := range usedClasses(s) {
 		counts = append(counts, fmt.Sprintf("%d %s", s.Counts[c], classStyles[c].words))
 	}
+	if len(s.Targets) == 0 {
+		counts = []string{"the list, the file and the queries of targets name none"}
+	}
 	lines := append([]string{transcript.CountNoun(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, describeCosts(s)...)
 	if folder != "" {
 		lines = append(lines, "The directories of RUN are in "+folder)
