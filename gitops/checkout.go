@@ -60,7 +60,6 @@ type Checkout struct {
 	repo    *repository.Repository
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
-	filters worktree.Filters
 	start   startState
 
 	switched bool // this process moved the checkout to another commit or branch
@@ -96,8 +95,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
-	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{OwnFolder: o.LFS, Shared: lfs.ObjectFolders(c.repo.ObjectFolders)}}
-	c.work.SetFilters(c.filters)
+	c.work.Filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{OwnFolder: o.LFS, Shared: lfs.ObjectFolders(c.repo.ObjectFolders)}}
 	if o.CheckOutHead {
 		if err := c.checkOutHead(ctx); err != nil {
 			return err

@@ -18,15 +18,11 @@ type (
 // AllowFilters permits filters of the repository's own configuration. listed maps a filter's name
 // to the paths that its commands may read. Git LFS is always permitted.
 func (c *Checkout) AllowFilters(listed map[string][]string) {
-	c.filters.Listed = maps.Clone(listed)
-	c.work.SetFilters(c.filters)
+	c.work.Filters.Listed = maps.Clone(listed)
 }
 
 // SetFilterOpener sets the function that opens sandboxes for filters.
-func (c *Checkout) SetFilterOpener(open OpenFilter) {
-	c.filters.Open = open
-	c.work.SetFilters(c.filters)
-}
+func (c *Checkout) SetFilterOpener(open OpenFilter) { c.work.Filters.Open = open }
 
 // CheckFilters returns a *FilterError if the repository's own configuration has a filter that
 // AllowFilters did not permit, used or not. It also checks that every filter named in the

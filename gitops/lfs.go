@@ -16,30 +16,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// LFSFile is the content of a Git LFS file.
-type LFSFile struct {
-	OID       string // SHA-256 in hex
-	Size      int64
-	Available bool // the content is stored here; otherwise Open fails
-
-	pointer lfs.Pointer
-	store   lfs.Store
-}
-
-// Open opens the content and verifies its hash. It returns a *FilterError for a mismatch.
-func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
-	content, err := f.store.Open(ctx, f.pointer)
-	if errors.As(err, new(*lfs.DamagedError)) {
-		err = &FilterError{Key: "filter.lfs", Why: err.Error(), Err: err}
-	}
-	return content, err
-}
+// LFSFile is the content of a Git LFS file. Its Open verifies the hash and returns a *FilterError for a
+// mismatch.
+type LFSFile = lfs.Object
 
 // OpenLFS opens the content behind a pointer blob of a change set and returns its size. It returns
 // nil if the blob is no pointer or the content is missing.
 func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
 	file, is, err := c.lfsFile(id)
-	if err != nil || !is || !file.Available {
+	if err != nil || !is || file.Open == nil {
 		return nil, 0, err
 	}
 	content, err := file.Open(ctx)
@@ -58,8 +43,17 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	if !is {
 		return LFSFile{}, false, nil
 	}
-	store := c.filters.LFS
-	return LFSFile{OID: p.OID, Size: p.Size, Available: store.Has(p), pointer: p, store: store}, true, nil
+	file = LFSFile{OID: p.OID, Size: p.Size}
+	if store := c.work.Filters.LFS; store.Has(p) {
+		file.Open = func(ctx context.Context) (*os.File, error) {
+			content, err := store.Open(ctx, p)
+			if errors.As(err, new(*lfs.DamagedError)) {
+				err = &FilterError{Key: "filter.lfs", Why: err.Error(), Err: err}
+			}
+			return content, err
+		}
+	}
+	return file, true, nil
 }
 
 // LFSFiles returns the Git LFS files whose content a change adds or modifies. It omits files that
@@ -138,10 +132,10 @@ func (c *Checkout) usesLFS() bool {
 func copyLFSContents(ctx context.Context, gitDir string, files []LFSFile) error {
 	into := lfs.Store{OwnFolder: filepath.Join(gitDir, "lfs")}
 	for _, f := range files {
-		if !f.Available {
+		if f.Open == nil {
 			continue
 		}
-		if err := into.Take(ctx, f.pointer, f.Open); err != nil {
+		if err := into.Take(ctx, f); err != nil {
 			if link, is := errors.AsType[*lfs.LinkError](err); is {
 				err = &FilterError{Key: "filter.lfs", Why: link.Error(), Err: err}
 			}
@@ -180,12 +174,12 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	store := c.filters.LFS
+	store := c.work.Filters.LFS
 	var wanted []LFSFile
 	seen := map[string]bool{}
 	for _, f := range files {
 		if !seen[f.Pointer.OID] && f.Pointer.Size <= worktree.LargestChange && !store.Has(f.Pointer) {
-			wanted = append(wanted, LFSFile{OID: f.Pointer.OID, Size: f.Pointer.Size, pointer: f.Pointer, store: store})
+			wanted = append(wanted, LFSFile{OID: f.Pointer.OID, Size: f.Pointer.Size})
 		}
 		seen[f.Pointer.OID] = true
 	}

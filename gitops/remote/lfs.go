@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,21 +21,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
-// LFSObject is the content of a Git LFS file.
-type LFSObject struct {
-	OID  string // SHA-256 in hex
-	Size int64
-	Open func(ctx context.Context) (*os.File, error) // opens the content to upload; nil if it is not available
-}
+// LFSObject is the content of a Git LFS file. Only an upload needs Open.
+type LFSObject = lfs.Object
 
 // missingError returns the error for a content that neither side has. Pointers can be invented by the
 // agent, and a bundle may lack contents. Every checkout of the branch would fail.
-func (o LFSObject) missingError() error {
+func missingError(o LFSObject) error {
 	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
-
-// pointer returns the object as a Git LFS pointer.
-func (o LFSObject) pointer() lfs.Pointer { return lfs.Pointer{OID: o.OID, Size: o.Size} }
 
 // LFSError reports that a remote did not accept or deliver contents of Git LFS files.
 type LFSError struct{ Why string }
@@ -63,7 +55,7 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 // still downloaded; the result is the first *LFSError.
 func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
 	store := lfs.Store{OwnFolder: folder}
-	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
+	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.Pointer()) })
 	if path, local := r.Local(); local && len(list) > 0 {
 		return copyFromLocal(ctx, path, store, list)
 	}
@@ -84,10 +76,10 @@ func storeLocally(ctx context.Context, path string, list []LFSObject) error {
 	}
 	store := lfs.Store{OwnFolder: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
-		if o.Open == nil && !store.Has(o.pointer()) {
-			return o.missingError()
+		if o.Open == nil && !store.Has(o.Pointer()) {
+			return missingError(o)
 		}
-		if err := store.Take(ctx, o.pointer(), o.Open); err != nil {
+		if err := store.Take(ctx, o); err != nil {
 			if errors.As(err, new(*lfs.LinkError)) {
 				return lfsErrorf("%v", err)
 			}
@@ -110,13 +102,13 @@ func copyFromLocal(ctx context.Context, path string, into lfs.Store, list []LFSO
 	}
 	from := lfs.Store{Shared: lfs.ObjectFolders(folders)}
 	for _, o := range list {
-		content, err := from.Open(ctx, o.pointer())
+		content, err := from.Open(ctx, o.Pointer())
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*lfs.DamagedError)) {
 			first = cmp.Or(first, lfsErrorf("%s does not have the object %.12s", path, o.OID))
 			continue
 		}
 		if err == nil {
-			err = errors.Join(into.Store(ctx, o.pointer(), content), content.Close())
+			err = errors.Join(into.Store(ctx, o.Pointer(), content), content.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("copy Git LFS files from %s: %w", path, err)
@@ -298,7 +290,7 @@ func (c *lfsClient) upload(ctx context.Context, o LFSObject, actions map[string]
 		return nil
 	}
 	if o.Open == nil {
-		return o.missingError()
+		return missingError(o)
 	}
 	content, err := o.Open(ctx)
 	if err != nil {
@@ -355,7 +347,7 @@ func (c *lfsClient) download(ctx context.Context, o LFSObject, actions map[strin
 		return err
 	}
 	defer response.Body.Close()
-	err = c.store.Store(ctx, o.pointer(), response.Body)
+	err = c.store.Store(ctx, o.Pointer(), response.Body)
 	if errors.As(err, new(*lfs.OtherError)) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return lfsErrorf("%s does not give the object %.12s: %v", request.URL.Host, o.OID, err)
 	}

@@ -160,15 +160,7 @@ func (m Publisher) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to r
 	if err != nil {
 		return err
 	}
-	var list []remote.LFSObject
-	for _, f := range files {
-		object := remote.LFSObject{OID: f.OID, Size: f.Size}
-		if f.Available {
-			object.Open = f.Open
-		}
-		list = append(list, object)
-	}
-	return remote.UploadLFS(ctx, to, branch, list)
+	return remote.UploadLFS(ctx, to, branch, files)
 }
 
 // recordPushed records a push and sets out.Remote.

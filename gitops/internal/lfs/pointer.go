@@ -5,7 +5,9 @@
 package lfs
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -17,6 +19,16 @@ type Pointer struct {
 	OID  string // SHA-256 in hex
 	Size int64
 }
+
+// Object is the content of a Git LFS file.
+type Object struct {
+	OID  string // SHA-256 in hex
+	Size int64
+	Open func(ctx context.Context) (*os.File, error) // opens the content; nil if it is not stored here
+}
+
+// Pointer returns the pointer of the object.
+func (o Object) Pointer() Pointer { return Pointer{o.OID, o.Size} }
 
 const version = "https://git-lfs.github.com/spec/v1"
 

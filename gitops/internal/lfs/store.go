@@ -152,16 +152,16 @@ func (s Store) Store(ctx context.Context, p Pointer, content io.Reader) error {
 	return err
 }
 
-// Take stores the content that open opens, unless the store has it.
-func (s Store) Take(ctx context.Context, p Pointer, open func(context.Context) (*os.File, error)) error {
-	if s.Has(p) {
+// Take stores the content of an object, unless the store has it.
+func (s Store) Take(ctx context.Context, o Object) error {
+	if s.Has(o.Pointer()) {
 		return nil
 	}
-	content, err := open(ctx)
+	content, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Store(ctx, p, content), content.Close())
+	return errors.Join(s.Store(ctx, o.Pointer(), content), content.Close())
 }
 
 func (s Store) folders() []string {

@@ -79,9 +79,6 @@ func (e *FilterError) Error() string {
 
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// SetFilters configures the filters of w. It also applies to layers that are made from w later.
-func (w *Worktree) SetFilters(f Filters) { w.filters = f }
-
 // LFSPaths returns the Git LFS files among paths of a tree, by its attributes.
 func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]bool, error) {
 	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)
@@ -181,7 +178,7 @@ const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 // job lists it or it is Git LFS.
 func (w *Worktree) requireListed(name string) error {
 	key := w.repo.Settings.OwnFilter(name)
-	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
+	if _, listed := w.Filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
 		return nil
 	}
 	return &FilterError{
@@ -215,10 +212,10 @@ func (p *sandboxes) sandbox(ctx context.Context, name string) (FilterSandbox, er
 	if err := p.requireListed(name); err != nil {
 		return nil, err
 	}
-	if p.filters.Open == nil {
+	if p.Filters.Open == nil {
 		return nil, &FilterError{Key: "filter." + name, Why: "nothing confines its commands here"}
 	}
-	place, err := p.filters.Open(ctx, Filter{Name: name, Root: p.repo.Root, Reads: p.filters.Listed[name]})
+	place, err := p.Filters.Open(ctx, Filter{Name: name, Root: p.repo.Root, Reads: p.Filters.Listed[name]})
 	if err != nil {
 		return nil, err
 	}
@@ -284,9 +281,9 @@ func (p *sandboxes) run(ctx context.Context, name string, to direction, path str
 	driver := p.repo.Settings.Filters[name]
 	switch {
 	case driver.LFS() && to == toGit:
-		return p.filters.LFS.Clean(ctx, content, keep, result)
+		return p.Filters.LFS.Clean(ctx, content, keep, result)
 	case driver.LFS():
-		return p.filters.LFS.Smudge(ctx, content, result)
+		return p.Filters.LFS.Smudge(ctx, content, result)
 	}
 	if driver[string(to)] == "" && driver["process"] == "" && driver.Required() {
 		return &FilterError{Key: "filter." + name, Why: fmt.Sprintf("%q needs the filter, which is required, and filter.%s.%s is not set", path, name, to)}

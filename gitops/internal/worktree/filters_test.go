@@ -39,7 +39,7 @@ func TestCheckFilters(t *testing.T) {
 			r.Git("config", "filter.large.required", c.required)
 			one := open(t, r)
 			if c.unlisted {
-				one.work.SetFilters(worktree.Filters{Open: unconfined})
+				one.work.Filters = (worktree.Filters{Open: unconfined})
 			}
 			err := one.work.CheckFilters(t.Context(), one.index())
 			if errors.As(err, new(*worktree.FilterError)) != (c.refused != "") || err != nil && (c.refused == "" || !strings.Contains(err.Error(), c.refused)) {
@@ -109,7 +109,7 @@ func TestRemedyIsOneCommand(t *testing.T) {
 		r.Seed()
 		r.Git("config", "filter."+name+".clean", "cat")
 		one := open(t, r)
-		one.work.SetFilters(worktree.Filters{Open: unconfined})
+		one.work.Filters = (worktree.Filters{Open: unconfined})
 		if err := one.work.CheckFilters(t.Context(), one.index()); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v", name, err)
 		}

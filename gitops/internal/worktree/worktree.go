@@ -35,8 +35,8 @@ type Worktree struct {
 	state        string          // the folder with agent-ci's private files, which may be in the work tree
 	ignores      []rules.Ignore  // rules from outside the work tree; later ones have priority
 	hidden       map[string]bool // paths set by Hide
-	filters      Filters
-	originalTree *os.Root // the work tree that the change was made in; nil if unknown
+	Filters      Filters         // also those of layers that are made from it later
+	originalTree *os.Root        // the work tree that the change was made in; nil if unknown
 }
 
 // Open opens a repository's work tree. store has its objects. The caller closes the Worktree.

@@ -47,7 +47,7 @@ func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	for _, name := range repo.Settings.FilterNames() {
 		listed[name] = nil
 	}
-	work.SetFilters(worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}})
+	work.Filters = worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}}
 	t.Cleanup(func() {
 		for _, close := range []func() error{work.Close, store.Close, repo.Close} {
 			must.Is(t, nil, close())

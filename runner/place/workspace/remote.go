@@ -57,11 +57,7 @@ func (w *Workspace) fillLFS(ctx context.Context) error {
 
 // DownloadLFS returns a function that fetches the contents of Git LFS files from a remote.
 func DownloadLFS(from remote.Remote) gitops.FetchLFS {
-	return func(ctx context.Context, branch, folder string, files []gitops.LFSFile) error {
-		var list []remote.LFSObject
-		for _, f := range files {
-			list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size})
-		}
+	return func(ctx context.Context, branch, folder string, list []gitops.LFSFile) error {
 		return RetryUnreachable(ctx, func() error { return remote.DownloadLFS(ctx, from, branch, folder, list) })
 	}
 }
