@@ -74,14 +74,10 @@ func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []st
 
 // updatesOf converts changes to updates of an index. stats has the stat data of written files.
 // Files that are missing in it get zero stat data, so git reads them again.
-func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Update {
-	updates := make([]index.Update, 0, len(changes))
-	for _, d := range changes {
-		u := index.Update{Path: d.Path}
-		if d.New.Mode != 0 {
-			u.Entry = &index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]}
-		}
-		updates = append(updates, u)
+func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Entry {
+	updates := make([]index.Entry, len(changes))
+	for i, d := range changes {
+		updates[i] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]}
 	}
 	return updates
 }

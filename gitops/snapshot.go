@@ -233,7 +233,7 @@ func refreshed(ix *index.File, s *scan.Scan, began time.Time) *index.File {
 
 // updatedIndex returns ix with updates and the given modification time. It writes a private index
 // file and reads that.
-func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
+func (c *Checkout) updatedIndex(ix *index.File, updates []index.Entry, modified time.Time) (*index.File, error) {
 	path := filepath.Join(c.repo.PrivateDir, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err

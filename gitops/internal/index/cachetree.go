@@ -115,7 +115,7 @@ func (t *CachedTree) appendTo(b []byte) []byte {
 }
 
 // cacheAfter returns the TREE extension after updates, or nil if f has none that is valid.
-func (f *File) cacheAfter(updates []Update) []byte {
+func (f *File) cacheAfter(updates []Entry) []byte {
 	t, rest, ok := parseCachedTree(f.cache, 0)
 	if !ok || len(rest) > 0 {
 		return nil
@@ -129,11 +129,11 @@ func (f *File) cacheAfter(updates []Update) []byte {
 }
 
 // keepsContent reports whether an update changes at most stat data.
-func (f *File) keepsContent(u Update) bool {
+func (f *File) keepsContent(u Entry) bool {
 	i, there := f.Search(u.Path)
-	if !there || u.Entry == nil {
-		return !there && u.Entry == nil
+	if !there {
+		return u.Mode == 0
 	}
-	old := f.Entry(i)
-	return old.Mode == u.Entry.Mode && old.ID == u.Entry.ID && old.Stage == u.Entry.Stage && old.IntentToAdd == u.Entry.IntentToAdd
+	old := f.Metadata(i)
+	return old.Mode == u.Mode && old.ID == u.ID && old.Stage == u.Stage && old.IntentToAdd == u.IntentToAdd
 }

@@ -62,10 +62,10 @@ func TestReadsAndWritesLikeGit(t *testing.T) {
 			}
 
 			blob := plumbing.NewHash(r.Git("hash-object", "-w", "a"))
-			rewrite(r, f, []Update{
-				{Path: "a", Entry: &Entry{Path: "a", Mode: Executable, ID: blob}},
+			rewrite(r, f, []Entry{
+				{Path: "a", Mode: Executable, ID: blob},
 				{Path: "a.b"},
-				{Path: "d/e/new", Entry: &Entry{Path: "d/e/new", Mode: Regular, ID: blob}},
+				{Path: "d/e/new", Mode: Regular, ID: blob},
 				{Path: "none"},
 			})
 			again := read(r)
@@ -76,7 +76,7 @@ func TestReadsAndWritesLikeGit(t *testing.T) {
 	}
 }
 
-func rewrite(r gittest.Repo, f *File, updates []Update) {
+func rewrite(r gittest.Repo, f *File, updates []Entry) {
 	r.T.Helper()
 	var b bytes.Buffer
 	must.Do(r.T, Write(&b, f, updates))
@@ -101,7 +101,7 @@ func TestStatUpdateKeepsCachedTree(t *testing.T) {
 	at, _ := f.Search("d/e/f")
 	e := f.Entry(at)
 	e.Stat = Stat{MtimeSec: 1, Size: 5}
-	rewrite(r, f, []Update{{Path: e.Path, Entry: &e}})
+	rewrite(r, f, []Entry{e})
 	if again := read(r); !again.CachedTree().Valid || again.Entry(at).Stat != e.Stat {
 		t.Errorf("got %+v, tree known: %v", again.Entry(at), again.CachedTree().Valid)
 	}

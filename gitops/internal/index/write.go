@@ -11,16 +11,10 @@ import (
 	"sort"
 )
 
-// Update changes the entry of a path, or removes it if Entry is nil.
-type Update struct {
-	Path  string
-	Entry *Entry
-}
-
-// Write writes f with updates, which must have different paths and get sorted. It drops all
-// extensions, except for the valid part of TREE: git can rebuild the others. It returns the errors
-// of w.
-func Write(w io.Writer, f *File, updates []Update) error {
+// Write writes f with updates, which must have different paths and get sorted. An update replaces the
+// entry of its path; one with mode 0 removes it. Write drops all extensions, except for the valid part
+// of TREE: git can rebuild the others. It returns the errors of w.
+func Write(w io.Writer, f *File, updates []Entry) error {
 	sort.Slice(updates, func(a, b int) bool { return updates[a].Path < updates[b].Path })
 	sum := sha1.New()
 	enc := newEncoder(io.MultiWriter(w, sum), f.version, countAfter(f, updates))
@@ -37,7 +31,7 @@ func Write(w io.Writer, f *File, updates []Update) error {
 }
 
 // WriteFile writes f with updates to the file at path.
-func WriteFile(path string, f *File, updates []Update) error {
+func WriteFile(path string, f *File, updates []Entry) error {
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -50,22 +44,18 @@ func WriteFile(path string, f *File, updates []Update) error {
 
 // WriteNew writes an index of entries to the file at path. Their paths must be different.
 func WriteNew(path string, entries []Entry) error {
-	updates := make([]Update, len(entries))
-	for i := range entries {
-		updates[i] = Update{Path: entries[i].Path, Entry: &entries[i]}
-	}
-	return WriteFile(path, &File{version: 2}, updates)
+	return WriteFile(path, &File{version: 2}, entries)
 }
 
 // mergeUpdates writes the entries of the updated index, in order.
-func (e *encoder) mergeUpdates(f *File, updates []Update) {
+func (e *encoder) mergeUpdates(f *File, updates []Entry) {
 	i := 0
 	for _, u := range updates {
 		first, end := f.Named(u.Path, i, f.Len())
 		e.copyEntries(f, i, first)
 		i = end
-		if u.Entry != nil {
-			e.writeEntry(*u.Entry)
+		if u.Mode != 0 {
+			e.writeEntry(u)
 		}
 	}
 	e.copyEntries(f, i, f.Len())
@@ -84,12 +74,12 @@ func (e *encoder) copyEntries(f *File, lo, hi int) {
 }
 
 // countAfter returns the number of entries of the updated index.
-func countAfter(f *File, updates []Update) uint32 {
+func countAfter(f *File, updates []Entry) uint32 {
 	n := f.Len()
 	for _, u := range updates {
 		first, end := f.Named(u.Path, 0, f.Len())
 		n -= end - first
-		if u.Entry != nil {
+		if u.Mode != 0 {
 			n++
 		}
 	}

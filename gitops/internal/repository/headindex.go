@@ -44,7 +44,7 @@ func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 }
 
 // WriteIndex replaces the index of the work tree by ix with updates.
-func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
+func (r *Repository) WriteIndex(ix *index.File, updates []index.Entry) error {
 	write := func(w io.Writer) error { return index.Write(w, ix, updates) }
 	var err error
 	if r.indexLock == nil {

@@ -170,7 +170,7 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	case filtered, d.New.Mode == index.Gitlink:
 		l.notForGit = append(l.notForGit, d)
 	default:
-		l.newSides = append(l.newSides, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+		l.newSides = append(l.newSides, d.Edit())
 	}
 	return nil
 }

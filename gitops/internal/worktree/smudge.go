@@ -272,7 +272,7 @@ func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference)
 	var entries []index.Entry
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
-		files = append(files, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
+		files = append(files, d.Edit())
 		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
