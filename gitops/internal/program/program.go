@@ -56,7 +56,7 @@ func (p Program) Config(ctx context.Context, dir string, args ...string) ([]byte
 
 // Stream runs git like Run, and writes its standard output to stdout.
 func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
-	var stderr tail
+	stderr := clip.Tail{Limit: 2 << 10}
 	out := &sink{to: stdout}
 	cmd := p.Command(ctx, dir, syscall.SIGKILL, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, &stderr
@@ -150,17 +150,3 @@ func ExitStatus(err error) int {
 	}
 	return -1
 }
-
-// tail is a writer that stores the last 2 KiB.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 2 << 10
-	t.kept = append(t.kept, p...)
-	if len(t.kept) > most {
-		t.kept = t.kept[len(t.kept)-most:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }
