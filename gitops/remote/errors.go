@@ -241,8 +241,12 @@ func errorKind(err error) error {
 // gitStderr is a writer for git's standard error. It separates git's own lines from those that git
 // marks as the remote's. It stores the beginning of both.
 type gitStderr struct {
-	local, remote boundedText
+	local, remote clip.Head
 	line          []byte
+}
+
+func newStderr() *gitStderr {
+	return &gitStderr{local: clip.Head{Limit: maxTextBytes}, remote: clip.Head{Limit: maxTextBytes}}
 }
 
 // Write splits the output into lines. It cuts a line at maxTextBytes bytes.
@@ -280,17 +284,6 @@ func (s *gitStderr) redirected() bool {
 }
 
 const maxTextBytes = 2 << 10
-
-// boundedText is a writer that stores only the first maxTextBytes bytes.
-type boundedText struct{ kept []byte }
-
-func (w *boundedText) Write(p []byte) (int, error) {
-	room := maxTextBytes - len(w.kept)
-	w.kept = append(w.kept, p[:min(room, len(p))]...)
-	return len(p), nil
-}
-
-func (w *boundedText) String() string { return printable(string(w.kept)) }
 
 // printable returns text as one line of at most maxTextBytes bytes, without unprintable characters.
 func printable(text string) string {

@@ -128,7 +128,7 @@ const maxOutput = 128 << 20
 // user and password, one per line, or "". A pipe passes it to git's children, so that no command
 // line, file or environment contains it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *gitStderr, error) {
-	stderr, out := &gitStderr{}, &limitedWriter{maxBytes: maxOutput}
+	stderr, out := newStderr(), &limitedWriter{maxBytes: maxOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
 	if git.Path == "" {
 		return "", stderr, &program.UnusableError{}

@@ -46,7 +46,6 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 		return storeLocally(ctx, path, list)
 	}
 	c := lfsClient{remote: r, operation: "upload", branch: branch}
-	c.transfer = c.upload
 	return c.transferAll(ctx, "upload Git LFS files to", list)
 }
 
@@ -59,13 +58,9 @@ func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LF
 	if path, local := r.Local(); local && len(list) > 0 {
 		return copyFromLocal(ctx, path, store, list)
 	}
-	var first error
-	c := lfsClient{remote: r, operation: "download", branch: branch, store: store, onRefused: func(err error) error {
-		first = cmp.Or(first, err)
-		return nil
-	}}
-	c.transfer = c.download
-	return cmp.Or(c.transferAll(ctx, "download Git LFS files from", list), first)
+	c := lfsClient{remote: r, operation: "download", branch: branch, store: store}
+	err := c.transferAll(ctx, "download Git LFS files from", list)
+	return cmp.Or(err, c.refused)
 }
 
 // storeLocally stores contents in a repository on this machine, where git-lfs finds them.
@@ -125,12 +120,7 @@ type lfsClient struct {
 	operation string // upload or download
 	branch    string
 	store     lfs.Store // where downloads are stored
-
-	// transfer moves one object by the server's actions.
-	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
-	// onRefused gets an object's *LFSError. If it returns nil, the other objects are still
-	// transferred. A nil onRefused stops at the first error.
-	onRefused func(error) error
+	refused   error     // the first *LFSError of a download, which does not stop the others
 }
 
 // transferAll transfers objects in batches of 100.
@@ -218,10 +208,13 @@ func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 			continue
 		}
 		delete(unanswered, object.OID)
-		if object.Error != nil {
+		switch {
+		case object.Error != nil:
 			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, object.Error.Code, printable(object.Error.Message))
-		} else {
-			err = c.transfer(ctx, o, object.Actions)
+		case c.operation == "upload":
+			err = c.upload(ctx, o, object.Actions)
+		default:
+			err = c.download(ctx, o, object.Actions)
 		}
 		if err = c.continueAfter(err); err != nil {
 			return err
@@ -240,8 +233,9 @@ func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 // continueAfter returns nil if the transfer may continue after an object's error. Otherwise it returns the
 // error.
 func (c *lfsClient) continueAfter(err error) error {
-	if c.onRefused != nil && errors.As(err, new(*LFSError)) {
-		return c.onRefused(err)
+	if c.operation == "download" && errors.As(err, new(*LFSError)) {
+		c.refused = cmp.Or(c.refused, err)
+		return nil
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	if _, why, ok := strings.Cut(stderr.local.String(), "remote unpack failed: "); ok {
 		reason += ": " + why
 	}
-	return newRejectedError(o.Branch, printable(reason), stderr.remote.String())
+	return newRejectedError(o.Branch, printable(reason), printable(stderr.remote.String()))
 }
 
 // TryPush checks with a dry run whether this account may push to the remote. Some refusals, such as
