@@ -278,11 +278,8 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.what())
+	return fmt.Sprintf("the repository is damaged: object %s: %v; `git fsck` lists what is, and a new clone has it right", e.ID, e.Err)
 }
-
-// what describes the object and its damage.
-func (e *DamagedError) what() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
