@@ -22,19 +22,12 @@ type Format struct {
 	Misplaced func(kind LayerKind, path string) error
 }
 
-// place is the position of a value in its layer.
-type place struct {
-	layer        int
-	name         string
-	line, column int
-}
-
 // Decoder merges one layer after the other into a value, and collects mistakes.
 type Decoder struct {
 	format   *Format
 	target   reflect.Value
 	problems Problems
-	places   map[string]place // of every value set so far, by path
+	places   map[string]Problem // of every value set so far, by path: problems without a message
 	// inEarlierLayer holds the paths of groups in named mappings that an earlier layer contains.
 	inEarlierLayer map[string]bool
 
@@ -47,7 +40,7 @@ type Decoder struct {
 
 // Decoder returns a decoder into a pointer to the format's Go type. It sets the defaults there.
 func (f *Format) Decoder(into any) *Decoder {
-	d := &Decoder{format: f, target: reflect.ValueOf(into).Elem(), places: make(map[string]place), inEarlierLayer: make(map[string]bool)}
+	d := &Decoder{format: f, target: reflect.ValueOf(into).Elem(), places: make(map[string]Problem), inEarlierLayer: make(map[string]bool)}
 	d.target.Set(f.Root.Default())
 	return d
 }
@@ -57,12 +50,13 @@ func (d *Decoder) layerNumber() int { return len(d.layers) - 1 }
 
 func (d *Decoder) layerKind() LayerKind { return d.layers[d.layerNumber()].Kind }
 
-// placeOf returns the position of node. Layers of assignments have no lines.
-func (d *Decoder) placeOf(node *yaml.Node) place {
-	if d.layerKind() == ValuesLayer {
-		return place{layer: d.layerNumber(), name: d.currentName}
+// placeOf returns a problem at node, without a message. Layers of assignments have no lines.
+func (d *Decoder) placeOf(node *yaml.Node) Problem {
+	p := Problem{File: d.currentName, layer: d.layerNumber()}
+	if d.layerKind() != ValuesLayer {
+		p.Line, p.Column = node.Line, node.Column
 	}
-	return place{d.layerNumber(), d.currentName, node.Line, node.Column}
+	return p
 }
 
 // ReportAtNode reports a mistake in the value node at path, and what was likely meant.
@@ -70,8 +64,9 @@ func (d *Decoder) ReportAtNode(path string, node *yaml.Node, message string, mea
 	d.reportAt(d.placeOf(node), path, message, meant...)
 }
 
-func (d *Decoder) reportAt(position place, path, message string, meant ...string) {
-	d.add(position.layer, Problem{File: position.name, Line: position.line, Column: position.column, Key: path, Message: message, Suggestion: strings.Join(meant, "")})
+func (d *Decoder) reportAt(place Problem, path, message string, meant ...string) {
+	place.Key, place.Message, place.Suggestion = path, message, strings.Join(meant, "")
+	d.add(place)
 }
 
 // Report reports a mistake in the value at path after all layers are merged. Its position is that of
@@ -81,22 +76,22 @@ func (d *Decoder) Report(path, message string) {
 	if d.HasProblemBelow(path) {
 		return
 	}
-	position, set := d.places[path]
-	for above := path; !set && above != ""; position, set = d.places[above] {
+	place, set := d.places[path]
+	for above := path; !set && above != ""; place, set = d.places[above] {
 		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
 	}
-	d.reportAt(position, path, message)
+	d.reportAt(place, path, message)
 }
 
 // ReportMissing reports a key missing in all layers, at the start of the topmost file.
 func (d *Decoder) ReportMissing(path, message string) {
-	position := place{layer: len(d.layers)}
+	start := Problem{layer: len(d.layers)}
 	for i, layer := range d.layers {
 		if layer.Kind == FileLayer {
-			position = place{i, layer.Name, 1, 1}
+			start = Problem{File: layer.Name, Line: 1, Column: 1, layer: i}
 		}
 	}
-	d.reportAt(position, path, message)
+	d.reportAt(start, path, message)
 }
 
 // ReportIf calls Report if the condition is true.
@@ -114,8 +109,8 @@ func (d *Decoder) IsSet(path string) bool {
 
 // IsSetByCurrentLayer reports whether the current layer sets a key.
 func (d *Decoder) IsSetByCurrentLayer(path string) bool {
-	position, set := d.places[path]
-	return set && position.layer == d.layerNumber()
+	place, set := d.places[path]
+	return set && place.layer == d.layerNumber()
 }
 
 // SourceKind returns the kind of the layer with the key's value.
@@ -189,7 +184,7 @@ func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, int
 
 // forgetBelow removes the positions of values below path, which a later layer replaces.
 func (d *Decoder) forgetBelow(path string) {
-	maps.DeleteFunc(d.places, func(valuePath string, _ place) bool {
+	maps.DeleteFunc(d.places, func(valuePath string, _ Problem) bool {
 		return strings.HasPrefix(valuePath, path+"[") || strings.HasPrefix(valuePath, path+".")
 	})
 }

@@ -18,8 +18,8 @@ func (d *Decoder) Add(layer Layer) {
 	}
 	node, problem := d.format.Parse(layer.Data)
 	if problem != nil {
-		problem.File = layer.Name
-		d.add(d.layerNumber(), *problem)
+		problem.File, problem.layer = layer.Name, d.layerNumber()
+		d.add(*problem)
 	}
 	if node != nil {
 		d.mergeValue(d.format.Root, "", node, d.target)
@@ -36,7 +36,8 @@ func (d *Decoder) AddNode(name string, node *yaml.Node) {
 func (d *Decoder) AddProblems(problems ...Problem) {
 	d.beginLayer("", ValuesLayer)
 	for _, p := range problems {
-		d.add(d.layerNumber(), p)
+		p.layer = d.layerNumber()
+		d.add(p)
 	}
 }
 

@@ -88,15 +88,13 @@ func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}
-	for offset := 0; offset < len(data); {
-		r, size := utf8.DecodeRune(data[offset:])
-		if r == utf8.RuneError && size == 1 {
+	for offset, r := range string(data) {
+		switch {
+		case r == utf8.RuneError && !bytes.HasPrefix(data[offset:], []byte("\uFFFD")):
 			return problemAt(data, offset, "is not UTF-8 from here on")
-		}
-		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
+		case unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r):
 			return problemAt(data, offset, fmt.Sprintf("holds the control character %U; write it as an escape in double quotes", r))
 		}
-		offset += size
 	}
 	return nil
 }

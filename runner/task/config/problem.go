@@ -25,22 +25,21 @@ type Problem struct {
 // String returns one line: "bump.yml:3:5: limits.turn: unknown key; did you mean limits.turns?". It
 // contains no control characters, even if the file does.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.File != "" {
-		b.WriteString(makePrintable(p.File))
-		if p.Line > 0 {
-			fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
-		}
-		b.WriteString(": ")
-	}
+	text := makePrintable(p.Message)
 	if p.Key != "" {
-		b.WriteString(makePrintable(p.Key) + ": ")
+		text = makePrintable(p.Key) + ": " + text
 	}
-	b.WriteString(makePrintable(p.Message))
 	if p.Suggestion != "" {
-		b.WriteString("; did you mean " + makePrintable(p.Suggestion) + "?")
+		text += "; did you mean " + makePrintable(p.Suggestion) + "?"
 	}
-	return b.String()
+	if p.File == "" {
+		return text
+	}
+	place := makePrintable(p.File)
+	if p.Line > 0 {
+		place += fmt.Sprintf(":%d:%d", p.Line, p.Column)
+	}
+	return place + ": " + text
 }
 
 // Problems are all the mistakes of a configuration, layer by layer in the order of the lines.
@@ -57,12 +56,10 @@ func (ps Problems) Error() string {
 // MaxProblems limits the output for a hostile file.
 const MaxProblems = 100
 
-// add stores a mistake of the layer with that number. Mistakes that belong to no layer have the number
-// len(d.layers), so they sort last.
+// add stores a mistake. A mistake that belongs to no layer has the layer number len(d.layers), so it sorts last.
 // It stores one more than MaxProblems, so that Problems knows of more, and drops the rest.
-func (d *Decoder) add(layer int, p Problem) {
+func (d *Decoder) add(p Problem) {
 	if len(d.problems) <= MaxProblems {
-		p.layer = layer
 		d.problems = append(d.problems, p)
 	}
 }
@@ -73,12 +70,6 @@ func (d *Decoder) HasProblemBelow(name string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
 	})
-}
-
-// HasProblemAt reports whether the key called name itself has a mistake. Mistakes of keys below it do not
-// count.
-func (d *Decoder) HasProblemAt(name string) bool {
-	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == name })
 }
 
 // Problems returns all mistakes, sorted by layer and line. It is nil without any.

@@ -211,18 +211,15 @@ func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into refle
 func suggestDuration(s string) string {
 	unit := strings.TrimLeft(s, "0123456789")
 	number, err := strconv.Atoi(strings.TrimSuffix(s, unit))
-	if err != nil {
-		return ""
-	}
-	switch unit = strings.ToLower(strings.TrimSpace(unit)); {
-	case unit == "d" || unit == "day" || unit == "days":
-		return fmt.Sprintf("%dh", number*24)
-	case unit != "" && strings.HasPrefix("seconds", unit), unit == "secs":
-		return fmt.Sprintf("%ds", number)
-	case unit != "" && strings.HasPrefix("minutes", unit), unit == "mins":
-		return fmt.Sprintf("%dm", number)
-	case unit != "" && strings.HasPrefix("hours", unit):
-		return fmt.Sprintf("%dh", number)
+	unit = strings.ToLower(strings.TrimSpace(unit))
+	for _, known := range []string{"seconds", "minutes", "hours", "days"} {
+		if err != nil || unit == "" || !strings.HasPrefix(known, unit) && unit != known[:3]+"s" {
+			continue
+		}
+		if known == "days" {
+			number, known = number*24, "hours"
+		}
+		return fmt.Sprintf("%d%c", number, known[0])
 	}
 	return ""
 }

@@ -45,8 +45,8 @@ const maxMCPServers = 32
 func (d *validator) checkMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
 		place, s := config.JoinPath("mcp_servers", name), d.job.MCPServers[name]
-		if d.HasProblemAt(place) || d.HasProblemAt(place+".tools") {
-			continue // no mapping, or a required key is missing
+		if len(s.Tools) == 0 { // reported already
+			continue
 		}
 		d.checkServerKind(place, s)
 		d.checkServerProgram(place, s)
