@@ -29,11 +29,9 @@ const (
 const RepairMark = "<!-- agent-ci: repair -->\n"
 
 // Repair is one repair attempt on a run's own pull request.
-type Repair struct {
-	HeadSHA  string // the commit that the branch ends in; nothing is pushed over another one
-	Attempt  int    // from 1 on, since a person last asked for or pushed something
-	SpentUSD float64
-}
+// HeadSHA is the commit that the branch ends in; nothing is pushed over another one. Attempt counts from 1 on,
+// since a person last asked for or pushed something.
+type Repair transcript.Repair
 
 // Trailers returns the commit trailers for all attempts, including this one. cost is the cost of
 // this attempt, or nil if unknown.
@@ -84,21 +82,6 @@ func ReadDollars(text string) float64 {
 		return maxDollars
 	}
 	return min(d, maxDollars)
-}
-
-// transcriptEvent returns the attempt for the transcript; nil for nil.
-func (r *Repair) transcriptEvent() *transcript.Repair {
-	if r == nil {
-		return nil
-	}
-	return &transcript.Repair{HeadSHA: r.HeadSHA, Attempt: r.Attempt, SpentUSD: r.SpentUSD}
-}
-
-func repairFromTranscript(recorded *transcript.Repair) *Repair {
-	if recorded == nil {
-		return nil
-	}
-	return &Repair{HeadSHA: recorded.HeadSHA, Attempt: recorded.Attempt, SpentUSD: recorded.SpentUSD}
 }
 
 // RepairEvent returns the event of a repair requested by a command, from a person or a schedule. It

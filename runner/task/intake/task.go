@@ -86,7 +86,7 @@ func ModeOf(pull *forge.PullRequest) Mode {
 func (t Task) TranscriptEvent() transcript.Task {
 	event := transcript.Task{
 		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text))),
-		InputDigest: t.InputDigest, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.transcriptEvent(), Repair: t.Repair.transcriptEvent(),
+		InputDigest: t.InputDigest, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.transcriptEvent(), Repair: (*transcript.Repair)(t.Repair),
 	}
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
@@ -102,7 +102,7 @@ func (t Task) TranscriptEvent() transcript.Task {
 func TaskFromTranscript(recorded transcript.Task) Task {
 	t := Task{
 		Source: recorded.Source, Name: recorded.Source, Title: recorded.Title, Text: recorded.Text, RequestText: recorded.RequestText, URL: recorded.URL,
-		InputDigest: recorded.InputDigest, Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: repairFromTranscript(recorded.Repair),
+		InputDigest: recorded.InputDigest, Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair),
 	}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()
