@@ -8,48 +8,38 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// nonDefaultKeys returns the keys of a job that differ from the defaults, as a JSON object for readers of a
-// run. It omits empty values from list entries.
-func nonDefaultKeys(j *job.Job) (json.RawMessage, error) {
+// RecordJob returns a job as a run records it: job, and for readers of the run its keys that differ from the
+// defaults, without the empty values of list entries.
+func RecordJob(j *job.Job) (recorded, nonDefault json.RawMessage, err error) {
 	builtIn, err := job.LoadTemplate()
 	if err != nil {
-		return nil, fmt.Errorf("compare job: %w", err)
+		return nil, nil, fmt.Errorf("compare job: %w", err)
 	}
-	fallback, err := jobAsObject(builtIn)
+	_, fallback, err := encodeJob(builtIn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, err := jobAsObject(j)
+	recorded, all, err := encodeJob(j)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	set, _ := changedParts(all, fallback).(map[string]any)
-	if set == nil {
-		set = map[string]any{}
+	changed := changedParts(all, fallback)
+	if changed == nil {
+		changed = map[string]any{}
 	}
-	return json.Marshal(set)
+	nonDefault, err = json.Marshal(changed)
+	return recorded, nonDefault, err
 }
 
-// RecordJob returns a job as a run records it: job, and its keys that differ from the defaults.
-func RecordJob(j *job.Job) (job, nonDefault json.RawMessage, err error) {
-	if job, err = json.Marshal(j); err != nil {
+// encodeJob returns a job as JSON, and as maps and slices of encoding/json.
+func encodeJob(j *job.Job) (raw []byte, object any, err error) {
+	if raw, err = json.Marshal(j); err == nil {
+		err = json.Unmarshal(raw, &object)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("encode job: %w", err)
 	}
-	nonDefault, err = nonDefaultKeys(j)
-	return job, nonDefault, err
-}
-
-// jobAsObject converts a job to the maps and slices of encoding/json.
-func jobAsObject(j *job.Job) (map[string]any, error) {
-	raw, err := json.Marshal(j)
-	if err != nil {
-		return nil, fmt.Errorf("encode job: %w", err)
-	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fmt.Errorf("encode job: %w", err)
-	}
-	return object, nil
+	return raw, object, nil
 }
 
 // changedParts returns the parts of value that differ from fallback, or nil.
