@@ -63,9 +63,7 @@ func TestScriptCallsReadTogetherWriteAlone(t *testing.T) {
 		if got := strings.Join(order, ""); len(got) != 5 || got[2:] != "234" {
 			t.Errorf("the calls ended in the order %s", got)
 		}
-		if !slices.Contains(told.lines, "start c.3 3 of 7 refused false") {
-			t.Errorf("told of %q", told.lines)
-		}
+		must.Same(t, true, slices.Contains(told.lines, "start c.3 3 of 7 refused false"), "told of", told.lines)
 	})
 }
 

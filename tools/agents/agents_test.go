@@ -232,9 +232,7 @@ func TestTask(t *testing.T) {
 		d := dispatcher(agents.Task, f)
 		got := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "task", Input: task(`"subagent_type":"` + kind + `"`)}})[0]
 		asked := strings.Join(f.asked, "; ")
-		if want := "spawn {Name: Role:" + role + " Message:look Fork:false Model: Effort: ServiceTier: Paths:[]}; wait [id-1] 1h0m0s; merge id-1"; asked != want {
-			t.Errorf("%s: the team was asked %s, want %s", kind, asked, want)
-		}
+		must.Same(t, "spawn {Name: Role:"+role+" Message:look Fork:false Model: Effort: ServiceTier: Paths:[]}; wait [id-1] 1h0m0s; merge id-1", asked, kind, "the team was asked")
 		if want := "task_id: id-1\n\n<task_result>\nfound\n</task_result>\nTook over a.go of id-1.\n"; got.Output != want || got.Failed || got.Detail[agents.TaskDetail] != "id-1" {
 			t.Errorf("%s gives %+v, want %q", kind, got, want)
 		}
@@ -323,9 +321,7 @@ func TestScriptsCannotCallAgentTools(t *testing.T) {
 	must.Same(t, 7, len(refused), "calls were answered; the team was asked", f.asked)
 	must.None(t, f.asked, len(refused), "calls were answered; the team was asked")
 	for _, words := range refused {
-		if !strings.HasSuffix(words, dialect.NotFromScript) {
-			t.Errorf("a script is told %q", words)
-		}
+		must.Same(t, true, strings.HasSuffix(words, dialect.NotFromScript), "a script is told", words)
 	}
 }
 

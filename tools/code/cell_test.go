@@ -36,9 +36,7 @@ func TestCellsYieldAndEnd(t *testing.T) {
 		for range 8 {
 			r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
 		}
-		if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: 8 scripts are running already, cells 1, 2, 3, 4, 5, 6, 7, 8. Wait for one of them, or end it by wait with terminate." {
-			t.Errorf("got %s", got.Output)
-		}
+		must.Same(t, "exec: 8 scripts are running already, cells 1, 2, 3, 4, 5, 6, 7, 8. Wait for one of them, or end it by wait with terminate.", r.call(t.Context(), "exec", `1`).Output)
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -61,9 +61,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	all := New(o)
 	t.Cleanup(func() {
 		all.Close()
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 	})
 	seen := new(journal)
 	return &bench{t, dir, all, &tools.Dispatcher{Registry: tools.New(all.All()...), Outputs: o.Outputs, Observer: seen}, seen}
@@ -218,13 +216,9 @@ func TestCloseEndsSessions(t *testing.T) {
 	gone := read(held)
 	b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "exec 3>held; sleep 3600 & wait", "yield_time_ms": 1}))
 	live := b.commands.sessions.live
-	if len(live) != 1 {
-		t.Fatalf("%d sessions", len(live))
-	}
+	must.Same(t, 1, len(live), "sessions")
 	b.commands.Close()
-	if !live[0].ended() {
-		t.Error("the session's command still runs")
-	}
+	must.Same(t, true, live[0].ended(), "the session's command still runs")
 	if fd, err := syscall.Open(held, syscall.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		_ = syscall.Close(fd) // the command had not come to open it; the reader must not wait for ever
 	}
@@ -310,9 +304,7 @@ func TestCancelEndsCommand(t *testing.T) {
 			if !result.Failed || !strings.HasPrefix(result.Output, "aborted after ") || !strings.HasSuffix(result.Output, "\nOutput:\na\n") {
 				t.Errorf("got %+v", result)
 			}
-			if b.seen.last.Fault != context.Canceled {
-				t.Errorf("fault is %v", b.seen.last.Fault)
-			}
+			must.Is(t, context.Canceled, b.seen.last.Fault, "fault is")
 		})
 	}
 }

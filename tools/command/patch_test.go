@@ -158,9 +158,7 @@ func TestAppliesPatchCallsWithoutRunning(t *testing.T) {
 				dir = filepath.Join(b.dir, dir)
 			}
 			must.Same(t, []patched{{dir, patchBody}}, got, "patched")
-			if !b.seen.mutated {
-				t.Error("the call does not mutate")
-			}
+			must.Same(t, true, b.seen.mutated, "the call does not mutate")
 		})
 	}
 }

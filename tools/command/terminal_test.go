@@ -61,13 +61,9 @@ func (b *bench) inTerminal(first, rest string) (session int) {
 	b.Helper()
 	up := read(b.pipe("ready")) // which ends when the command has opened and closed it
 	began := b.parse(b.call(b.Context(), "exec_command", map[string]any{"cmd": first + "\n: >ready\n" + rest, "tty": true, "yield_time_ms": 1}))
-	if err := <-up; err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, <-up)
 	session, err := strconv.Atoi(began.session)
-	if err != nil {
-		b.Fatalf("got %+v, want a session", began)
-	}
+	must.Do(b, err, began, "want a session")
 	return session
 }
 
@@ -120,7 +116,5 @@ func TestCancelledWriteStdinKeepsCommand(t *testing.T) {
 	if r := b.call(ctx, "write_stdin", map[string]any{"session_id": session}); !r.Failed || !strings.HasPrefix(r.Output, "aborted after ") {
 		t.Errorf("got %+v", r)
 	}
-	if s.ended() {
-		t.Error("the command has ended with the call")
-	}
+	must.Same(t, false, s.ended(), "the command has ended with the call")
 }

@@ -59,9 +59,7 @@ func program(t *testing.T, name string, env ...string) dynamic.Program {
 	t.Helper()
 	box := new(sandbox.Sandbox)
 	t.Cleanup(func() {
-		if err := box.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, box.Close())
 	})
 	self := must.Get(os.Executable())(t)
 	return dynamic.Program{Sandbox: box, Argv: []string{self, name}, Dir: t.TempDir(), Env: append(env, "PATH="+os.Getenv("PATH"))}

@@ -266,9 +266,7 @@ func TestBrokenCallsFail(t *testing.T) {
 				must.Contain(t, toolstest.Failure(t, call(t, s, "x", "{}")), "has ended")
 				return
 			}
-			if s.Ended() != nil {
-				t.Errorf("it ended: %v", s.Ended())
-			}
+			must.Is(t, nil, s.Ended(), "it ended")
 		})
 	}
 }

@@ -242,9 +242,7 @@ func TestReportsChangedToolsInAnswer(t *testing.T) {
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
 	must.Same(t, "done", call(t, s, "x", "{}").Output, s.List())
 	must.Same(t, olderRevision, s.List().Revision, s.List())
-	if n := <-changed; n != ToolsChanged {
-		t.Errorf("got %+v", n)
-	}
+	must.Same(t, ToolsChanged, <-changed)
 }
 
 // TestDeclinesQuestionsOnSideStream is about servers that ask on the stream beside the calls while a call
@@ -346,9 +344,7 @@ func TestClientRefusesOtherAddresses(t *testing.T) {
 	transport := client.Transport.(*originTransport).base
 	for address, far := range map[string]bool{"192.0.2.1:80": true, "[2001:db8::1]:80": true} {
 		_, err := transport.DialContext(t.Context(), "tcp", address)
-		if far != (err != nil && strings.Contains(err.Error(), "private and loopback")) {
-			t.Errorf("%s: got %v", address, err)
-		}
+		must.Same(t, err != nil && strings.Contains(err.Error(), "private and loopback"), far, address, err)
 	}
 	must.Fail(t, "may not be reached", must.Err(client.Get("http://other.internal/")))
 }

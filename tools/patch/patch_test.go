@@ -57,9 +57,7 @@ func (w workplace) holds(t *testing.T, want map[string]string) {
 func (w workplace) unchanged(t *testing.T, before map[string]string) {
 	t.Helper()
 	must.Same(t, before, toolstest.Tree(t, w.dir), "the tree has changed")
-	if beside := toolstest.Tree(t, w.outside); len(beside) != 1 {
-		t.Errorf("outside there is %q", beside)
-	}
+	must.Same(t, 1, len(toolstest.Tree(t, w.outside)), "outside there is")
 }
 
 func envelope(lines ...string) string {

@@ -127,10 +127,7 @@ func nested(levels int) string {
 // TestFitDropsAliasedReferences is about a schema that names one place in many ways, each of which would be
 // followed.
 func TestFitDropsAliasedReferences(t *testing.T) {
-	fit, err := Fit(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`))
-	if err != nil || strings.Contains(string(fit), "/00") {
-		t.Errorf("got %s, %v", fit, err)
-	}
+	must.Lack(t, string(must.Get(Fit(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`)))(t)), "/00")
 }
 
 func TestFitSchemaShortens(t *testing.T) {

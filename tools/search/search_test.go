@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -111,18 +109,14 @@ func TestDeferred(t *testing.T) {
 	if got := Deferred(few); len(got) != 1 || got[0].Spec.Name != few[3].Spec.Name || len(few) != MaxOffered {
 		t.Errorf("deferred are %v", got)
 	}
-	if got := Deferred(candidates(MaxOffered+1, "a")); len(got) != MaxOffered+1 {
-		t.Errorf("of one more %d are deferred", len(got))
-	}
+	must.Same(t, MaxOffered+1, len(Deferred(candidates(MaxOffered+1, "a"))), "of one more", "are deferred")
 }
 
 func call(t *testing.T, input string) tools.Result {
 	t.Helper()
 	d := tools.Dispatcher{Registry: tools.New(Tools(append(candidates(40, "github"), candidates(20, "jira")...))...), Outputs: new(tools.Outputs)}
 	results := d.Dispatch(t.Context(), []tools.Call{{Name: FunctionName, Input: input}, {Name: BuiltinName, Input: input, Form: tools.Search}})
-	if diff := cmp.Diff(results[0], results[1]); results[0].Output != strings.Replace(results[1].Output, BuiltinName, FunctionName, 1) {
-		t.Errorf("the two tools answer otherwise:\n%s", diff)
-	}
+	must.Same(t, strings.Replace(results[1].Output, BuiltinName, FunctionName, 1), results[0].Output, "the two tools answer otherwise")
 	return results[0]
 }
 
