@@ -55,9 +55,7 @@ func TestIDsSortByTimeAndAreUnique(t *testing.T) {
 	if first == second || first >= later || second >= later {
 		t.Errorf("%s, %s, and later %s", first, second, later)
 	}
-	if !strings.HasPrefix(first, "20260301T225959Z-") {
-		t.Errorf("%s is not of a time in UTC", first)
-	}
+	must.Same(t, true, strings.HasPrefix(first, "20260301T225959Z-"), first, "is not of a time in UTC")
 }
 
 func TestLocatesFolders(t *testing.T) {
@@ -195,9 +193,7 @@ func TestReplacesFilesAtomically(t *testing.T) {
 			if c.want != "" {
 				must.Same(t, c.want, content(t, d.Join(c.file)))
 			}
-			if d.Has(c.file + ".new") {
-				t.Error("the half file is left")
-			}
+			must.Same(t, false, d.Has(c.file+".new"), "the half file is left")
 			must.Same(t, "theirs", content(t, target), "a file outside")
 		})
 	}
@@ -216,7 +212,7 @@ func TestReadsOnlyFilesInDirectory(t *testing.T) {
 		if string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %.20q, %v", name, got, err)
 		}
-		must.Same(t, (name != "none"), d.Has(name), name)
+		must.Same(t, name != "none", d.Has(name), name)
 	}
 	must.Do(t, errors.Join(d.Sync("file"), d.Sync(".")))
 	for _, name := range []string{"none", "pipe"} { // without waiting for who would write to it
@@ -233,7 +229,5 @@ func TestMakesFoldersOnlyBelowDirectory(t *testing.T) {
 		must.Fail(t, "", must.Err(d.MakeFolder(name)), name, "is made")
 	}
 	d.Remove("a")
-	if d.Has("a") {
-		t.Error("it is not removed")
-	}
+	must.Same(t, false, d.Has("a"), "it is not removed")
 }

@@ -77,9 +77,7 @@ func TestTailMarksItsCut(t *testing.T) {
 			case len(rest) > length+2*len("�"): // of a character that is cut
 				t.Errorf("%s, %d bytes: %q is longer", name, length, got)
 			}
-			if !utf8.ValidString(got) {
-				t.Errorf("%s, %d bytes: %q is no text", name, length, got)
-			}
+			must.Same(t, true, utf8.ValidString(got), name, length, got, "is no text")
 		}
 	}
 	must.Fail(t, "", must.Err(d.Tail("none", 10)), "a log that is not there has an end")

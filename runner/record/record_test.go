@@ -179,9 +179,7 @@ func TestRedactionSparesBaseText(t *testing.T) {
 				stop() // what ends a stage does not end the looking
 				rec.ExemptBase(stopped, c.holds)
 			}
-			if got := rec.Redact(text); (got == text) != c.spared {
-				t.Errorf("it is %q", got)
-			}
+			must.Same(t, c.spared, rec.Redact(text) == text, "it is")
 			must.Lack(t, rec.Redact("all of "+secret), secret)
 		})
 	}
@@ -203,9 +201,7 @@ func TestBoundsAndCachesBaseLookups(t *testing.T) {
 	if stands("elsewhere") || stands("in base, but too late") {
 		t.Error("a fragment is spared that was not found")
 	}
-	if !stands("in base 1") {
-		t.Error("what was found is forgotten")
-	}
+	must.Same(t, true, stands("in base 1"), "what was found is forgotten")
 	if len(looked) != maxExemptLookups || looked[len(looked)-1] != "elsewhere" {
 		t.Errorf("%d are looked up, the last is %s", len(looked), looked[len(looked)-1])
 	}

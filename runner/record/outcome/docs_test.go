@@ -35,9 +35,7 @@ func TestDocsListEveryOutcome(t *testing.T) {
 	parts := sections(t)
 	for o, code := range outcome.ExitCodes() {
 		row := regexp.MustCompile(`\| \[` + "`" + string(o) + "`" + `\]\(#` + string(o) + `\) \| ` + strconv.Itoa(code) + `\b`)
-		if !row.Match(page) {
-			t.Errorf("the table lacks %s with exit status %d", o, code)
-		}
+		must.Same(t, true, row.Match(page), "the table lacks", o, "with exit status", code)
 		if parts[string(o)] == "" {
 			t.Errorf("there is no section on %s", o)
 		}

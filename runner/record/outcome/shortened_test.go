@@ -12,9 +12,7 @@ func TestShortensLongNamesInMessages(t *testing.T) {
 	long := strings.Repeat("d/", 6000)
 	got := outcome.ShortenNames(long + " cannot be read: open " + long + ": file name too long; give another.")
 	cut := long[:200] + " … (12000 characters) … "
-	if want := cut + long[len(long)-100:] + " cannot be read: open " + long[:200] + " … (12001 characters) … " + long[len(long)-99:] + ": file name too long; give another."; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	must.Same(t, cut+long[len(long)-100:]+" cannot be read: open "+long[:200]+" … (12001 characters) … "+long[len(long)-99:]+": file name too long; give another.", got)
 	must.Same(t, got, outcome.ShortenNames(got), "what was cut is cut again")
 	spaced := `There is no skill "` + strings.Repeat("a ", 1000) + `\" end"; see agent-ci skills.`
 	if got := outcome.ShortenNames(spaced); len(got) > 400 || !strings.HasPrefix(got, `There is no skill "a a`) || !strings.HasSuffix(got, ` end"; see agent-ci skills.`) {

@@ -91,7 +91,5 @@ func TestSumAvoidsRoundingErrors(t *testing.T) {
 	for _, cost := range []float64{0.15, 0.3, 1.12, 0.11, 0.0000000028} {
 		sum = AddCosts(sum, cost)
 	}
-	if sum != 1.6800000028 {
-		t.Errorf("it is %v", sum)
-	}
+	must.Same(t, 1.6800000028, sum, "it is")
 }

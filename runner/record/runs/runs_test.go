@@ -163,9 +163,7 @@ func TestBoundsElsewhereNotes(t *testing.T) {
 	for i := range 250 {
 		record.NoteElsewhere(w.get, record.NewID(w.now.Add(time.Duration(i)*time.Second)), "/x")
 	}
-	if notes := record.RunsElsewhere(w.get); len(notes) != 200 {
-		t.Errorf("there are %d", len(notes))
-	}
+	must.Same(t, 200, len(record.RunsElsewhere(w.get)), "there are")
 }
 
 const day = 24 * time.Hour

@@ -165,7 +165,5 @@ func TestSurveyVisitsFoldedEvents(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	enough := errors.New("enough")
-	if _, err := transcript.FoldEvents(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("an error of who looks at events: %v", err)
-	}
+	must.Is(t, enough, must.Err(transcript.FoldEvents(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough })), "an error of who looks at events")
 }

@@ -59,9 +59,7 @@ func posted(t *testing.T, posts Posts, limit int) []string {
 		if units := len(utf16.Encode([]rune(post))); units > limit {
 			t.Errorf("post %d has %d UTF-16 units, the limit is %d", i, units, limit)
 		}
-		if !utf8.ValidString(post) {
-			t.Errorf("post %d is not UTF-8", i)
-		}
+		must.Same(t, true, utf8.ValidString(post), "post", i, "is not UTF-8")
 		read(post).wantBalanced(t, post)
 	}
 	return all
@@ -78,9 +76,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 			}
 			all := strings.Join(posted(t, posts, limit), "")
 			must.Same(t, view.Calls, strings.Count(all, "exec_command"))
-			if strings.Contains(all, "not shown here") {
-				t.Error("calls are said to be missing")
-			}
+			must.Lack(t, all, "not shown here")
 			if want := fmt.Sprintf("continues in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
 				t.Errorf("the body does not say %q:\n%s", want, posts.Body)
 			}

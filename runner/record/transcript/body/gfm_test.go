@@ -125,9 +125,7 @@ func wantProven(t *testing.T, post, closing string, links ...string) *reading {
 		said = strings.Replace(said, closing+"\n", "\n", 1)
 	}
 	for _, link := range r.links {
-		if !slices.Contains(links, link) {
-			t.Errorf("a link to %q in:\n%s", link, post)
-		}
+		must.Same(t, true, slices.Contains(links, link), "a link to", link, "in", post)
 	}
 	must.Same(t, "", effects.FindString(said), "has its effect in", post, said)
 	must.Same(t, "", raw.FindString(post), post)
@@ -206,9 +204,7 @@ func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, bes
 		return
 	}
 	for _, block := range all {
-		if strings.HasPrefix(block, "indented: ") {
-			t.Errorf("an indented block of code: %q", block)
-		}
+		must.Same(t, false, strings.HasPrefix(block, "indented: "), "an indented block of code", block)
 	}
 	var want []string
 	shownCalls := details
@@ -311,7 +307,5 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	}
 	wantCode(t, v, all, mode, strings.Count(posts.Body, "\n<summary>The last lines of ")+
 		strings.Count(posts.Body, "\n<summary>Tests of ")+strings.Count(posts.Body, "\n<summary>Asked for"))
-	if kept := KeepTicks(posts.Body, strings.ReplaceAll(posts.Body, "[ ]", "[x]")); len(kept) != len(posts.Body) {
-		t.Errorf("ticks make another body of %q:\n%s", posts.Body, kept)
-	}
+	must.Same(t, len(posts.Body), len(KeepTicks(posts.Body, strings.ReplaceAll(posts.Body, "[ ]", "[x]"))), "ticks make another body of", posts.Body)
 }

@@ -94,9 +94,7 @@ var unescaped = regexp.MustCompile(`\\[!-/:-@\[-` + "`" + `{-~]`)
 func wantInert(t testing.TB, text string) {
 	t.Helper()
 	prose := ours.Replace(outsideCode(t, text))
-	if strings.ContainsAny(prose, "<$") {
-		t.Errorf("HTML or mathematics is left in:\n%s", prose)
-	}
+	must.Same(t, false, strings.ContainsAny(prose, "<$"), "HTML or mathematics is left in", prose)
 	if rest := unescaped.ReplaceAllString(prose, ""); strings.ContainsAny(rest, "[]`~") {
 		t.Errorf("markup is left in:\n%s", prose)
 	}

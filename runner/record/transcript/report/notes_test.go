@@ -46,9 +46,7 @@ func TestPageShowsSideEvents(t *testing.T) {
 	} {
 		text := parsed(t, rendered(t, unchained(t, slices.Concat(run[:5], test.run, run[5:])))).text
 		for _, want := range test.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: the page does not say %q", name, want)
-			}
+			must.Same(t, true, strings.Contains(text, want), name, "the page does not say", want)
 		}
 	}
 }

@@ -113,19 +113,13 @@ var madePage = regexp.MustCompile(`^https://github\.com/(?:octo-org/widgets|exam
 func (d readPage) harmless(t testing.TB) {
 	t.Helper()
 	for _, n := range d.elements {
-		if !slices.Contains(ourElements, n.Data) {
-			t.Errorf("the page has an element <%s>", n.Data)
-		}
+		must.Same(t, true, slices.Contains(ourElements, n.Data), "the page has an element", n.Data)
 		for _, a := range n.Attr {
-			if !slices.Contains(ourAttributes, a.Key) {
-				t.Errorf("<%s> has an attribute %s=%q", n.Data, a.Key, a.Val)
-			}
+			must.Same(t, true, slices.Contains(ourAttributes, a.Key), n.Data, "has an attribute", a.Key, a.Val)
 		}
 		class, _ := attribute(n, "class")
 		for _, c := range strings.Fields(class) {
-			if !slices.Contains(ourClasses, c) {
-				t.Errorf("<%s> has a class %q", n.Data, c)
-			}
+			must.Same(t, true, slices.Contains(ourClasses, c), n.Data, "has a class", c)
 		}
 		if href, ok := attribute(n, "href"); ok && !strings.HasPrefix(href, "#") && (transcript.Site{}).Page(href) == "" && !madePage.MatchString(href) {
 			t.Errorf("a link leads to %q", href)
@@ -204,9 +198,7 @@ func TestEscapesHostileText(t *testing.T) {
 		}
 	}
 	for _, hidden := range []string{"\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x00", "\x08"} {
-		if strings.Contains(text, hidden) {
-			t.Errorf("the page has the character %q", hidden)
-		}
+		must.Same(t, false, strings.Contains(text, hidden), "the page has the character", hidden)
 	}
 }
 
