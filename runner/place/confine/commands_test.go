@@ -31,9 +31,7 @@ func confined(t *testing.T) *Sandboxes {
 
 func TestScripts(t *testing.T) {
 	s := confined(t)
-	if s.Record.Has(filepath.Join(ScratchFolder, ProbeScratch)) {
-		t.Error("the probe left its folder")
-	}
+	must.Same(t, false, s.Record.Has(filepath.Join(ScratchFolder, ProbeScratch)), "the probe left its folder")
 	for name, c := range map[string]struct {
 		run, dir string
 		timeout  time.Duration

@@ -50,9 +50,7 @@ func TestEnvironmentNamesTree(t *testing.T) {
 	must.Same(t, s.CommandEnv(), s.envForTree(s.Root), "in the checkout it is another")
 	env := s.envForTree(tree)
 	for _, want := range []string{"LIB=" + tree + "/lib", "TOP=" + tree, "PATH=" + filepath.Join(tree, "bin") + ":/usr/bin:relative"} {
-		if !slices.Contains(env, want) {
-			t.Errorf("no %s in %q", want, env)
-		}
+		must.Same(t, true, slices.Contains(env, want), "no", want, "in", env)
 	}
 	s.Environ = []string{"PATH=" + path}
 	if env := s.envForTree(tree); !slices.Contains(env, "LIB="+alias+"/lib") {

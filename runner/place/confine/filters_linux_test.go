@@ -19,9 +19,7 @@ func TestEarlyFiltersUseSeparateSandboxes(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		place := must.Get(open(t.Context(), gitops.Filter{Name: name, Root: f.Root}))(t)
 		defer func() {
-			if err := place.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Is(t, nil, place.Close())
 		}()
 		places = append(places, place)
 	}

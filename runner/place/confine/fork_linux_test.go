@@ -173,9 +173,7 @@ func TestRefusesForks(t *testing.T) {
 	f := forking(t)
 	f.run(t, f.parent, "fallocate -l 1G large.log 2>/dev/null || head -c 1G /dev/zero >large.log")
 	_, err := f.Fork(t.Context(), f.parent, AgentPlace(), "fork-1")
-	if !errors.As(err, new(*layer.ForkError)) {
-		t.Errorf("of more than 1 GiB: %v", err)
-	}
+	must.Same(t, true, errors.As(err, new(*layer.ForkError)), "of more than 1 GiB", err)
 	if entries, err := os.ReadDir(f.Record.Join(ScratchFolder)); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "fork-1" }) {
 		t.Errorf("something of it is left: %v", err)
 	}

@@ -54,9 +54,7 @@ func TestRequiresRecordedLevel(t *testing.T) {
 		t.Errorf("before anything was tried, at %q and requiring %q", o.At, o.Require)
 	}
 	s.confinement = record.Confinement{Level: string(sandbox.LevelFull)}
-	if o := s.Options(AgentPlace()); o.At != sandbox.LevelFull {
-		t.Errorf("after full was reached, at %q", o.At)
-	}
+	must.Same(t, sandbox.LevelFull, s.Options(AgentPlace()).At, "after full was reached, at")
 }
 
 func TestOptionsFollowPlace(t *testing.T) {
@@ -178,9 +176,7 @@ func TestHidesDeniedFiles(t *testing.T) {
 			there++
 		}
 	}
-	if there != 2 {
-		t.Errorf("%d of %v are there", there, s.hidden.Found)
-	}
+	must.Same(t, 2, there, s.hidden.Found, "are there")
 }
 
 func TestResumeKeepsHiddenFiles(t *testing.T) {
@@ -215,23 +211,11 @@ func TestRefusesUnhidableFiles(t *testing.T) {
 // Commands may remove the .git of a private tree, or leave one in a copy that is not whole.
 func TestHasWorkTreeIgnoresGitFolder(t *testing.T) {
 	s := ready(t)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.MkdirAll(s.Record.Join(record.PrivateTree, ".git"), 0o700))
-	if HasWorkTree(s.Record.Directory) {
-		t.Error("a copy that is not whole is taken for the work")
-	}
-	must(os.Remove(s.Record.Join(record.PrivateTree, ".git")))
-	must(s.Record.RecordPrivateTree(s.Record.Join(record.PrivateTree), s.Root))
-	if !HasWorkTree(s.Record.Directory) {
-		t.Error("a work tree without .git is not found")
-	}
-	must(s.DropTree())
-	if HasWorkTree(s.Record.Directory) {
-		t.Error("a tree that was dropped is found")
-	}
+	must.Do(t, os.MkdirAll(s.Record.Join(record.PrivateTree, ".git"), 0o700))
+	must.Same(t, false, HasWorkTree(s.Record.Directory), "a copy that is not whole is taken for the work")
+	must.Do(t, os.Remove(s.Record.Join(record.PrivateTree, ".git")))
+	must.Do(t, s.Record.RecordPrivateTree(s.Record.Join(record.PrivateTree), s.Root))
+	must.Same(t, true, HasWorkTree(s.Record.Directory), "a work tree without .git is not found")
+	must.Do(t, s.DropTree())
+	must.Same(t, false, HasWorkTree(s.Record.Directory), "a tree that was dropped is found")
 }

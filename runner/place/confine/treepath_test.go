@@ -44,13 +44,7 @@ func filesOf(t *testing.T, s *Sandboxes) (names []string) {
 func TestRunsShareTreePath(t *testing.T) {
 	root, runs := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	first, second := inTrees(t, root, runs), inTrees(t, root, runs)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(first.ClaimPath())
+	must.Do(t, first.ClaimPath())
 	makes(t, first, "first")
 	if stop, is := second.ClaimPath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
 		t.Errorf("two runs have one path: %v", stop)
@@ -62,40 +56,34 @@ func TestRunsShareTreePath(t *testing.T) {
 
 	// It dies while a check has its path.
 	_, err := first.MoveTreeAside()
-	must(err)
+	must.Do(t, err)
 	makes(t, first, "check")
-	must(first.private.path.lockFile.Close())
+	must.Do(t, first.private.path.lockFile.Close())
 	first.private.path = nil
-	must(second.ClaimPath())
+	must.Do(t, second.ClaimPath())
 	if !HasWorkTree(first.Record.Directory) || HasWorkTree(second.Record.Directory) || second.treeFolder() != path || len(filesOf(t, second)) > 0 {
 		t.Errorf("the second run finds %q at %s", filesOf(t, second), second.treeFolder())
 	}
 	makes(t, second, "second")
 	second.ReleaseTreePath() // which leaves its tree
 
-	must(first.ClaimPath())
-	if got := filesOf(t, first); !slices.Equal(got, []string{"first"}) {
-		t.Errorf("the first run goes on with %q", got)
-	}
-	if !HasWorkTree(second.Record.Directory) {
-		t.Error("the tree of the second run is missing")
-	}
-	must(os.RemoveAll(second.Record.Path()))
-	must(first.RemoveTreeAtEnd())
+	must.Do(t, first.ClaimPath())
+	must.Same(t, []string{"first"}, filesOf(t, first), "the first run goes on with")
+	must.Same(t, true, HasWorkTree(second.Record.Directory), "the tree of the second run is missing")
+	must.Do(t, os.RemoveAll(second.Record.Path()))
+	must.Do(t, first.RemoveTreeAtEnd())
 	first.ReleaseTreePath()
 
 	// The tree of a run whose directory was removed goes, and nothing is left.
 	third := inTrees(t, root, runs)
-	must(third.ClaimPath())
+	must.Do(t, third.ClaimPath())
 	makes(t, third, "third")
 	third.ReleaseTreePath()
 	below := filepath.Join(runs, "agent-ci")
-	must(DropAbandonedTrees(below))
-	if !HasWorkTree(third.Record.Directory) {
-		t.Error("the tree of a run that is there was removed")
-	}
-	must(os.RemoveAll(third.Record.Path()))
-	must(DropAbandonedTrees(below))
+	must.Do(t, DropAbandonedTrees(below))
+	must.Same(t, true, HasWorkTree(third.Record.Directory), "the tree of a run that is there was removed")
+	must.Do(t, os.RemoveAll(third.Record.Path()))
+	must.Do(t, DropAbandonedTrees(below))
 	if entries, err := os.ReadDir(runs); err == nil && len(entries) > 0 {
 		t.Errorf("left: %v", entries)
 	}
@@ -104,61 +92,47 @@ func TestRunsShareTreePath(t *testing.T) {
 // A run that cannot take the path takes nothing of the run that left its tree there.
 func TestFailedClaimChangesNothing(t *testing.T) {
 	root, below := t.TempDir(), t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	runs := filepath.Join(below, "runs")
-	must(os.MkdirAll(filepath.Join(below, "disk"), 0o700))
-	must(os.MkdirAll(runs, 0o700))
-	must(os.Symlink(filepath.Join(below, "disk"), filepath.Join(runs, "agent-ci")))
+	must.Do(t, os.MkdirAll(filepath.Join(below, "disk"), 0o700))
+	must.Do(t, os.MkdirAll(runs, 0o700))
+	must.Do(t, os.Symlink(filepath.Join(below, "disk"), filepath.Join(runs, "agent-ci")))
 
 	killed, failing := inTrees(t, root, runs), inTrees(t, root, runs)
-	must(killed.ClaimPath())
+	must.Do(t, killed.ClaimPath())
 	makes(t, killed, "work")
 	dir := killed.private.path.dir
 	killed.private.path.unlock()
 	killed.private.path = nil
 	aside := filepath.Join(dir, shortDigest(withoutLinks(killed.Record.Path())))
-	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
+	must.Do(t, os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
 	if err := failing.ClaimPath(); err == nil || failing.private.path != nil {
 		t.Fatalf("it has the path: %v", err)
 	}
-	must(failing.RemoveTreeAtEnd())
+	must.Do(t, failing.RemoveTreeAtEnd())
 	failing.ReleaseTreePath()
-	must(os.Remove(aside))
+	must.Do(t, os.Remove(aside))
 	if !HasWorkTree(killed.Record.Directory) {
 		t.Fatal("the tree of the killed run is missing")
 	}
 
-	must(killed.ClaimPath())
-	must(killed.RemoveTreeAtEnd())
+	must.Do(t, killed.ClaimPath())
+	must.Do(t, killed.RemoveTreeAtEnd())
 	killed.ReleaseTreePath()
-	if _, err := os.Lstat(filepath.Join(runs, "agent-ci")); err != nil {
-		t.Errorf("a link of the user's was removed: %v", err)
-	}
+	must.Is(t, nil, must.Err(os.Lstat(filepath.Join(runs, "agent-ci"))), "a link of the user's was removed")
 }
 
 // A run that starts while an abandoned tree of its checkout is moved away waits for that.
 func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 	root, runs := t.TempDir(), t.TempDir()
 	removed, starting := inTrees(t, root, runs), inTrees(t, root, runs)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(removed.ClaimPath())
+	must.Do(t, removed.ClaimPath())
 	makes(t, removed, "work")
 	dir := removed.private.path.dir
 	removed.ReleaseTreePath()
-	must(os.RemoveAll(removed.Record.Path()))
+	must.Do(t, os.RemoveAll(removed.Record.Path()))
 
 	took := make(chan error, 1)
-	must((&treePath{dir: dir}).removeOwnerless(func() bool {
+	must.Do(t, (&treePath{dir: dir}).removeOwnerless(func() bool {
 		go func() { took <- starting.ClaimPath() }()
 		for waiting := false; !waiting && len(took) == 0; {
 			locks, err := os.ReadFile("/proc/locks")
@@ -166,9 +140,7 @@ func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 		}
 		return true
 	}))
-	must(<-took)
-	if got := filesOf(t, starting); len(got) > 0 {
-		t.Errorf("the run begins with %q", got)
-	}
+	must.Do(t, <-took)
+	must.None(t, filesOf(t, starting), "the run begins with")
 	starting.ReleaseTreePath()
 }

@@ -66,7 +66,7 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 			}
 			must.Same(t, test.own, own, "proxied", "the secrets (-")
 			must.Same(t, test.proxied, s.Proxied(test.commands), "proxied", "the secrets (-")
-			must.Same(t, (test.own != nil), variable(variables, "SSL_CERT_FILE") != "", "commands trust the run's authority")
+			must.Same(t, test.own != nil, variable(variables, "SSL_CERT_FILE") != "", "commands trust the run's authority")
 		})
 	}
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
@@ -93,10 +93,8 @@ func TestPlaceholdersLastForRun(t *testing.T) {
 	}
 	err := filepath.WalkDir(s.Record.Path(), func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			raw, err := os.ReadFile(path)
-			if err != nil || strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "PRIVATE") {
-				t.Errorf("%s has a value or a key: %v", path, err)
-			}
+			raw := must.Get(os.ReadFile(path))(t)
+			must.Lack(t, string(raw), "v4lue", "PRIVATE")
 		}
 		return err
 	})
@@ -113,9 +111,7 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 	own := string(s.setup.authority.Certificate())
 	for _, v := range append(trustVariables, additionalTrustVariables...) {
 		raw := must.Get(os.ReadFile(variable(variables, v)))(t)
-		if !strings.Contains(string(raw), own) {
-			t.Errorf("%s leads to nothing of the run's authority", v)
-		}
+		must.Same(t, true, strings.Contains(string(raw), own), v, "leads to nothing of the run's authority")
 		must.Same(t, slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v), strings.Contains(string(raw), string(corporate.Certificate())), v)
 		if count := strings.Count(string(raw), "BEGIN"); v == "DENO_CERT" && count != 1 {
 			t.Errorf("%s leads to %d certificates", v, count)

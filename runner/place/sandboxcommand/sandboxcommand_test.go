@@ -206,9 +206,7 @@ func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 		t.Error("the end of another session ends it")
 	default:
 	}
-	if left, err := os.ReadDir(filepath.Dir(first.prepared.Record.Path())); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v is left of two", left, err)
-	}
+	must.Same(t, 1, len(must.Get(os.ReadDir(filepath.Dir(first.prepared.Record.Path())))(t)), "is left of two")
 	must.Do(t, first.Close())
 	<-started.Done()
 	m.wantNothingLeft(t)

@@ -92,9 +92,7 @@ func TestNamesUnwritableFile(t *testing.T) {
 	tree.Write("README", "changed\n")
 	must.Do(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
 	must.Fail(t, "write "+record.PackFile, must.Err(w.TakeChange(t.Context(), everything)))
-	if w.saved {
-		t.Error("it counts as kept")
-	}
+	must.Same(t, false, w.saved, "it counts as kept")
 }
 
 func TestQuotesInvalidUTF8Paths(t *testing.T) {

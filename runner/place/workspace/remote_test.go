@@ -33,9 +33,7 @@ func TestFetchesMissingCommit(t *testing.T) {
 		t.Fatal("it is here already")
 	}
 	must.Do(t, w.Fetch(t.Context(), at(repo.Dir), tip, false))
-	if !w.checkout.HasCommit(tip) {
-		t.Error("it did not come")
-	}
+	must.Same(t, true, w.checkout.HasCommit(tip), "it did not come")
 	if got := w.Base(); got.SHA == tip {
 		t.Error("the base moved")
 	}

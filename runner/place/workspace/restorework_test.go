@@ -261,7 +261,5 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 	}
 	w.rec.Remove(markFile)
 	w.DropState() // there is no mark
-	if w.rec.Has(record.StateFolder) {
-		t.Error("working files are left")
-	}
+	must.Same(t, false, w.rec.Has(record.StateFolder), "working files are left")
 }

@@ -65,9 +65,7 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, repo, note := salvageOf(t, test.do, test.ending)
-			if note != strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.ChangesFolder()).Replace(test.note) {
-				t.Errorf("it tells %q", note)
-			}
+			must.Same(t, strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.ChangesFolder()).Replace(test.note), note, "it tells")
 			got := []string{repo.Read("README"), repo.Read("gone")}
 			must.Same(t, []string{test.readme, test.gone}, got)
 			wantWarnings(t, w, test.warnings...)

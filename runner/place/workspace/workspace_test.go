@@ -175,9 +175,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 		t.Errorf("opened at %s on %v", w.Root(), w.Base())
 	}
 	wantStop(t, CheckoutFailure(w.StartOn(t.Context(), "nowhere")), "unknown_base")
-	if w.Base() != (gitops.Base{}) {
-		t.Errorf("on %v", w.Base())
-	}
+	must.Same(t, gitops.Base{}, w.Base(), "on")
 	must.Do(t, w.StartOn(t.Context(), ""))
 	must.Do(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
 	if w.Base().Branch != "other" || w.Commit().SHA != w.Base().SHA || repo.Read("README") != "later\n" {
@@ -242,9 +240,7 @@ func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 	must.Do(t, w.RecopyUntracked(t.Context()))
 	tree.Remove("ignored")
 	must.Do(t, w.RecopyUntracked(t.Context())) // what is kept already stays
-	if !w.rec.Has(untrackedFolder + "/ignored") {
-		t.Error("what was kept is gone")
-	}
+	must.Same(t, true, w.rec.Has(untrackedFolder+"/ignored"), "what was kept is gone")
 }
 
 func TestPlainFolderHasNoGit(t *testing.T) {
