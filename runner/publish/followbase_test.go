@@ -56,9 +56,7 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 				return transcript.Verify{Attempt: old.Attempt + 1, Passed: test.passed, Rows: old.Rows}, test.err
 			}
 			var out Publication
-			if err := Publish(t.Context(), w.toForge(), p, &out); !errors.Is(err, test.err) {
-				t.Fatal(err)
-			}
+			must.Is(t, test.err, Publish(t.Context(), w.toForge(), p, &out))
 			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Verification.Attempt != len(ran) {
 				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Verification.Attempt)
 			}
@@ -212,9 +210,7 @@ func TestDescribesUnmergedConflicts(t *testing.T) {
 	}
 	words := laid.DescribeUnmerged()
 	must.Contain(t, words, `- "f\n0": deleted here and changed on the new base ("here" is the earlier change); it is as on the new base`, "- and 2 more\n")
-	if strings.Contains(words, "Between the marks") {
-		t.Error("it tells of marks where there are none")
-	}
+	must.Lack(t, words, "Between the marks")
 }
 
 // A bundle's pack and the checkout stay as they are: its closed transcript has the pack's digest.

@@ -79,9 +79,7 @@ func TestFindsConflictingBranch(t *testing.T) {
 		{"agent-ci/issue-10", "agent-ci/issue-1", false},
 		{"agent-ci/issue-1", "agent-ci/issue-1", false},
 	} {
-		if other := conflictingBranch(map[string]string{test.theirs: ""}, test.branch); (other == test.theirs) != test.inTheWay {
-			t.Errorf("%+v: got %q", test, other)
-		}
+		must.Same(t, test.inTheWay, conflictingBranch(map[string]string{test.theirs: ""}, test.branch) == test.theirs, test)
 	}
 }
 

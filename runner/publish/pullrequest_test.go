@@ -34,9 +34,7 @@ func TestWarnsIfDraftsAreUnsupported(t *testing.T) {
 	p.Job.PullRequest.Draft = true
 	w.publish(w.toForge(), p)
 	w.wantWarning("no_drafts")
-	if w.pull().Draft {
-		t.Error("it is a draft")
-	}
+	must.Same(t, false, w.pull().Draft, "it is a draft")
 }
 
 // Another run may open the pull request between the look for one and the opening.

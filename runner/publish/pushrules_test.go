@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -72,9 +73,7 @@ func TestRefusesPushesAgainstRules(t *testing.T) {
 		seen[test.kind] = true
 		rule := forge.PushRule{Kind: test.kind, Setting: "the ruleset Ours", NotOnCreation: test.operator == "not on creation", Pattern: forge.Pattern{Operator: test.operator, Text: test.text}}
 		planned, known := to.plannedPush(taskBranch, base, test.pull, test.there), pushRefusals[test.kind]
-		if refused := known.refuses(planned, rule); refused != (test.says != "") {
-			t.Errorf("%+v: refused %v", test, refused)
-		}
+		must.Same(t, test.says != "", known.refuses(planned, rule), test, "refused")
 		reason := "push_refused"
 		if test.kind == "branch_name_pattern" {
 			reason = "branch_name"

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -30,8 +31,6 @@ func TestNamesOpenPullRequestOfTask(t *testing.T) {
 	} {
 		p := Proposal{Job: w.job(), Base: w.Workspace.Base(), Task: intake.Task{Branch: taskBranch}}
 		test.change(&p)
-		if got := w.toForge().findOpenPullOfTask(t.Context(), &p); (got == nil) != test.silent {
-			t.Errorf("%s: %+v", name, got)
-		}
+		must.Same(t, test.silent, w.toForge().findOpenPullOfTask(t.Context(), &p) == nil, name)
 	}
 }

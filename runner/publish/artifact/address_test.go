@@ -41,7 +41,5 @@ func TestParsesRunAddresses(t *testing.T) {
 	} {
 		must.Fail(t, says, must.Err(parseRef(server, strings.Fields(words)...)), words)
 	}
-	if got, err := parseRef("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
-		t.Errorf("an Enterprise Server: %+v, %v", got, err)
-	}
+	must.Same(t, run, must.Get(parseRef("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"))(t), "an Enterprise Server")
 }

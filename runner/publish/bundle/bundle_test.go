@@ -66,9 +66,7 @@ func TestRefusesDamagedBundleDirectories(t *testing.T) {
 			w.must(test.alter(rec.Path()))
 			b, err := w.open(rec)
 			wantStop(t, err, "bundle", test.words)
-			if (b.Head != "") != test.chained {
-				t.Errorf("the end of the chain is %q", b.Head)
-			}
+			must.Same(t, test.chained, b.Head != "", "the end of the chain is", b.Head)
 		})
 	}
 }

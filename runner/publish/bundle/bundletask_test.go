@@ -203,8 +203,6 @@ func TestRefusesPullRequestOfOtherTask(t *testing.T) {
 	} {
 		at, task := pull, own
 		test.change(&at, &task)
-		if err := refuseOtherPull("octo/widgets", &at, task); (err != nil) != test.refused {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Same(t, test.refused, refuseOtherPull("octo/widgets", &at, task) != nil, name)
 	}
 }

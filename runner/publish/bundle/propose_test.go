@@ -31,9 +31,7 @@ func TestProposesBundle(t *testing.T) {
 	out := w.publish(to, p)
 	must.Same(t, "Hello.", w.git(w.repo.Dir, "show", "agent-ci/issue-7:hello.txt"))
 	must.Same(t, "created", out.Operation)
-	if message := w.git(w.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"); !strings.Contains(message, "\nAgent-CI-Transcript: "+p.ChainHead+"\n") {
-		t.Errorf("the commit does not name the transcript's end: %s", message)
-	}
+	must.Contain(t, w.git(w.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"), "\nAgent-CI-Transcript: "+p.ChainHead+"\n")
 	must.Same(t, "main", w.git(w.dir, "symbolic-ref", "--short", "HEAD"), "the checkout is on", "or was changed")
 	must.Same(t, "", w.git(w.dir, "status", "--porcelain"), "the checkout is on", "or was changed")
 }

@@ -103,9 +103,7 @@ func TestKeepsTextOrNotesOmission(t *testing.T) {
 			t.Errorf("%s: of %d characters %d are there: %.200q", name, len(text), len(got), got)
 		}
 	}
-	if got := speaker().commentText(commentObject{Comment: strings.Repeat("@a ", maxComment/3)}); !strings.Contains(got, "no room for the rest") {
-		t.Errorf("what is left out is not told of: %q", got[len(got)-300:])
-	}
+	must.Contain(t, speaker().commentText(commentObject{Comment: strings.Repeat("@a ", maxComment/3)}), "no room for the rest")
 }
 
 func footerOf(s Poster) string {
@@ -115,9 +113,7 @@ func footerOf(s Poster) string {
 
 func TestFeedbackMarkNamesTask(t *testing.T) {
 	text := intake.FeedbackMark("a --> b", "input", "run") + "Words."
-	if strings.Contains(strings.SplitN(text, "\n", 2)[0], "> b") {
-		t.Errorf("a key ends the mark: %s", text)
-	}
+	must.Lack(t, strings.SplitN(text, "\n", 2)[0], "> b")
 	if input, run, is := intake.FeedbackOf(strings.ReplaceAll(text, "\n", "\r\n"), "a --> b"); input != "input" || run != "run" || !is {
 		t.Errorf("the mark is of %q by %q: %v", input, run, is)
 	}
@@ -149,9 +145,7 @@ func TestSchemasRefuseInvalidObjects(t *testing.T) {
 	} {
 		schema := must.Get(Schema(job.Publish{As: as, Labels: []string{"bug", "question"}}))(t)
 		for object, fits := range objects {
-			if err := schema.Check(json.RawMessage(object)); (err == nil) != fits {
-				t.Errorf("%s: %s: %v", as, object, err)
-			}
+			must.Same(t, fits, schema.Check(json.RawMessage(object)) == nil, as, object)
 		}
 	}
 }

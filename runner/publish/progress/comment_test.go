@@ -111,7 +111,5 @@ func TestCommentFitsGitHubLimit(t *testing.T) {
 	if units := markdown.Units(body); units > mostUnits {
 		t.Errorf("it has %d units", units)
 	}
-	if !strings.Contains(body, " more ") || !strings.Contains(body, "<summary>Tests of <b>") {
-		t.Errorf("it does not say that there is more:\n%s", body[len(body)-200:])
-	}
+	must.Contain(t, body, " more ", "<summary>Tests of <b>")
 }

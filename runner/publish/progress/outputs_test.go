@@ -40,7 +40,5 @@ func TestFoldsOutputOfFailedCommands(t *testing.T) {
 	must.Same(t, strings.TrimSuffix(want, "::endgroup::\n"), log.String())
 	log.Reset()
 	show(&Watch{Lines: &log})
-	if !strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: ") {
-		t.Error(log.String())
-	}
+	must.Same(t, true, strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: "), log.String())
 }

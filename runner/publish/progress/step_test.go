@@ -41,9 +41,7 @@ func TestReportsAvailableResultsToStep(t *testing.T) {
 			var log bytes.Buffer
 			step := &actions.Step{Log: actions.NewLog(&log), OutputFile: filepath.Join(folder, "output"), SummaryFile: filepath.Join(folder, "summary")}
 			err := (&Watch{Step: step}).ReportToStep(StepResult{Result: result, Record: rec})
-			if (err == nil) != c.told {
-				t.Errorf("the error is %v", err)
-			}
+			must.Same(t, c.told, err == nil, err)
 			must.Contain(t, log.String(), "::notice title=agent-ci%3A changed::Done.")
 			outputs, _ := os.ReadFile(step.OutputFile)
 			summary, _ := os.ReadFile(step.SummaryFile)
@@ -51,9 +49,7 @@ func TestReportsAvailableResultsToStep(t *testing.T) {
 				return
 			}
 			for _, each := range Outputs {
-				if !strings.Contains(string(outputs), each+"<<") {
-					t.Errorf("there is no output %s", each)
-				}
+				must.Same(t, true, strings.Contains(string(outputs), each+"<<"), "there is no output", each)
 			}
 			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## ✅ agent-ci: Pull request ready\n") {
 				t.Errorf("the outputs are %.2000q, the summary %q", outputs, summary)

@@ -83,9 +83,7 @@ func TestDrawsStatusLineEverySecond(t *testing.T) {
 			"[Setup 0:02] preparing",
 		}
 		must.Same(t, want, drawings(written.String()))
-		if !strings.HasSuffix(written.String(), eraseBelow) {
-			t.Errorf("the last line is not erased: %q", written.String())
-		}
+		must.Same(t, true, strings.HasSuffix(written.String(), eraseBelow), "the last line is not erased", written.String())
 	})
 }
 
@@ -106,9 +104,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 		}
 		again()
 		synctest.Wait()
-		if !strings.HasSuffix(written.String(), eraseBelow) {
-			t.Errorf("after two: %q", written.String())
-		}
+		must.Same(t, true, strings.HasSuffix(written.String(), eraseBelow), "after two", written.String())
 		before := written.Len()
 		w.BeginActivity(record.PhasePublishing, "commit on b")
 		time.Sleep(5 * time.Second)
@@ -123,9 +119,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 		w.BeginActivity(record.PhasePublishing, "commit on b")
 		cancel()
 		synctest.Wait()
-		if !strings.HasSuffix(written.String(), eraseBelow) {
-			t.Errorf("it draws %q", written.String())
-		}
+		must.Same(t, true, strings.HasSuffix(written.String(), eraseBelow), "it draws", written.String())
 		over()
 	})
 }

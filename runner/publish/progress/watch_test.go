@@ -128,9 +128,7 @@ func TestFindsPlacesOfFailedChecks(t *testing.T) {
 		{Level: "error", Title: "lint", File: "web/a.go", Line: 3, Column: 7, Message: "undefined: x"},
 		{Level: "error", Title: "lint", File: "web/sub/b.go", Line: 12, Message: "it differs"},
 	}
-	if len(got) != maxLocations {
-		t.Fatalf("%d places: %v", len(got), got)
-	}
+	must.Same(t, maxLocations, len(got), "places", got)
 	must.Same(t, want, got[:2])
 	row.Log = "not-there.log"
 	if got := (StepResult{Record: rec}).locationsIn(row); got != nil {

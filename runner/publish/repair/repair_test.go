@@ -151,9 +151,7 @@ func TestRecognisesInfrastructureFailures(t *testing.T) {
 		"":                                                                  false,
 		"ECONNRESET, and tried again" + strings.Repeat("\nok", 2*lastLines): false,
 	} {
-		if got := infrastructureReason(log); (got != "") != want {
-			t.Errorf("%.60q: %q", log, got)
-		}
+		must.Same(t, want, infrastructureReason(log) != "", log)
 	}
 }
 
