@@ -50,9 +50,7 @@ func fields(of reflect.Type) (names []string) {
 func wantFields(t *testing.T, where, text string, data any) {
 	t.Helper()
 	for _, name := range fields(reflect.TypeOf(data)) {
-		if !strings.Contains(text, "`"+name+"`") {
-			t.Errorf("docs/reference/campaign.md does not tell of %s in %s", name, where)
-		}
+		must.Same(t, true, strings.Contains(text, "`"+name+"`"), "docs/reference/campaign.md does not tell of", name, "in", where)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -114,9 +113,7 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 	for _, r := range all {
 		keys = append(keys, r.Target)
 	}
-	if want := []string{"deep", "one", "top"}; !slices.Equal(keys, want) {
-		t.Errorf("the reports are %v", keys)
-	}
+	must.Same(t, []string{"deep", "one", "top"}, keys, "the reports are")
 	if len(bad) != 2 || !strings.Contains(bad[0], "empty.report.json") || !strings.Contains(bad[1], "it has ") {
 		t.Errorf("told: %q", bad)
 	}
@@ -191,9 +188,7 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 			t.Errorf("with %d claims, the wave is %+v", claimed, out)
 		}
 		b.settle(b.wave(3-claimed, ""), "changed", "pull_request", 1) // the others run here meanwhile
-		if out := b.again(); len(out) != claimed {
-			t.Errorf("with %d claims, the wave changes: %+v", claimed, out)
-		}
+		must.Same(t, claimed, len(b.again()), "with", "claims, the wave changes")
 		must.Same(t, claimed, b.back(true), "with")
 	}
 }

@@ -29,12 +29,8 @@ agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
 	if a, b := alone.Model, with.Model; a.Name != b.Name || a.BaseURL != b.BaseURL || a.Price.Known() != b.Price.Known() || a.MaxOutputTokens != b.MaxOutputTokens {
 		t.Errorf("the model is %+v, and %+v with the defaults", a, b)
 	}
-	if alone.Limits != with.Limits {
-		t.Errorf("the limits are %+v, and %+v with the defaults", alone.Limits, with.Limits)
-	}
-	if with.Agents.Enabled {
-		t.Errorf("the agents are %+v with the defaults", with.Agents)
-	}
+	must.Same(t, with.Limits, alone.Limits, "the limits are", "with the defaults")
+	must.Same(t, false, with.Agents.Enabled, "the agents are", with.Agents, "with the defaults")
 }
 
 // A pull request that is open does not hide that the last run failed; one that people settled does.

@@ -175,9 +175,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("of 4 runs %d are over, and %d told", len(s.Ended), len(s.Reports))
 		}
 		for _, r := range s.Reports {
-			if !slices.Contains(s.Ended, r.Target) {
-				t.Errorf("%s told, and is not over", r.Target)
-			}
+			must.Same(t, true, slices.Contains(s.Ended, r.Target), r.Target, "told, and is not over")
 		}
 	})
 }

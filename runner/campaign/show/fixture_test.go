@@ -31,14 +31,8 @@ func TestLedgerMatchesTestdata(t *testing.T) {
 func record(t *testing.T, dir string, c *spec.Campaign) {
 	t.Helper()
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	ledger, err := campaign.Open(dir, func() time.Time { return at })
-	must(err)
+	must.Do(t, err)
 	defer ledger.Close()
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "5ab1", Made: at, Limits: campaign.Claim{USD: 2, Tokens: 1_500_000}, Claim: campaign.Claim{USD: 2.5, Tokens: 2_000_000}}
 	for i := range 40 {
@@ -54,7 +48,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 		target.Key = campaign.KeyOf("bump", target)
 		plan.Targets = append(plan.Targets, target)
 	}
-	must(ledger.Plan(plan))
+	must.Do(t, ledger.Plan(plan))
 
 	ends := []campaign.Report{
 		{Outcome: string(outcome.Changed), Reason: "pull_request", Message: "The pull request is open."},
@@ -69,7 +63,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 		at = at.Add(20 * time.Minute)
 		next, _ := ledger.Next(at, c, plan, 4)
 		claimed, err := ledger.Claim(c, plan, next, "")
-		must(err)
+		must.Do(t, err)
 		if round == 6 { // they run yet
 			break
 		}
@@ -83,14 +77,14 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", claim.Target.Repository, 100+number), Operation: "created"}
 			}
 			_, err := ledger.Settle(c, r)
-			must(err)
+			must.Do(t, err)
 			if number == 6 {
-				must(ledger.RecordPull(c, claim.Target.Key, 106, "merged"))
+				must.Do(t, ledger.RecordPull(c, claim.Target.Key, 106, "merged"))
 			}
 			number++
 		}
 		if round == 0 {
-			must(ledger.Approve(c, plan, "octocat"))
+			must.Do(t, ledger.Approve(c, plan, "octocat"))
 		}
 		if round == 3 {
 			at = at.Add(18 * time.Hour)

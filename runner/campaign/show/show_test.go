@@ -95,9 +95,7 @@ func TestShowsLocalChanges(t *testing.T) {
 	must.Contain(t, written(t, Markdown, s), "commit abababababab on agent")
 	must.Contain(t, written(t, Page, s), "commit abababababab on agent-ci/bump-widgets-01")
 	s.Targets[0].Directory = ""
-	if table := written(t, Table, s); strings.Contains(table, "directories of RUN") {
-		t.Errorf("there are no run directories:\n%s", table)
-	}
+	must.Lack(t, written(t, Table, s), "directories of RUN")
 }
 
 // A status explains how a run may cost more than its limit.
@@ -122,9 +120,7 @@ func TestTableExplainsClaim(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
 	}
-	if text := written(t, Table, over); strings.Contains(text, "may") {
-		t.Errorf("nothing is left to run:\n%s", text)
-	}
+	must.Lack(t, written(t, Table, over), "may")
 }
 
 // The Markdown is read by a reader of GitHub's Markdown that is not ours.
@@ -183,9 +179,7 @@ func TestMarkdownFitsIssueLimit(t *testing.T) {
 	if opened, closed := strings.Count(text, "\n</details>"), strings.Count(text, "<details>\n<summary>"); opened != closed || closed != len(campaign.Classes())-1 {
 		t.Errorf("%d folds, %d ends of folds", closed, opened)
 	}
-	if !regexp.MustCompile(`\n… and \d+ more targets\.\n`).MatchString(text) {
-		t.Error("it does not say how many are left out")
-	}
+	must.Same(t, true, regexp.MustCompile(`\n… and \d+ more targets\.\n`).MatchString(text), "it does not say how many are left out")
 }
 
 func TestMarkdownShowsProgress(t *testing.T) {
@@ -219,9 +213,7 @@ func TestPageNeutralisesHostileTexts(t *testing.T) {
 	if elements["script"] != 1 || elements["style"] != 1 || elements["img"] != 0 || elements["tr"] != 120+1 || elements["progress"] != 1 {
 		t.Errorf("%v", elements)
 	}
-	if strings.ContainsAny(text, "\u202e\x1b") {
-		t.Error("it has characters that turn or steer text")
-	}
+	must.Same(t, false, strings.ContainsAny(text, "\u202e\x1b"), "it has characters that turn or steer text")
 	must.Contain(t, text, "104 of 120 targets settled", `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 )
 
@@ -193,9 +192,7 @@ func FuzzFill(f *testing.F) {
 		var is, should any
 		must.Do(t, yaml.Unmarshal(got, &is), got)
 		must.Do(t, yaml.Unmarshal(want, &should))
-		if diff := cmp.Diff(eachString(should, replaced.Replace), is); diff != "" {
-			t.Errorf("the job of %q and %q (-want +got):\n%s\n%s", a, b, diff, got)
-		}
+		must.Same(t, eachString(should, replaced.Replace), is, "the job of", a, b, got)
 	})
 }
 
@@ -235,12 +232,8 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if !IsCampaign([]byte(data)) {
-			t.Error("it is not known for a campaign")
-		}
-		if _, err := json.Marshal(c); err != nil {
-			t.Error(err)
-		}
+		must.Same(t, true, IsCampaign([]byte(data)), "it is not known for a campaign")
+		must.Is(t, nil, must.Err(json.Marshal(c)))
 	})
 }
 

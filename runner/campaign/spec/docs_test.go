@@ -245,9 +245,7 @@ func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 			}
 			documented[path] = true
 			inSchema, hasDefault := described[path]["default"]
-			if hasDefault != (inDocument != "") {
-				t.Errorf("%s: default %q in the document, %v in the schema", path, inDocument, inSchema)
-			}
+			must.Same(t, inDocument != "", hasDefault, path, "default", inDocument, "in the document", inSchema, "in the schema")
 			if hasDefault && file == docFile {
 				checkDefault(t, path, inDocument, inSchema)
 			}
