@@ -178,9 +178,7 @@ func TestOffersToResume(t *testing.T) {
 	for _, o := range history.StoppedFromOutside {
 		all := reasons(t, o)
 		for _, reason := range history.NotResumable[o] {
-			if !slices.Contains(all, reason) {
-				t.Errorf("no run ends as %s/%s", o, reason)
-			}
+			must.Same(t, true, slices.Contains(all, reason), "no run ends as", o, "/", reason)
 		}
 		for _, reason := range all {
 			hint := e.resumeHint(rec, o, reason)

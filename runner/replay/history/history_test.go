@@ -167,8 +167,6 @@ func TestLocatesRequestOfRun(t *testing.T) {
 		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
 		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
 	} {
-		if got := (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).RequestSubject(); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Same(t, c.want, (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).RequestSubject(), name)
 	}
 }

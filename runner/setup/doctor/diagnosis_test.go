@@ -33,9 +33,7 @@ func prepared(t *testing.T, dir string, environ []string) *sandboxcommand.Prepar
 	t.Helper()
 	p := must.Get(sandboxcommand.Prepare(t.Context(), sandboxcommand.Options{Dir: dir, Environ: environ}))(t)
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, nil, p.Close())
 	})
 	return p
 }
@@ -75,10 +73,8 @@ func TestDiagnosesMachineDespiteMistake(t *testing.T) {
 	if d.Confinement.Sandbox != "workspace-write" || len(d.Confinement.Trials) == 0 || d.Git.Version == "" || d.Git.Checkout != "" {
 		t.Errorf("the machine is %+v, %+v", d.Confinement, d.Git)
 	}
-	raw, err := json.Marshal(d)
-	if err != nil || strings.Contains(string(raw), "sk-0123456789abcdef") || strings.Contains(string(raw), ":null") {
-		t.Errorf("%s, %v", raw, err)
-	}
+	raw := must.Get(json.Marshal(d))(t)
+	must.Lack(t, string(raw), "sk-0123456789abcdef", ":null")
 	if asked > 0 {
 		t.Errorf("a server was asked %d times", asked)
 	}
@@ -91,10 +87,8 @@ func TestNamesSecretsAndProxyWithoutValues(t *testing.T) {
 	want := []string{"TOKEN for npm.example.com/team (GET, HEAD, header Authorization), of setup", "KEY for a.example.com (GET, HEAD, parameter k), of agent, verify"}
 	must.Same(t, want, d.Confinement.Secrets, "named", "and the proxy")
 	must.Same(t, "https by proxy.example.com:3128, http by other.example.com:80", d.Confinement.Proxy, d.Confinement.Secrets, "and the proxy")
-	raw, err := json.Marshal(d)
-	if err != nil || strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "p4ssword") {
-		t.Errorf("%s, %v", raw, err)
-	}
+	raw := must.Get(json.Marshal(d))(t)
+	must.Lack(t, string(raw), "v4lue", "p4ssword")
 }
 
 // What a run would be told of its hosts before it begins, the diagnosis tells.
@@ -105,11 +99,9 @@ func TestReportsProblemsOfHosts(t *testing.T) {
 		severityError:   "The authority certs/none.pem of a.example.com (policy.network.allow[0]) cannot be used: ",
 		severityWarning: "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set",
 	} {
-		if !slices.ContainsFunc(d.Problems, func(p Problem) bool {
+		must.Same(t, true, slices.ContainsFunc(d.Problems, func(p Problem) bool {
 			return p.About == "configuration" && p.Severity == severity && strings.Contains(p.Message, says)
-		}) {
-			t.Errorf("the problems are %q, want %q", d.Problems, says)
-		}
+		}), "the problems are", d.Problems, says)
 	}
 }
 
@@ -133,13 +125,9 @@ func TestFailsWithoutUsableFolder(t *testing.T) {
 func TestOnlyErrorsBreakDiagnosis(t *testing.T) {
 	d := &Diagnosis{}
 	d.addWarning("git", "A note.", "")
-	if d.Broken() {
-		t.Error("a warning does")
-	}
+	must.Same(t, false, d.Broken(), "a warning does")
 	d.addError("git", "A fault.", "")
-	if !d.Broken() {
-		t.Error("an error does not")
-	}
+	must.Same(t, true, d.Broken(), "an error does not")
 }
 
 func TestWarnsOfWeakConfinement(t *testing.T) {
@@ -172,12 +160,8 @@ func TestTriesAndWarnsWithoutSandbox(t *testing.T) {
 	if c.Sandbox != "danger-full-access" || c.Level != "none" || len(c.Layers) > 0 || len(c.Trials) == 0 {
 		t.Errorf("it is %+v", c)
 	}
-	if !slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Message == confine.UnconfinedNotice && p.Severity == severityWarning }) {
-		t.Errorf("the problems are %q", d.Problems)
-	}
-	if p.Record.Has(filepath.Join(confine.ScratchFolder, confine.ProbeScratch)) {
-		t.Error("the files of the trial are left")
-	}
+	must.Same(t, true, slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Message == confine.UnconfinedNotice && p.Severity == severityWarning }), "the problems are", d.Problems)
+	must.Same(t, false, p.Record.Has(filepath.Join(confine.ScratchFolder, confine.ProbeScratch)), "the files of the trial are left")
 }
 
 func TestUnreachableLevelIsError(t *testing.T) {

@@ -2,7 +2,6 @@ package actions_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,9 +56,7 @@ func FuzzLog(f *testing.F) {
 			must.Get(log.Write([]byte(part)))(t)
 		}
 		for _, line := range runnerLines(got.String()) {
-			if isCommand(line) {
-				t.Errorf("%q is a command", line)
-			}
+			must.Same(t, false, isCommand(line), line, "is a command")
 		}
 		got.Reset()
 		must.Do(t, log.Annotate(actions.Annotation{Level: "error", Title: a, File: b, Line: 7, Message: c}))
@@ -146,7 +143,5 @@ func TestBoundsOutputsAndSummary(t *testing.T) {
 	must.Fail(t, "", (&actions.Step{OutputFile: dir}).SetOutput("a", "b"), "a folder takes outputs")
 	pipe := filepath.Join(dir, "pipe")
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))
-	if err := (&actions.Step{SummaryFile: pipe}).AddSummary("a"); !errors.Is(err, syscall.ENXIO) {
-		t.Errorf("a pipe that nobody reads: %v", err)
-	}
+	must.Is(t, syscall.ENXIO, (&actions.Step{SummaryFile: pipe}).AddSummary("a"), "a pipe that nobody reads")
 }

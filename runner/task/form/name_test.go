@@ -22,9 +22,7 @@ func TestValidateBranchAgreesWithGit(t *testing.T) {
 	for _, name := range branchNames {
 		t.Run(name, func(t *testing.T) {
 			accepted := exec.CommandContext(t.Context(), "git", "check-ref-format", "--branch", name).Run() == nil
-			if err := ValidateBranch(name); (err == nil) != accepted {
-				t.Errorf("%q: %v, but git accepts it: %v", name, err, accepted)
-			}
+			must.Same(t, accepted, ValidateBranch(name) == nil, name, "but git accepts it")
 		})
 	}
 }

@@ -72,9 +72,7 @@ func TestAdmitFollowsTrustRules(t *testing.T) {
 		pull, err := sourceOf(t, on, c.job, c.event, c.payload).RequireTrustedRequester(t.Context())
 		must.Same(t, c.ends, reasonOf(err), name, err)
 		must.Same(t, c.calls, on.calls, name)
-		if goesOn := c.ends == "" && strings.HasSuffix(name, "pull request"); goesOn != (pull != nil && err == nil) {
-			t.Errorf("%s: it goes on with %v", name, pull)
-		}
+		must.Same(t, pull != nil && err == nil, c.ends == "" && strings.HasSuffix(name, "pull request"), name, "it goes on with", pull)
 	}
 }
 

@@ -88,9 +88,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		if wrong := matcherMistake(test.matcher, []string{"incidents"}, true); (wrong != "") != test.wrong {
 			t.Errorf("%q: %s", test.matcher, wrong)
 		}
-		if wrong := matcherMistake(test.matcher, nil, false); (wrong != "") != test.operator {
-			t.Errorf("%q of the operator: %s", test.matcher, wrong)
-		}
+		must.Same(t, test.operator, matcherMistake(test.matcher, nil, false) != "", test.matcher, "of the operator")
 	}
 }
 

@@ -69,13 +69,9 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 		if got := fitting(j, free); got != nil {
 			t.Errorf("%s protects %q", given, got)
 		}
-		if got := fitting(j, []string{"deploy/x"}); (got != nil) != strings.Contains(given, "deploy") {
-			t.Errorf("%s: %q of deploy is protected", given, got)
-		}
+		must.Same(t, strings.Contains(given, "deploy"), fitting(j, []string{"deploy/x"}) != nil, given, "of deploy is protected")
 		for _, entry := range j.Policy.Protect {
-			if strings.HasPrefix(entry, "!") {
-				t.Errorf("%s: the whole list has %q", given, entry)
-			}
+			must.Same(t, false, strings.HasPrefix(entry, "!"), given, "the whole list has", entry)
 		}
 	}
 }

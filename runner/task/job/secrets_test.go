@@ -104,9 +104,7 @@ func TestReportsSecretMistakeOnce(t *testing.T) {
 		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
 		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
 	} {
-		if problems := problemLines(t, jobFile(start+"policy: {secrets: ["+secrets+"]}\n")); len(problems) != 1 {
-			t.Errorf("of %s is told %v", secrets, problems)
-		}
+		must.Same(t, 1, len(problemLines(t, jobFile(start+"policy: {secrets: ["+secrets+"]}\n"))), secrets, "is told")
 	}
 }
 

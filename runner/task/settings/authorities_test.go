@@ -128,9 +128,7 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 			if pool == nil {
 				continue
 			}
-			if _, err := certificate.Verify(x509.VerifyOptions{Roots: pool}); (err == nil) != want[i] {
-				t.Errorf("%s, %s: %v", authority, certificate.Subject.CommonName, err)
-			}
+			must.Same(t, want[i], must.Err(certificate.Verify(x509.VerifyOptions{Roots: pool})) == nil, authority, certificate.Subject.CommonName)
 		}
 	}
 }

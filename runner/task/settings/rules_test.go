@@ -29,9 +29,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 		set := must.Get(settings.ReadRules(t.Context(), base, c.operators))(t)
 		for _, program := range []string{"own", "more", "op", "new"} {
 			d := policy.Commands{Rules: set, Sandboxed: true}.Decide(policy.Request{Argv: []string{program}, Dir: base.Root()})
-			if (d.Action == policy.Refuse) != slices.Contains(c.refused, program) {
-				t.Errorf("with %q %s is decided on as %s by %q", c.operators, program, d.Action, d.Rule)
-			}
+			must.Same(t, slices.Contains(c.refused, program), d.Action == policy.Refuse, "with", c.operators, program, "is decided on as", d.Action, "by", d.Rule)
 		}
 	}
 }

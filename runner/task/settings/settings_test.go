@@ -151,9 +151,7 @@ func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 		delete(after, name)
 		must.Same(t, before, after, name, "changes others")
 	}
-	if got := settings.LimitValue(job.Limits{}, "limits.of_nothing"); got != 0 {
-		t.Errorf("a limit that there is not is %v", got)
-	}
+	must.Same(t, 0, settings.LimitValue(job.Limits{}, "limits.of_nothing"), "a limit that there is not is")
 }
 
 func asMap(t *testing.T, l job.Limits) map[string]any {
@@ -177,9 +175,7 @@ func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 		} else if err != nil {
 			t.Error(err)
 		}
-		if got != was {
-			t.Errorf("%v makes them %+v", assignments, got)
-		}
+		must.Same(t, was, got, assignments, "makes them")
 	}
 	_, err := settings.SetLimits(was, []string{"limits.turns"})
 	wantStop(t, err, "job", "")
@@ -188,8 +184,6 @@ func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 func TestMapsBudgetReasonsToLimits(t *testing.T) {
 	all := job.Limits{Turns: 1, ToolCalls: 1, Tokens: 1, CostUSD: 1, Time: 1}
 	for _, reason := range settings.AgentLimitReasons {
-		if key := settings.LimitKey(reason); settings.LimitValue(all, key) != 1 {
-			t.Errorf("%s is limited by %s", reason, key)
-		}
+		must.Same(t, 1, settings.LimitValue(all, settings.LimitKey(reason)), reason, "is limited by")
 	}
 }

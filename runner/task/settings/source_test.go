@@ -130,9 +130,7 @@ func TestBoundsFileReads(t *testing.T) {
 	files{"job.yml": "12345"}.put(t, outside)
 	s, _ := source(settings.Inputs{})
 	for limit, fails := range map[int64]bool{4: true, 5: false} {
-		if _, err := s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit); (err != nil) != fails {
-			t.Errorf("%d bytes of the base: %v", limit, err)
-		}
+		must.Same(t, fails, must.Err(s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit)) != nil, limit, "bytes of the base")
 		file, err := s.ReadFile(t.Context(), base, filepath.Join(outside, "job.yml"), limit)
 		if err != nil || len(file.Content) != 5 { // one byte more tells that it is too long
 			t.Errorf("%d bytes from outside: %q, %v", limit, file.Content, err)
@@ -151,10 +149,8 @@ func TestFlagWinsOverSetOverEnvironment(t *testing.T) {
 		Env: settings.Environment{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=7", "AGENT_CI_MODEL_NAME=by-environment"},
 		Set: []string{"limits.turns=4", "model.name=by-set"}, Model: "by-flag", Prompt: "Greet.",
 	})
-	got, err := s.Load(t.Context(), settings.Commit{})
-	if err != nil || len(*warnings) > 0 {
-		t.Fatalf("%v, %v", err, *warnings)
-	}
+	got := must.Get(s.Load(t.Context(), settings.Commit{}))(t)
+	must.None(t, *warnings)
 	if j := got.Job; j.Model.Name != "by-flag" || j.Limits.Turns != 4 || j.Limits.ToolCalls != 7 || j.Task.Prompt != "Greet." || got.File.Path != "" {
 		t.Errorf("%s, %+v, %q", j.Model.Name, j.Limits, got.File.Path)
 	}
@@ -218,9 +214,7 @@ func TestCountsAndListsMistakes(t *testing.T) {
 		_, err := s.Load(t.Context(), settings.Commit{})
 		wantStop(t, err, "job", says)
 		var problems config.Problems
-		if !errors.As(err, &problems) {
-			t.Errorf("%v does not list them", err)
-		}
+		must.Same(t, true, errors.As(err, &problems), err, "does not list them")
 	}
 }
 
@@ -295,9 +289,7 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 			t.Fatalf("%s, %v", read.Source, err)
 		}
 		for value, right := range map[string]bool{`{"count": 3}`: true, `{"count": "3"}`: false, `{}`: false, `[3]`: false, `null`: false, `{`: false, ``: false} {
-			if err := read.Check([]byte(value)); (err == nil) != right {
-				t.Errorf("%s: %v", value, err)
-			}
+			must.Same(t, right, read.Check([]byte(value)) == nil, value)
 		}
 	}
 	s, _ := source(settings.Inputs{})
