@@ -76,9 +76,8 @@ func TestChecksAgreeWithCI(t *testing.T) {
 				{"husky", `test "$(git config core.hooksPath)" = .husky && git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && test -e hook-ran.log`},
 			},
 		},
-		{name: "CRLF and submodules", clone: []string{"--config", "core.autocrlf=true", "--recurse-submodules"}},
 		{
-			name: "shallow", clone: []string{"--depth", "2"}, config: []string{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"},
+			name: "shallow with CRLF and submodules", clone: []string{"--depth", "2", "--config", "core.autocrlf=true", "--recurse-submodules"}, config: []string{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"},
 			inCI: func(w *workshop, dir string) {
 				w.git(dir, "fetch", "--quiet", "--depth", "3", "--tags", "origin", "agent-ci/ci", "main") // one commit more than the checkout has
 			},
