@@ -20,7 +20,8 @@ import (
 )
 
 // attack runs the attempts that a tier must withstand and reports successes: attack WORLD TIER.
-// Without confinement it runs harmless ones only.
+// Without confinement it runs every seventh of the harmless ones, which is enough to see that it reports
+// them: the tests of package sandbox run all.
 func attack(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: attack WORLD TIER")
@@ -44,8 +45,8 @@ func attack(args []string) error {
 	_, err = os.Stat(w.Hidden()[0])
 	hides := err == nil // a check's tree has nothing of it
 	tried := 0
-	for _, a := range attempts.On(w) {
-		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && a.Unproven || a.Hidden && !hides {
+	for i, a := range attempts.On(w) {
+		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && (a.Unproven || i%7 != 0) || a.Hidden && !hides {
 			continue
 		}
 		v, err := try(args[0], a)
