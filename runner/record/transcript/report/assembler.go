@@ -172,7 +172,7 @@ func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry
 func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
-		n.Diff, n.paths = drawDiff(a.limit, patch), v4a.Paths(patch)
+		n.Parts, n.paths = append(n.Parts, drawDiff(a.limit, patch)), v4a.Paths(patch)
 		n.Open = true
 	}
 	if !alone {

@@ -32,11 +32,9 @@ type entry struct {
 	Nested bool  // a script made the call
 	By     int64 // the event that began the script's call; 0 if it is missing
 
-	Message g.Group // the agent's messages
-	Titles  []document.Text
-	Parts   g.Group // titled texts, with the titles in Titles
-	Diff    g.Node  // of the patch in a call
-	File    string  // a sentence about the file with the whole output
+	Message g.Group         // the agent's messages
+	Titles  []document.Text // of the texts in Parts
+	Parts   g.Group         // titled texts, and the diff of a patch
 
 	open    bool // it is not complete yet
 	refused string
@@ -62,7 +60,7 @@ func (e *entry) addResult(limit textLimit, f transcript.ToolFinished) {
 	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
 	e.addPart(e.Until, "Output", cut(limit, transcript.ReadableOutput(f.Output)))
 	if f.File != "" {
-		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)
+		e.Parts = append(e.Parts, cutNote(fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)))
 	}
 }
 

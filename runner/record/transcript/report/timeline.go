@@ -51,7 +51,7 @@ func (o *overview) timelineTools() g.Node {
 	)
 }
 
-// node draws an entry of the timeline. It can be unfolded if it has parts, a diff or a file.
+// node draws an entry of the timeline. It can be unfolded if it has parts.
 func (e *entry) node() g.Node {
 	class := e.Kind
 	if e.Nested {
@@ -64,7 +64,7 @@ func (e *entry) node() g.Node {
 	switch {
 	case e.Kind == "turn":
 		body = e.turn
-	case len(e.Parts) > 0 || e.Diff != nil || e.File != "":
+	case len(e.Parts) > 0:
 		body = e.folded
 	}
 	number := fmt.Sprint(e.Seq)
@@ -114,9 +114,7 @@ func (e *entry) folded() g.Node {
 			g.If(e.Open, g.Attr("open")),
 			h.Summary(e.summary()),
 			by,
-			e.Diff,
 			e.Parts,
-			cutNote(e.File),
 		),
 		e.message(),
 	}
