@@ -16,7 +16,6 @@ import (
 type ModelOptions struct {
 	Model           string
 	Effort, Summary string // of reasoning, as in model.Settings
-	Serial          bool
 	// Window is the limit of a request and its answer, in tokens; 0 if unknown.
 	Window int64
 	// Price is nil when it is not known.
@@ -25,7 +24,7 @@ type ModelOptions struct {
 
 // UseModel sends later requests to the model m and counts their usage under its name.
 func (c *Conversation) UseModel(m ModelOptions) {
-	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = m.Model, m.Effort, m.Summary, m.Serial
+	c.Settings.Model, c.Settings.Effort, c.Settings.Summary = m.Model, m.Effort, m.Summary
 	c.Window = m.Window
 	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: m.Model, Price: m.Price})
 }

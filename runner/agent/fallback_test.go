@@ -28,7 +28,8 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
 	f.UseModel(agent.ModelOptions{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
-	f.Fallbacks = []agent.ModelOptions{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
+	f.Settings.SerialCalls = true
+	f.Fallbacks = []agent.ModelOptions{{Model: "second", Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
 	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":`+begun+`}`))
 	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 1}}}}, 6)
 	f.mustSay(t, "Done.")

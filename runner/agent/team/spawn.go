@@ -41,7 +41,7 @@ func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	event := c.startEvent()
-	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlierAgents)+len(m.team.children), order.Fork, order.Effort, c.agent.Price()
+	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlierAgents)+len(m.team.children), order.Fork, order.Effort, c.agent.Model.Profile.Price
 	if err := m.team.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, event); err != nil {
 		return "", "", err
 	}
@@ -184,7 +184,7 @@ func (m *member) modelFor(ctx context.Context, c *child, message string, childJo
 	if err != nil {
 		return found, refusedBy(ctx, err)
 	}
-	if childJob.Limits.CostUSD > 0 && m.agent.Price().Known() && !found.Profile.Price.Known() {
+	if childJob.Limits.CostUSD > 0 && m.agent.Model.Profile.Price.Known() && !found.Profile.Price.Known() {
 		return found, agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", childJob.Model.Name)
 	}
 	return found, nil

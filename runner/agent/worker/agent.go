@@ -186,6 +186,7 @@ func (a *Agent) setConstantSettings(ctx context.Context) error {
 	a.conversation.Settings = model.Settings{
 		Instructions: instructions, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: jobModel.ServiceTier,
 		MaxOutputTokens: jobModel.MaxOutputTokens, NoStream: !jobModel.Stream, NoTools: jobModel.WritesTextOnly(),
+		SerialCalls: a.toolset.Code, // a script makes parallel calls itself
 	}
 	for _, name := range jobModel.Chat {
 		a.conversation.Settings.ChatQuirks = append(a.conversation.Settings.ChatQuirks, model.Quirk(name))

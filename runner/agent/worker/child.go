@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
@@ -85,9 +84,6 @@ func (a *Agent) NewMergeJournal() *workspace.MergeJournal {
 
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not on a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
-
-// Price returns the price of the agent's model, or nil if unknown.
-func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
 // SetLimits sets the budget of an idle agent.
 func (a *Agent) SetLimits(l agent.Limits) { a.conversation.Limits = l }

@@ -15,15 +15,6 @@ type hookAnswers struct {
 	env          map[string]string // environment variables of the agent's commands
 }
 
-// askHooksForEnv asks the hooks, once in a run, for environment variables of the agent's commands.
-func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
-	if a.hookAnswers.env != nil {
-		return nil
-	}
-	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
-	return err
-}
-
 // askHooksForDescriptions asks the hooks about the tools' definitions, and keeps the descriptions that they change.
 func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 	offered := a.conversation.Tools.Offered

@@ -117,8 +117,8 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	view := a.newTreeView(box)
 	err = a.requireWorkDir(view)
 	a.Hooks.SetAgentSandbox(box)
-	if err == nil {
-		err = a.askHooksForEnv(ctx)
+	if err == nil && a.hookAnswers.env == nil {
+		a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
 	}
 	if err != nil {
 		a.Hooks.SetAgentSandbox(nil)
@@ -300,7 +300,7 @@ func (t *toolbox) close() error {
 func (a *Agent) modelOptions(m provider.ProfiledModel) agent.ModelOptions {
 	jobModel := a.Job.Model
 	options := agent.ModelOptions{
-		Model: cmp.Or(m.Name, jobModel.Name), Effort: jobModel.ReasoningEffort, Summary: jobModel.Summary, Serial: a.toolset.Code, // a script makes parallel calls itself
+		Model: cmp.Or(m.Name, jobModel.Name), Effort: jobModel.ReasoningEffort, Summary: jobModel.Summary,
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}
 	if !m.Profile.Reasoning {
