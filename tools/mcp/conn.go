@@ -38,11 +38,8 @@ type lineConn struct {
 	outgoing       chan outgoing
 	running        sync.WaitGroup
 
-	closing  sync.Once
-	closed   chan struct{}
-	failing  sync.Once
-	failed   chan struct{} // closed after err is set
-	err      error
+	lifetime context.Context // done after a failure, which is its cause, or after Close, which is io.EOF
+	end      context.CancelCauseFunc
 	readDone chan struct{} // closed when read has returned
 
 	mu               sync.Mutex
@@ -56,9 +53,9 @@ func newLineConn(process *Process, onToolsChanged func()) *lineConn {
 	c := &lineConn{
 		process: process, onToolsChanged: onToolsChanged,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
-		closed: make(chan struct{}), failed: make(chan struct{}), readDone: make(chan struct{}),
-		unanswered: map[jsonrpc.ID]bool{}, unansweredServer: map[jsonrpc.ID]bool{},
+		readDone: make(chan struct{}), unanswered: map[jsonrpc.ID]bool{}, unansweredServer: map[jsonrpc.ID]bool{},
 	}
+	c.lifetime, c.end = context.WithCancelCause(context.Background())
 	c.running.Go(c.read)
 	c.running.Go(c.write)
 	return c
@@ -99,27 +96,12 @@ type outgoing struct {
 // SessionID implements sdk.Connection. A process has no session id.
 func (c *lineConn) SessionID() string { return "" }
 
-// fail ends the connection with an error. It does nothing after Close, since errors are then expected.
-func (c *lineConn) fail(err error) {
-	select {
-	case <-c.closed:
-		return
-	default:
-	}
-	c.failing.Do(func() {
-		c.err = err
-		close(c.failed)
-	})
-}
-
-// failure returns the error that ended the connection, or nil.
+// failure returns the error that ended the connection, or nil. Errors after Close are expected.
 func (c *lineConn) failure() error {
-	select {
-	case <-c.failed:
-		return c.err
-	default:
-		return nil
+	if err := context.Cause(c.lifetime); !errors.Is(err, io.EOF) {
+		return err
 	}
+	return nil
 }
 
 // Read returns the next message for the library. It returns io.EOF after Close.
@@ -127,10 +109,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case message := <-c.incoming:
 		return message, nil
-	case <-c.failed:
-		return nil, c.err
-	case <-c.closed:
-		return nil, io.EOF
+	case <-c.lifetime.Done():
+		return nil, context.Cause(c.lifetime)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -154,7 +134,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 			inputClosed := errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) // package attached closes the input of an exited process
 			if inputClosed {                                                             // just before its output, whose end is the better error
 				select {
-				case <-c.failed:
+				case <-c.lifetime.Done():
 				case <-ctx.Done():
 				case <-time.After(closeTime):
 				}
@@ -163,10 +143,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-c.failed: // no answer would be read
-			return c.err
-		case <-c.closed:
-			return io.ErrClosedPipe
+		case <-c.lifetime.Done(): // no answer would be read
+			return cmp.Or(c.failure(), io.ErrClosedPipe)
 		}
 	}
 }
@@ -186,14 +164,14 @@ func (c *lineConn) trackRequests(message jsonrpc.Message) {
 	}
 }
 
-// write writes the outgoing messages to the server's input until Close.
+// write writes the outgoing messages to the server's input until the connection ends.
 func (c *lineConn) write() {
 	for {
 		select {
 		case out := <-c.outgoing:
 			_, err := c.process.Input.Write(out.data)
 			out.done <- err
-		case <-c.closed:
+		case <-c.lifetime.Done():
 			return
 		}
 	}
@@ -201,10 +179,8 @@ func (c *lineConn) write() {
 
 // Close closes the server's input. Read then returns io.EOF, and further output is ignored.
 func (c *lineConn) Close() error {
-	c.closing.Do(func() {
-		close(c.closed)
-		c.process.Input.Close()
-	})
+	c.end(io.EOF)
+	c.process.Input.Close()
 	return nil
 }
 
@@ -217,12 +193,12 @@ func (c *lineConn) read() {
 	for {
 		line, err := readLine(reader)
 		if err != nil {
-			c.fail(err)
+			c.end(err)
 			return
 		}
 		isAnswer, err := c.deliverLine(line)
 		if err != nil {
-			c.fail(err)
+			c.end(err)
 			return
 		}
 		unrequestedBytes += len(line) + 1
@@ -230,7 +206,7 @@ func (c *lineConn) read() {
 			unrequestedBytes = 0
 		}
 		if unrequestedBytes > maxUnrequestedBytes {
-			c.fail(fmt.Errorf("it sent more than %d MiB that answer nothing", maxUnrequestedBytes>>20))
+			c.end(fmt.Errorf("it sent more than %d MiB that answer nothing", maxUnrequestedBytes>>20))
 			return
 		}
 	}
@@ -283,7 +259,7 @@ func (c *lineConn) deliverLine(line []byte) (isAnswer bool, err error) {
 		if isWanted {
 			select {
 			case c.incoming <- message:
-			case <-c.closed:
+			case <-c.lifetime.Done():
 			}
 		}
 	}
