@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -26,8 +27,8 @@ const (
 type searchedBody struct {
 	refuse func(*credential.Refusal) *Request // nil if the body is not searched
 	found  atomic.Pointer[Request]
-	close  sync.Once
-	closed chan struct{}
+	closed context.Context // done after Close
+	close  context.CancelFunc
 
 	mu      sync.Mutex
 	from    io.Reader
@@ -39,7 +40,8 @@ type searchedBody struct {
 // body at once, so that no answer arrives before the result, and a longer one while it is sent. It returns
 // a reply instead of a body if the request must not be sent.
 func (p *Proxy) searchBody(r *http.Request, t reach.Target, idle *idleTimer) (*searchedBody, *reply) {
-	body := &searchedBody{from: r.Body, closed: make(chan struct{})}
+	body := &searchedBody{from: r.Body}
+	body.closed, body.close = context.WithCancel(context.Background())
 	if p.guard == nil || r.ContentLength == 0 {
 		return body, nil
 	}
@@ -78,12 +80,10 @@ func (body *searchedBody) refusalReply() *reply {
 var incompleteBodyReply = reply{status: http.StatusBadRequest, errorText: "http_request_error", body: "The body of the request did not come whole.\n"}
 
 func (body *searchedBody) Read(to []byte) (int, error) {
-	select {
-	case <-body.closed:
+	if body.closed.Err() != nil {
 		return 0, http.ErrBodyReadAfterClose
-	default:
-		return body.read(to)
 	}
+	return body.read(to)
 }
 
 // read reads the body and stores a refusal in found. Unlike Read, it also works after Close.
@@ -103,7 +103,7 @@ func (body *searchedBody) read(to []byte) (int, error) {
 }
 
 func (body *searchedBody) Close() error {
-	body.close.Do(func() { close(body.closed) })
+	body.close()
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (p *Proxy) searchRestAfterAnswer(body *searchedBody, control *http.Response
 	searched := make(chan struct{})
 	p.work.Go(func() {
 		defer close(searched)
-		<-body.closed
+		<-body.closed.Done()
 		body.searchRest(p.limits.bytes)
 		if body.found.Load() != nil {
 			abort()

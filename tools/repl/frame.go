@@ -40,7 +40,7 @@ func (k *kernel) receive(from io.Reader) error {
 		}
 		select {
 		case k.frames <- f:
-		case <-k.released:
+		case <-k.released.Done():
 			return nil
 		}
 	}

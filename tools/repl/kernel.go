@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"sync"
@@ -54,19 +55,19 @@ func (o Options) ruleRefusal() string {
 // kernel is a Node process that runs code and keeps its definitions.
 type kernel struct {
 	*attached.Program
-	frames      chan frame    // messages from the kernel; closed at the end
-	lines       chan []byte   // lines to send to the kernel
-	prints      printRouter   // output of its code
-	released    chan struct{} // closed when the kernel is no longer used
-	release     func()
+	frames      chan frame      // messages from the kernel; closed at the end
+	lines       chan []byte     // lines to send to the kernel
+	prints      printRouter     // output of its code
+	released    context.Context // done when the kernel is no longer used
+	release     context.CancelFunc
 	sentInvalid bool           // it sent an invalid frame; set before frames is closed
 	writer      sync.WaitGroup // waits for transmit
 }
 
 // start starts a kernel process.
 func start(o Options) (k *kernel, err error) {
-	k = &kernel{frames: make(chan frame), lines: make(chan []byte), released: make(chan struct{})}
-	k.release = sync.OnceFunc(func() { close(k.released) })
+	k = &kernel{frames: make(chan frame), lines: make(chan []byte)}
+	k.released, k.release = context.WithCancel(context.Background())
 	command := sandbox.Command{
 		Argv: append(launcher[:len(launcher):len(launcher)], kernelArgv()...), Dir: o.Dir, Env: append(o.Env[:len(o.Env):len(o.Env)], "NO_COLOR=1", "PWD="+o.Dir),
 	}
@@ -86,7 +87,7 @@ func (k *kernel) transmit() {
 			if _, err := k.Input.Write(line); err != nil {
 				return // the end of the kernel reports the problem
 			}
-		case <-k.released:
+		case <-k.released.Done():
 			return
 		case <-k.Done():
 			return

@@ -176,7 +176,7 @@ func (r *runningCell) sendOrder(order any) {
 	select {
 	case r.lines <- text.Bytes():
 	case <-r.ctx.Done():
-	case <-r.released:
+	case <-r.released.Done():
 	case <-r.kernel.Done():
 	}
 }
