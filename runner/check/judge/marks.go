@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -18,18 +17,6 @@ import (
 
 // refuseConflictMarkers refuses a change that adds conflict markers.
 func (c Case) refuseConflictMarkers(ctx context.Context) error {
-	patch, err := c.Record.Open(record.PatchFile)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", record.PatchFile, err)
-	}
-	defer patch.Close()
-	added, err := countMarkers(ctx, patch, "+")
-	if err != nil {
-		return fmt.Errorf("read %s: %w", record.PatchFile, err)
-	}
-	if added == 0 { // true for nearly all changes; then no file is read
-		return nil
-	}
 	var left []string
 	for _, f := range c.Change.Files {
 		found, err := c.addsMarkers(ctx, f)
@@ -52,33 +39,27 @@ func (c Case) addsMarkers(ctx context.Context, f changeset.File) (bool, error) {
 	if f.Binary || !hasBlob(f.NewMode) {
 		return false, nil
 	}
-	now, err := c.countMarkersIn(ctx, f.NewID)
+	now, err := c.countMarkers(ctx, f.NewID)
 	if err != nil || now == 0 || !hasBlob(f.OldMode) {
 		return now > 0, err
 	}
-	before, err := c.countMarkersIn(ctx, f.OldID)
+	before, err := c.countMarkers(ctx, f.OldID)
 	return now > before, err
 }
 
-// countMarkersIn counts the conflict markers in a blob.
-func (c Case) countMarkersIn(ctx context.Context, id string) (count int, err error) {
+// countMarkers counts the conflict markers in a blob. A line that is longer than the buffer comes in parts, and only
+// its first part can be a marker.
+func (c Case) countMarkers(ctx context.Context, id string) (count int, err error) {
 	content, _, err := c.Blob(id)
 	if err != nil {
 		return 0, err
 	}
 	defer content.Close()
-	return countMarkers(ctx, content, "")
-}
-
-// countMarkers counts the conflict markers in lines that begin with prefix. The prefix is not part of the
-// marker. A line that is longer than the buffer comes in parts, and only its first part can be a marker.
-func countMarkers(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
-	in := bufio.NewReader(boundedfile.WithContext(ctx, text))
+	in := bufio.NewReader(boundedfile.WithContext(ctx, content))
 	atLineStart := true
 	for {
 		part, err := in.ReadSlice('\n')
-		line, hasPrefix := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
-		if atLineStart && hasPrefix && gitops.IsMarker(line) {
+		if atLineStart && gitops.IsMarker(strings.TrimRight(string(part), "\r\n")) {
 			count++
 		}
 		atLineStart = !errors.Is(err, bufio.ErrBufferFull)
