@@ -2,8 +2,6 @@ package verify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,31 +21,18 @@ type BaselineCache struct {
 // baselineKey returns a digest of everything that may affect the result of check i on the base. It
 // contains whole fields of the job as JSON, so new keys below them count, too.
 func (c Checks) baselineKey(i int) (string, error) {
-	raw, err := json.Marshal(c.Job)
-	if err != nil {
-		return "", err
-	}
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return "", err
-	}
-	part := map[string]json.RawMessage{}
-	for _, name := range []string{"repository", "setup", "services", "policy"} {
-		part[name] = whole[name]
-	}
 	refs, err := c.Workspace.Checkout().RefsDigest()
 	if err != nil {
 		return "", err
 	}
-	base, reached := c.Workspace.Base(), c.Sandboxes.Confinement()
+	base, reached, j := c.Workspace.Base(), c.Sandboxes.Confinement(), c.Job
 	key, err := json.Marshal([]any{
-		"baseline 2", base.SHA, base.Branch, base.Tree, refs, part, c.Job.Verify[i], c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.machine,
+		"baseline 3", base.SHA, base.Branch, base.Tree, refs, j.Repository, j.Setup, j.Services, j.Policy, j.Verify[i], c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.machine,
 	})
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(key)
-	return hex.EncodeToString(sum[:]), nil
+	return record.DigestOf(key), nil
 }
 
 // cachedBaselines returns the checks whose cached baseline is green: by index, the run that cached it. Red

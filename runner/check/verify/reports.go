@@ -57,43 +57,42 @@ func (c Checks) findReports(root *os.Root, check job.VerifyCheck) foundReports {
 	return found
 }
 
-// openTree opens the folder with the files that a check wrote. It returns nil without such a folder.
-func (c Checks) openTree(place confine.Place) (*os.Root, error) {
+// reportsIn returns the reports in a check's tree, and the tree. It returns nil for a check without reports, and
+// without a tree.
+func (c Checks) reportsIn(place confine.Place, check job.VerifyCheck) (*os.Root, foundReports, error) {
+	if check.JUnit == "" {
+		return nil, nil, nil
+	}
 	root, err := os.OpenRoot(c.Sandboxes.ChangesFolder(place))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return root, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return root, c.findReports(root, check), nil
 }
 
 // reportsBefore returns the reports that exist before a check.
 func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (foundReports, error) {
 	c.Record.Remove(reportFile(script.Log)) // left by a killed run
-	if check.JUnit == "" {
-		return nil, nil
+	root, found, err := c.reportsIn(script.Place, check)
+	if root != nil {
+		root.Close()
 	}
-	root, err := c.openTree(script.Place)
-	if err != nil || root == nil {
-		return nil, err
-	}
-	defer root.Close()
-	return c.findReports(root, check), nil
+	return found, err
 }
 
 // saveReports saves a check's new reports, joined in one file, because its tree will be removed.
 // Unreadable reports are a warning.
 func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before foundReports) error {
-	if check.JUnit == "" {
-		return nil
-	}
-	root, err := c.openTree(script.Place)
+	root, now, err := c.reportsIn(script.Place, check)
 	if err != nil || root == nil {
 		return err
 	}
 	defer root.Close()
 	var all []byte
 	var unread []error
-	now := c.findReports(root, check)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
 			continue
