@@ -43,7 +43,7 @@ const (
 const minRewrittenLines = 20
 
 // snapshots are patterns of files that tests compare output with.
-var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.ambr", "*.golden", "**/golden/**", "*.approved.*", "*.snapshot"}
+var snapshots = strings.Fields("*.snap **/__snapshots__/** **/snapshots/** *.ambr *.golden **/golden/** *.approved.* *.snapshot")
 
 // Find returns the signs in a change. unlisted counts the signs beyond the list.
 func Find(diff *lines.Diff) (found []transcript.SilencedSign, unlisted int, err error) {

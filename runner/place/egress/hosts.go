@@ -67,23 +67,9 @@ func describeHosts(network job.Network) string {
 const maxRecordedHosts = 500
 
 // requestKind is a kind of recorded requests. Each kind is counted separately.
-type requestKind int
-
-const (
-	allowedHost requestKind = iota
-	refusedHost
-	refusedForSecret
-)
-
-// requestKindOf returns the kind by which a request is counted.
-func requestKindOf(asked transcript.HostRequest) requestKind {
-	switch {
-	case asked.Allowed:
-		return allowedHost
-	case strings.HasPrefix(asked.Rule, transcript.SecretRule):
-		return refusedForSecret
-	}
-	return refusedHost
+type requestKind struct {
+	allowed   bool
+	forSecret bool // refused for a secret
 }
 
 // hosts records which hosts commands asked for. The zero value is ready to use.
@@ -113,7 +99,7 @@ func (c *Control) recordRequest(by string, asked proxy.Request) error {
 	if !asked.Allowed && by == Agent {
 		h.queueRefusal(c.Record.Redact(asked.Words()))
 	}
-	kind := requestKindOf(event)
+	kind := requestKind{event.Allowed, !event.Allowed && strings.HasPrefix(event.Rule, transcript.SecretRule)}
 	switch {
 	case h.seen[event]:
 		return nil
@@ -142,16 +128,16 @@ func proxyRemark(asked proxy.Request) string {
 // handleUnrecordable warns that the record has too many hosts of a kind. It returns an error for an allowed
 // host, which refuses the request. Refusals are only left out of the record.
 func (c *Control) handleUnrecordable(kind requestKind) error {
-	switch kind {
-	case refusedHost:
-		c.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
-		return nil
-	case refusedForSecret:
+	switch {
+	case kind.allowed:
+		c.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", maxRecordedHosts)
+		return errTooManyHosts
+	case kind.forSecret:
 		c.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", maxRecordedHosts)
-		return nil
+	default:
+		c.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
 	}
-	c.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", maxRecordedHosts)
-	return errTooManyHosts
+	return nil
 }
 
 // errTooManyHosts refuses a request because too many are recorded.

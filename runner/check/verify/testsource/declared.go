@@ -22,7 +22,7 @@ type language struct {
 }
 
 // javaScript lists file endings of JavaScript and TypeScript. Reports of their tests name no class after the file.
-var javaScript = []string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"}
+var javaScript = strings.Fields(".js .jsx .ts .tsx .mjs .cjs .mts .cts")
 
 // languages maps file endings to languages.
 var languages = sync.OnceValue(func() map[string]language {
