@@ -36,7 +36,7 @@ func ReadReport(dir *record.Directory, claimed Claimed) (r Report, found bool, e
 	r = Report{
 		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, maxMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
-		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
+		PullRequest: PullRequest(result.PullRequest),
 	}
 	r.Host, _ = os.Hostname()
 	if start := record.StartTime(result.RunID); !start.IsZero() {
