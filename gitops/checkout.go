@@ -313,15 +313,6 @@ func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list tracked files", func(*index.File, int) bool { return true })
 }
 
-// TrackedNamed lists the files in the index with the given last path element, sorted by bytes.
-func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, error) {
-	below := []byte("/" + name)
-	return c.indexed(ctx, "list tracked files", func(ix *index.File, i int) bool {
-		full := ix.Path(i)
-		return bytes.HasSuffix(full, below) || string(full) == name
-	})
-}
-
 // Submodules lists the paths of submodules in the index, with or without an entry in .gitmodules.
 func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })

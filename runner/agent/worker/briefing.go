@@ -33,7 +33,7 @@ func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefin
 
 // FurtherGuides returns the paths of the AGENTS.md files in folders below dir, relative to dir.
 func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) ([]string, error) {
-	tracked, err := checkout.TrackedNamed(ctx, briefing.GuideName)
+	tracked, err := checkout.TrackedEndingIn(ctx, briefing.GuideName)
 	if err != nil {
 		return nil, err
 	}
