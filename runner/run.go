@@ -51,7 +51,7 @@ func (r *runner) run(ctx context.Context, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.Env))
 	if repairs != "" {
 		var err error
-		if event, err = intake.RepairEvent(repairs, r.Env.Token() != ""); err != nil {
+		if event, err = intake.RepairEvent(repairs, r.Env.ForgeServer(), r.Env.Token() != ""); err != nil {
 			return err
 		}
 	}

@@ -85,11 +85,16 @@ func ReadDollars(text string) float64 {
 }
 
 // RepairEvent returns the event of a repair requested by a command, from a person or a schedule. It
-// replaces any workflow event. named is the pull request, in a form of form.ParseIssue.
-func RepairEvent(named string, hasToken bool) (Event, error) {
+// replaces any workflow event. named is the pull request, in a form of form.ParseIssue. server is the root of the
+// forge's pages.
+func RepairEvent(named, server string, hasToken bool) (Event, error) {
 	pull, err := form.ParseIssue(named)
 	if err != nil || pull.Repository == "" {
 		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request", "%q names no pull request; give it as OWNER/REPO#N.", named)
+	}
+	if at := form.IssueServer(named); at != "" && !sameHost(at, server) {
+		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request",
+			"The pull request is on %s, and the run asks %s: give a pull request of that, or set GITHUB_SERVER_URL and GITHUB_API_URL.", at, server)
 	}
 	return Event{
 		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: pull.Repository, HasToken: hasToken}, repairRequest: actions.RepairRequest("agent-ci repair", pull.Number, ""),

@@ -42,7 +42,7 @@ func TestNamesRepositoryByPrecedence(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
 	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
 	label := intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
-	command := must.Get(intake.RepairEvent("of/command#7", true))(t)
+	command := must.Get(intake.RepairEvent("of/command#7", server, true))(t)
 	repair := must.Get(command.Request(&named))(t)
 	for want, n := range map[string]intake.RepositorySources{
 		"of/record":  {Recorded: "of/record", Job: &named, Event: command, Request: repair, Origin: origin},
