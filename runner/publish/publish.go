@@ -132,13 +132,17 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	return to.publishPull(ctx, p, out)
 }
 
-// refuseOvertaken returns the outcome of a repair whose branch another run changed meanwhile.
+// refuseOvertaken returns the outcome of a repair whose branch moved meanwhile, to current or, for nil, to nowhere.
 func refuseOvertaken(branch string, current *tip) error {
 	if current == nil {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
 	}
-	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", current.Trailer(forge.TrailerRun), branch)
+	run := current.Trailer(forge.TrailerRun)
+	if run == "" { // somebody reset it to a commit of the base
+		return outcome.Stopf(outcome.Skipped, "foreign_commit",
+			"Branch %s was reset during the repair, to commit %s, which no run made; nothing was pushed.", branch, gitops.Short(current.SHA))
+	}
+	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) pushed to %s during the repair; this one pushed nothing.", run, branch)
 }
 
 // askPublishHooks runs the hooks that may refuse publishing. Nothing is pushed before.

@@ -136,3 +136,14 @@ func TestDescribesPublication(t *testing.T) {
 	must.Same(t, "The change was made in the replay's temporary tree, which is removed; give --out to keep it.", (&Publication{}).DescribeChange(GoneTree), "of a tree that is gone")
 	must.Same(t, " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it.", (&Publication{OpenPullOfTask: pull}).DescribeOpenPull(), "open")
 }
+
+func TestNamesWhoMovedBranchDuringRepair(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"Greet\n\nAgent-CI-Run: 20260301T090000Z-0000000a\n": "skipped/other_run: Another run (20260301T090000Z-0000000a) pushed",
+		"begin\n": "skipped/foreign_commit: Branch agent-ci/t was reset during the repair, to commit 0123456789ab,",
+	} {
+		err := refuseOvertaken("agent-ci/t", tipOf(&forge.Commit{SHA: "0123456789abcdef", Message: message}, true))
+		must.Contain(t, err.Error(), want)
+	}
+}
