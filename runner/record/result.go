@@ -63,7 +63,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
-		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: noConfinement(),
+		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Confinement{string(sandbox.LevelNone), []string{}, "checkout"},
 	}
 }
 
@@ -156,16 +156,12 @@ type Feedback struct {
 	Labels         []string `json:"labels"`    // labels that were added
 }
 
-// Confinement describes how commands were confined.
+// Confinement describes how commands were confined. Without a sandbox or commands, the level is none and the
+// work tree is the checkout.
 type Confinement struct {
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
 	WorkTree string   `json:"work_tree"` // the tree that commands worked in: overlay, private
-}
-
-// noConfinement returns the confinement of a run without a sandbox, or without commands.
-func noConfinement() Confinement {
-	return Confinement{string(sandbox.LevelNone), []string{}, "checkout"}
 }
 
 // ChangeSummary has the size of the change.
