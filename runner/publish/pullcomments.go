@@ -31,7 +31,11 @@ func (f Forge) commentsWith(ctx context.Context, pull *forge.PullRequest, mark s
 // syncComments edits, adds and deletes comments until they match the wanted text. If that fails, it returns
 // another text, whose body needs no comments and is marked unfinished.
 func (f Forge) syncComments(ctx context.Context, p *Proposal, wanted pullText, out *Publication) pullText {
-	existing, err := f.commentsToReplace(ctx, out)
+	var existing []forge.Comment // of earlier runs
+	var err error
+	if out.Operation != "created" {
+		existing, err = f.ownComments(ctx, out.Pull)
+	}
 	if err == nil {
 		err = f.replaceComments(ctx, out.Pull, existing, wanted.Comments)
 	}
@@ -46,14 +50,6 @@ func (f Forge) syncComments(ctx context.Context, p *Proposal, wanted pullText, o
 	}
 	withoutComments.Body = markUnfinished(withoutComments.Body, out.Commit, intake.UncommentedMark)
 	return withoutComments
-}
-
-// commentsToReplace returns the comments of earlier runs on the pull request.
-func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge.Comment, error) {
-	if out.Operation == "created" {
-		return nil, nil
-	}
-	return f.ownComments(ctx, out.Pull)
 }
 
 // replaceComments edits, adds and deletes comments until the wanted texts are there, in order. existing are
