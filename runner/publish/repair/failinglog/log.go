@@ -33,7 +33,7 @@ func Excerpt(log io.Reader, job forge.Job, maxBytes int) (string, error) {
 	inFailingStep := false
 	var err error
 	for line := (line{}); err == nil; {
-		if err = line.readNext(in); line.empty() && err != nil {
+		if err = line.readNext(in); line.size == 0 && err != nil {
 			break
 		}
 		at, text := splitTimestamp(line.text)
@@ -60,9 +60,6 @@ type line struct {
 	tail []byte
 	size int
 }
-
-// empty reports whether nothing was read.
-func (l *line) empty() bool { return l.size == 0 }
 
 // readNext reads the next line, without its line end.
 func (l *line) readNext(in *bufio.Reader) error {
