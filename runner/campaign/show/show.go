@@ -33,7 +33,7 @@ func settledTargets(s campaign.Status) (done int, words string) {
 	return done, fmt.Sprintf("%s of %s targets settled", groupThousands(done), groupThousands(len(s.Targets)))
 }
 
-func groupThousands(n int) string { return transcript.GroupThousands(int64(n)) }
+func groupThousands(n int) string { return transcript.GroupThousands(n) }
 
 // usedClasses returns the classes that have targets.
 func usedClasses(s campaign.Status) []campaign.Class {
@@ -118,7 +118,7 @@ func describeClaims(s campaign.Status) (lines []string) {
 	if waiting == 0 {
 		return nil
 	}
-	tokens := transcript.GroupThousands
+	tokens := transcript.GroupThousands[int64]
 	cost, totalCost := "The cost of a run is unknown: "+s.Unpriced+".", ""
 	late, left := "requests under way when the limit is reached", "run that is left"
 	if waiting > 1 {

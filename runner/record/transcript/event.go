@@ -609,7 +609,7 @@ const DiffBytes = 200_000
 
 // DescribeLines returns the numbers of added and removed lines.
 func (c *Change) DescribeLines() string {
-	return fmt.Sprintf("+%s −%s", GroupThousands(int64(c.Insertions)), GroupThousands(int64(c.Deletions)))
+	return fmt.Sprintf("+%s −%s", GroupThousands(c.Insertions), GroupThousands(c.Deletions))
 }
 
 // DescribeSize returns the numbers of changed files and lines.

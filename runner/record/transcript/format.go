@@ -10,8 +10,8 @@ import (
 )
 
 // GroupThousands returns n with commas between groups of three digits.
-func GroupThousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+func GroupThousands[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
 	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
 	}
@@ -23,7 +23,7 @@ func CountNoun(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return GroupThousands(int64(n)) + " " + noun
+	return GroupThousands(n) + " " + noun
 }
 
 // FormatSeconds returns a number of seconds as a short text, such as "1.5 s" or "2 min 3 s".

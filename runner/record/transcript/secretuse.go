@@ -23,7 +23,7 @@ type SecretUse struct {
 
 // DescribeCount returns the number of requests in words.
 func (u SecretUse) DescribeCount() string {
-	count := GroupThousands(int64(u.Uses))
+	count := GroupThousands(u.Uses)
 	if u.Incomplete || !u.Ended {
 		return "at least " + count
 	}

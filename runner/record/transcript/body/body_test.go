@@ -99,7 +99,7 @@ func TestComposeCountsOmittedCalls(t *testing.T) {
 	all := posted(t, posts, 6_000)
 	must.Same(t, MaxComments, len(posts.Comments))
 	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
-	want := transcript.GroupThousands(int64(missing)) + " more calls are not shown here.\n"
+	want := transcript.GroupThousands(missing) + " more calls are not shown here.\n"
 	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
 		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
 	}
@@ -134,7 +134,7 @@ func TestShowsChangingCallsFirst(t *testing.T) {
 			last = at
 		}
 		shown := strings.Count(body, "exec_command") + strings.Count(body, "apply_patch")
-		if want := transcript.GroupThousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
+		if want := transcript.GroupThousands(view.Calls-shown) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d calls are shown; no %q in %s", mode, shown, want, body[len(body)-400:])
 		}
 		left := 0

@@ -150,7 +150,7 @@ func describeOmitted(parts ...string) string {
 		bytes += len(s)
 		lines += strings.Count(s, "\n")
 	}
-	size := transcript.GroupThousands(int64(bytes)) + " bytes not shown"
+	size := transcript.GroupThousands(bytes) + " bytes not shown"
 	if lines > 0 {
 		return transcript.CountNoun(lines, "line") + ", " + size
 	}

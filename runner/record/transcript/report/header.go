@@ -46,8 +46,8 @@ func (o *overview) figures() (all document.Facts) {
 	}
 	add := func(name, value string) { all = append(all, document.Fact{Name: name, Value: document.Words(value)}) }
 	add("Time", took)
-	add("Turns", transcript.GroupThousands(int64(v.Turns)))
-	add("Calls", transcript.GroupThousands(int64(v.Calls)))
+	add("Turns", transcript.GroupThousands(v.Turns))
+	add("Calls", transcript.GroupThousands(v.Calls))
 	add("Tokens", transcript.GroupThousands(v.Usage.Input+v.Usage.Output))
 	if v.Change != nil {
 		add("Change", v.Change.DescribeLines())

@@ -50,5 +50,5 @@ func DescribeOmitted(calls int) string {
 	if calls == 1 {
 		return "1 more call is not shown here."
 	}
-	return transcript.GroupThousands(int64(calls)) + " more calls are not shown here."
+	return transcript.GroupThousands(calls) + " more calls are not shown here."
 }

@@ -130,7 +130,7 @@ func hooksSection(s *Source) document.Section {
 		if use.Trusted {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})
 		}
-		count := func(n int) document.Text { return document.Words(transcript.GroupThousands(int64(n))) }
+		count := func(n int) document.Text { return document.Words(transcript.GroupThousands(n)) }
 		return document.Row{name, document.Words(use.Event), count(use.Calls), count(use.Denials), count(use.Errors), shortDigest(use.SHA256)}
 	}))
 }

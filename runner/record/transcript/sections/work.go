@@ -146,7 +146,7 @@ func filesSection(s *Source) document.Section {
 		heads = append(heads, columns("Patches")...)
 	}
 	return section("files", "Files", paragraph(s.View.Change.DescribeSize()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
-		added, removed := transcript.GroupThousands(int64(f.Insertions)), transcript.GroupThousands(int64(f.Deletions))
+		added, removed := transcript.GroupThousands(f.Insertions), transcript.GroupThousands(f.Deletions)
 		if f.Binary {
 			added, removed = "binary", ""
 		}
