@@ -60,9 +60,6 @@ func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 	return uses
 }
 
-// hooks sets the run's hooks.
-func (f *fold) hooks(_ Event, d Hooks) { f.view.Hooks = NewHookUses(d.Hooks, f.view.Hooks) }
-
 // hook counts an answer of a hook.
 func (f *fold) hook(_ Event, d HookAnswer) {
 	if i := slices.IndexFunc(f.view.Hooks, func(u HookUse) bool { return u.Name == d.Name }); i >= 0 {

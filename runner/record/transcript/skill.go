@@ -33,9 +33,6 @@ func (d ToolFinished) LoadedSkill() string {
 // SkillDetail is the key in a call's detail with the loaded skill's name.
 const SkillDetail = "skill"
 
-// skills sets the skills that are offered to the model.
-func (f *fold) skills(_ Event, d Skills) { f.view.Skills = d }
-
 // skillLoaded adds the skill that a call loaded, unless it is known.
 func (f *fold) skillLoaded(d ToolFinished) {
 	name := d.LoadedSkill()
