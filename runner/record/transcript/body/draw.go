@@ -213,9 +213,9 @@ func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	return strings.TrimLeft(p.String(), "\n")
 }
 
-// sourceOf returns the source of sections for a document that says how the run ended.
+// sourceOf returns the source of sections for a document that says how the run ended, if it did.
 func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
-	return &sections.Source{View: v, Links: sections.LinksOf(v, site), EndKnown: v.Finished != nil}
+	return &sections.Source{View: v, Links: sections.LinksOf(v, site), EndKnown: true}
 }
 
 // Lessons returns the body of a pull request that has only the lessons l.

@@ -25,7 +25,7 @@ var (
 // page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
 	diffs := o.fileDiffs()
-	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
+	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: true, Timeline: &o.Timeline}
 	beforeTimeline, afterTimeline := source.ForPages(sections.Report), source.ForPages(sections.Details)
 	var alerts []document.Section
 	if len(beforeTimeline) > 0 && beforeTimeline[0].ID == "alerts" {

@@ -14,7 +14,7 @@ import (
 type Source struct {
 	View  *transcript.View
 	Links Links
-	// EndKnown means that the reader knows already how the run ended.
+	// EndKnown means that the reader knows already how the run ended, if it did.
 	EndKnown bool
 	// DraftReasons has the reasons why the pull request is a draft. Notes has further remarks. Facts has
 	// sentences without a full stop, for the facts about the run.
