@@ -52,7 +52,9 @@ func (a *assembler) add(e transcript.Event) error {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
-		a.emit(a.queue[0])
+		first := a.queue[0]
+		a.emit(first)
+		first.Parts, first.Message = nil, nil // a script is kept for its calls, which need no texts
 		a.queue = a.queue[1:]
 	}
 	return nil
