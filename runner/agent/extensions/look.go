@@ -3,7 +3,6 @@ package extensions
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -84,16 +83,17 @@ func (s *Servers) describe(descriptions []ServerDescription) error {
 	for _, tool := range offered {
 		all = append(all, s.withSource(tool, tools.Tool{Spec: tool.Spec}))
 	}
-	deferred := search.Deferred(all)
+	isDeferred := map[string]bool{} // by name
+	for _, tool := range search.Deferred(all) {
+		isDeferred[tool.Spec.Name] = true
+	}
 	for i := range descriptions {
+		d := &descriptions[i]
 		for _, tool := range offered {
-			if tool.Server == descriptions[i].Name {
-				descriptions[i].Offered = append(descriptions[i].Offered, tool)
+			if tool.Server == d.Name {
+				d.Offered, d.Deferred = append(d.Offered, tool), d.Deferred || isDeferred[tool.Spec.Name]
 			}
 		}
-		descriptions[i].Deferred = slices.ContainsFunc(deferred, func(c search.Candidate) bool {
-			return slices.ContainsFunc(descriptions[i].Offered, func(o mcp.Offered) bool { return o.Spec.Name == c.Spec.Name })
-		})
 	}
 	return nil
 }

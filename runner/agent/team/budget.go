@@ -1,6 +1,9 @@
 package team
 
 import (
+	"cmp"
+	"math"
+
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -75,28 +78,21 @@ func (m *member) share() (agent.Used, error) {
 // equalPart returns the rest of limits after spent, divided by parts. It returns an error for the model if that is too
 // little. Zero means no limit in limits and in the result.
 func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
-	part := agent.Used{
-		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
-		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),
+	turns, turnsErr := partOf(limits.Turns, spent.Turns, minTurns, parts, "limits.turns")
+	calls, callsErr := partOf(limits.Calls, spent.Calls, minCalls, parts, "limits.tool_calls")
+	tokens, tokensErr := partOf(limits.Tokens, spent.Tokens, minTokens, parts, "limits.tokens")
+	usd, usdErr := partOf(limits.CostUSD, spent.CostUSD, math.SmallestNonzeroFloat64, parts, "limits.cost_usd")
+	return agent.Used{Turns: turns, Calls: calls, Tokens: tokens, CostUSD: usd}, cmp.Or(turnsErr, callsErr, tokensErr, usdErr)
+}
+
+// partOf returns the rest of one limit, divided by parts, or 0 if limit is 0. It returns an error for the model if that is
+// less than minimum. key is the limit's name in the job file.
+func partOf[N int | int64 | float64](limit, spent, minimum N, parts int, key string) (N, error) {
+	part := ifLimited(limit, (limit-spent)/N(parts))
+	if limit > 0 && part < minimum {
+		return 0, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", key)
 	}
-	for _, budget := range []struct {
-		isLimited  bool
-		isTooSmall bool
-		key        string
-	}{
-		{limits.Turns > 0, part.Turns < minTurns, "limits.turns"},
-		{limits.Calls > 0, part.Calls < minCalls, "limits.tool_calls"},
-		{limits.Tokens > 0, part.Tokens < minTokens, "limits.tokens"},
-		{limits.CostUSD > 0, part.CostUSD <= 0, "limits.cost_usd"},
-	} {
-		if budget.isLimited && budget.isTooSmall {
-			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", budget.key)
-		}
-	}
-	return agent.Used{
-		Turns: ifLimited(limits.Turns, part.Turns), Calls: ifLimited(limits.Calls, part.Calls),
-		Tokens: ifLimited(limits.Tokens, part.Tokens), CostUSD: ifLimited(limits.CostUSD, part.CostUSD),
-	}, nil
+	return part, nil
 }
 
 // ifLimited returns n, or 0 (no limit) if limit is 0.
