@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"sync"
@@ -184,13 +185,13 @@ func (s *Sandbox) closeAll() error {
 }
 
 // killAll kills the processes and returns how many are left after closeWait.
-func killAll(processes []*Process) (alive int) {
-	for _, p := range processes {
+func killAll(processes map[*Process]struct{}) (alive int) {
+	for p := range processes {
 		p.Kill()
 	}
 	deadline, stop := context.WithTimeout(context.Background(), closeWait)
 	defer stop()
-	for _, p := range processes {
+	for p := range processes {
 		select {
 		case <-p.Done():
 		case <-deadline.Done():
@@ -201,41 +202,37 @@ func killAll(processes []*Process) (alive int) {
 }
 
 // markClosed marks s as closed and returns running commands, or nil if nothing was ever started.
-func (s *Sandbox) markClosed() []*Process {
+func (s *Sandbox) markClosed() map[*Process]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.live == nil {
-		return nil
-	}
-	running := make([]*Process, 0, len(s.live))
-	for p := range s.live {
-		running = append(running, p)
-	}
-	return running
+	return maps.Clone(s.live)
 }
 
 // register adds p to the live processes, so that Close kills it. It returns errClosed if s is closed.
 func (s *Sandbox) register(p *Process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
+	if err := s.initialize(); err != nil {
+		return err
 	}
-	s.initialize()
 	s.live[p] = struct{}{}
 	return nil
 }
 
-// initialize prepares s for its first process. The caller holds s.mu.
-func (s *Sandbox) initialize() {
-	if s.live != nil {
-		return
+// initialize prepares s for its first process. It returns errClosed if s is closed. The caller holds s.mu.
+func (s *Sandbox) initialize() error {
+	switch {
+	case s.closed:
+		return errClosed
+	case s.live != nil:
+		return nil
 	}
 	s.live = make(map[*Process]struct{})
 	if s.conn == nil {
 		s.prepareUnconfined()
 	}
+	return nil
 }
 
 // prepareUnconfined prepares this process to start unconfined commands.
@@ -289,11 +286,7 @@ func (s *Sandbox) Ready() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	s.initialize()
-	return nil
+	return s.initialize()
 }
 
 // openWith opens s with options o.
