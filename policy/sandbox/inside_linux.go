@@ -52,8 +52,7 @@ type supervisorConn struct {
 
 	mu       sync.Mutex
 	lastID   uint64                      // id of the last started child
-	children map[uint64]*supervisedChild // children that have not exited
-	closed   bool                        // the supervisor has exited
+	children map[uint64]*supervisedChild // children that have not exited; nil once the supervisor has
 }
 
 // supervisedChild is a command started by the supervisor.
@@ -328,9 +327,7 @@ func (conn *supervisorConn) handleEvent(event stage.Event) {
 func (conn *supervisorConn) failWaiters() {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
-	conn.closed = true
-	for id, c := range conn.children {
-		delete(conn.children, id)
+	for _, c := range conn.children {
 		c.lost = true
 		select {
 		case c.started <- errGone:
@@ -338,6 +335,7 @@ func (conn *supervisorConn) failWaiters() {
 		}
 		close(c.exited)
 	}
+	conn.children = nil
 }
 
 // killEverything makes the supervisor kill everything it started. It reports whether nothing lives any more.
@@ -402,7 +400,7 @@ func (child *supervisedChild) start(streams []*os.File, terminal bool) error {
 func (conn *supervisorConn) registerChild(c *supervisedChild) error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
-	if conn.closed {
+	if conn.children == nil {
 		return errGone
 	}
 	conn.lastID++

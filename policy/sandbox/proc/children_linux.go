@@ -21,18 +21,13 @@ func Attributes() *syscall.SysProcAttr {
 // Attributes when its thread ends, and Go ends threads at any time (golang.org/issue/27505). The zero
 // Starter is not open.
 type Starter struct {
-	requests chan startRequest
+	requests chan func()
 	ended    chan struct{}
-}
-
-type startRequest struct {
-	start  func() error
-	result chan error
 }
 
 // Open starts the thread.
 func (s *Starter) Open() {
-	s.requests = make(chan startRequest)
+	s.requests = make(chan func())
 	s.ended = make(chan struct{})
 	go s.serve()
 }
@@ -41,14 +36,14 @@ func (s *Starter) serve() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer close(s.ended)
 	for request := range s.requests {
-		request.result <- request.start()
+		request()
 	}
 }
 
 // Start calls start on the thread and returns its error.
 func (s *Starter) Start(start func() error) error {
 	result := make(chan error, 1)
-	s.requests <- startRequest{start, result}
+	s.requests <- func() { result <- start() }
 	return <-result
 }
 
