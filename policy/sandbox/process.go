@@ -242,6 +242,16 @@ func (p *Process) Signal(sig syscall.Signal) {
 // Done is closed when the command has exited and its output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Exited reports whether Done is closed.
+func (p *Process) Exited() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait waits until Done is closed. It returns the command's status and an error of waiting or reading.
 func (p *Process) Wait() (Status, error) {
 	<-p.done

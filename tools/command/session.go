@@ -27,14 +27,7 @@ func (s *session) discard() {
 }
 
 // ended reports whether the command has exited.
-func (s *session) ended() bool {
-	select {
-	case <-s.process.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) ended() bool { return s.process.Exited() }
 
 // sessions holds the sessions of an agent. The zero value is ready for use.
 type sessions struct {

@@ -57,7 +57,7 @@ func UpTo(w io.Writer, limit int64, tooMuch error) func(io.Reader) error {
 	}
 }
 
-// Program is a started program. Done, Kill and Signal are those of its process; Wait also waits for
+// Program is a started program. Done, Exited, Kill and Signal are those of its process; Wait also waits for
 // the streams.
 type Program struct {
 	*sandbox.Process
@@ -167,16 +167,6 @@ func (p *Program) Close() {
 	p.Kill()
 	<-p.finished
 	_ = p.output.Close()
-}
-
-// Exited reports whether the program has exited.
-func (p *Program) Exited() bool {
-	select {
-	case <-p.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // endAtDeadline reads a stream. It returns io.EOF at the stream's end, after its deadline, and once it is

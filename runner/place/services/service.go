@@ -139,14 +139,7 @@ func (s *service) exited() <-chan struct{} {
 	return s.process.Done()
 }
 
-func (s *service) hasExited() bool {
-	select {
-	case <-s.exited():
-		return true
-	default:
-		return false
-	}
-}
+func (s *service) hasExited() bool { return s.process != nil && s.process.Exited() }
 
 func (s *service) exitCode() int {
 	status, _ := s.process.Wait()
