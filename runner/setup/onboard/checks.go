@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Toolchain is a repository's test tool, as far as files show.
+// Toolchain has the commands of a repository's test tools, as far as files show.
 type Toolchain struct {
 	Setup  []Command
 	Checks []Command
@@ -26,27 +26,26 @@ type Command struct {
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// detectToolchains returns the toolchains that the files in a repository's root show. It suggests nothing
-// that it cannot know, such as a test script that package.json lacks.
-func detectToolchains(repo fs.FS) []Toolchain {
+// detectToolchain returns the commands of the test tools that the files in a repository's root show. It suggests
+// nothing that it cannot know, such as a test script that package.json lacks.
+func detectToolchain(repo fs.FS) (all Toolchain) {
 	r := repository{repo}
-	var all []Toolchain
 	for _, detect := range []func() Toolchain{r.goToolchain, r.nodeToolchain, r.pythonToolchain, r.rustToolchain, r.mavenToolchain, r.gradleToolchain} {
 		if t := detect(); len(t.Checks) > 0 {
-			all = append(all, t)
+			all = Toolchain{append(all.Setup, t.Setup...), append(all.Checks, t.Checks...)}
 		}
 	}
 	return r.preferMakeTest(all)
 }
 
-// DetectToolchains returns the toolchains of a folder, or nil if it cannot be opened.
-func DetectToolchains(dir string) []Toolchain {
+// DetectToolchain returns the toolchain of a folder. It is empty for one that cannot be opened.
+func DetectToolchain(dir string) Toolchain {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {
-		return nil
+		return Toolchain{}
 	}
 	defer root.Close()
-	return detectToolchains(root.FS())
+	return detectToolchain(root.FS())
 }
 
 // presetNetwork returns the YAML of a network that allows a package manager's registry.
@@ -248,20 +247,19 @@ var makeTest = lazyregexp.New(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]
 
 // preferMakeTest replaces the checks that "make test" runs by "make test". It changes nothing without such
 // a target in a Makefile.
-func (r repository) preferMakeTest(all []Toolchain) []Toolchain {
+func (r repository) preferMakeTest(t Toolchain) Toolchain {
 	makefiles := []string{"GNUmakefile", "makefile", "Makefile"}
 	i := slices.IndexFunc(makefiles, r.hasFile)
 	if i < 0 {
-		return all
+		return t
 	}
 	rule := makeTest().FindStringSubmatch(r.readFile(makefiles[i]))
 	if rule == nil {
-		return all
+		return t
 	}
-	for i := range all {
-		all[i].Checks = slices.DeleteFunc(all[i].Checks, func(c Command) bool { return strings.Contains(rule[1], c.Name) })
-	}
-	return append(all, Toolchain{Checks: []Command{{"make test", "make test", "", "10m"}}})
+	others := slices.DeleteFunc(t.Checks, func(c Command) bool { return strings.Contains(rule[1], c.Name) })
+	t.Checks = append(others, Command{"make test", "make test", "", "10m"})
+	return t
 }
 
 // Default examples for unknown toolchains.
@@ -270,16 +268,14 @@ var (
 	verifyExample = lazyregexp.New(`(?m)^# verify:\n(?:#   - .*\n)+`)
 )
 
-// withChecks returns the repository's defaults with the commands of its toolchains in place of examples.
-func withChecks(defaults []byte, all []Toolchain) []byte {
+// withChecks returns the repository's defaults with the commands of its toolchain in place of examples.
+func withChecks(defaults []byte, t Toolchain) []byte {
 	var setup, verify strings.Builder
-	for _, t := range all {
-		for _, c := range t.Setup {
-			setup.WriteString("  - " + c.yaml() + "\n")
-		}
-		for _, c := range t.Checks {
-			verify.WriteString("  - " + c.yaml() + "\n")
-		}
+	for _, c := range t.Setup {
+		setup.WriteString("  - " + c.yaml() + "\n")
+	}
+	for _, c := range t.Checks {
+		verify.WriteString("  - " + c.yaml() + "\n")
 	}
 	if setup.Len() > 0 {
 		defaults = setupExample().ReplaceAllLiteral(defaults, []byte("setup:\n"+setup.String()))
@@ -291,11 +287,9 @@ func withChecks(defaults []byte, all []Toolchain) []byte {
 }
 
 // checkNames returns the names of all checks.
-func checkNames(all []Toolchain) (names []string) {
-	for _, t := range all {
-		for _, c := range t.Checks {
-			names = append(names, c.Name)
-		}
+func (t Toolchain) checkNames() (names []string) {
+	for _, c := range t.Checks {
+		names = append(names, c.Name)
 	}
 	return names
 }

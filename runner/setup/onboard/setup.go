@@ -34,15 +34,14 @@ type Repository interface {
 
 // Setup describes what to set up in a repository on GitHub.
 type Setup struct {
-	Provider Provider
-	Model    string
-	Key      string // of the provider
-	Replace  bool   // the secret, where it is there
-	Workflow string // the name of one
-	// Toolchains are the repository's; nil if unknown.
-	Toolchains []Toolchain
-	Build      Build
-	Server     string // root of GitHub's pages
+	Provider  Provider
+	Model     string
+	Key       string    // of the provider
+	Replace   bool      // the secret, where it is there
+	Workflow  string    // the name of one
+	Toolchain Toolchain // the repository's; empty if unknown
+	Build     Build
+	Server    string // root of GitHub's pages
 }
 
 // Report lists what a setup did, and what is left, in sentences.
@@ -102,7 +101,7 @@ func (s Setup) filesToAdd() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.adaptWorkflow(s.Build.PinAction(starterFile(s.Workflow)))}}, nil
+	return []File{{DefaultsPath, withChecks(defaults, s.Toolchain)}, {WorkflowPath(s.Workflow), s.Provider.adaptWorkflow(s.Build.PinAction(starterFile(s.Workflow)))}}, nil
 }
 
 // defaultBranchTip returns the default branch and its last commit.
@@ -183,7 +182,7 @@ func (s Setup) pullRequestBody(added []File, report Report) string {
 	list("Set up besides:", report.Done)
 	list("Left for a person to do:", report.Left)
 	todo := "Write what proves a change to be good as `verify` in `%s`."
-	if checks := checkNames(s.Toolchains); len(checks) > 0 {
+	if checks := s.Toolchain.checkNames(); len(checks) > 0 {
 		todo = "A change must pass the checks in `%s`, which come from the files of this repository: " + strings.Join(checks, ", ") + ". Look at them."
 	}
 	fmt.Fprintf(&b, "\n"+todo+"\n\nTo undo all this, delete these files, the secret `%s` and the label, and turn the setting off.\n", DefaultsPath, s.Provider.Secret)

@@ -99,8 +99,8 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	if w.provider, err = providerIn(root); err != nil {
 		return w, err
 	}
-	toolchains := detectToolchains(root.FS())
-	w.checks = checkNames(toolchains)
+	toolchain := detectToolchain(root.FS())
+	w.checks = toolchain.checkNames()
 	files := map[string]string{DefaultsPath: "starter/" + defaultsName + ".yml"}
 	for _, name := range workflows {
 		files[WorkflowPath(name)] = "starter/" + name + ".yml"
@@ -112,7 +112,7 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	for _, to := range slices.Sorted(maps.Keys(files)) {
 		content, _ := embedded.ReadFile(files[to])
 		if to == DefaultsPath {
-			content = withChecks(content, toolchains)
+			content = withChecks(content, toolchain)
 		}
 		content = b.PinAction(w.triggerAfterChecks(root, to, content))
 		if err := w.write(root, to, w.provider.adaptWorkflow(content)); err != nil {

@@ -27,9 +27,9 @@ type gitHubSetup struct {
 	provider, model        string
 	baseURL, wire, keyName string
 
-	repo       string
-	workflows  []string
-	toolchains []onboard.Toolchain // found in the current checkout; nil if it is of another repository
+	repo      string
+	workflows []string
+	toolchain onboard.Toolchain // found in the current checkout; empty if it is of another repository
 }
 
 // defineFlags adds the flags of init --github.
@@ -122,7 +122,7 @@ func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person 
 		return github.Setup{}, "", err
 	}
 	if inCheckout := intake.RepositoryInURL(origin, server); inCheckout != "" && strings.EqualFold(inCheckout, name) {
-		g.toolchains = onboard.DetectToolchains(g.repo)
+		g.toolchain = onboard.DetectToolchain(g.repo)
 	}
 	return client.Setup(name), server, nil
 }
@@ -174,7 +174,7 @@ func readOrigin(ctx context.Context, dir, path, server string) (string, error) {
 // readSetup returns what to set up, from flags, variables and the person's answers. It checks the key with
 // a request to the provider.
 func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dialog) (onboard.Setup, error) {
-	s := onboard.Setup{Workflow: "issue", Build: p.Build, Toolchains: g.toolchains}
+	s := onboard.Setup{Workflow: "issue", Build: p.Build, Toolchain: g.toolchain}
 	if len(g.workflows) > 0 {
 		s.Workflow = g.workflows[0]
 	}
