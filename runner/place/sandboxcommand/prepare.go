@@ -100,6 +100,10 @@ func (p *Prepared) makeDirectory() error {
 	if err == nil {
 		p.Record.Directory, err = record.NewDirectory(path)
 	}
+	if stop, is := errors.AsType[*outcome.Stop](err); is { // its message names --out, a flag that only runs have
+		problem, _, _ := strings.Cut(stop.Message, "; give ")
+		return outcome.Stopf(outcome.InvalidInput, "run_directory", "%s; set XDG_STATE_HOME to a folder outside of the checkout that can be written.", problem).Because(err)
+	}
 	return err
 }
 

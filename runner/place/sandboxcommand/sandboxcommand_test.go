@@ -225,6 +225,9 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	m.options.Dir = t.TempDir()
 	_, err = Open(t.Context(), m.options)
 	wantReason(t, err, "run_directory")
+	if strings.Contains(err.Error(), "--out") {
+		t.Errorf("%v: agent-ci sandbox has no such flag", err)
+	}
 }
 
 func TestRemovesFilesOfKilledCommands(t *testing.T) {
