@@ -133,6 +133,10 @@ func (f *FlagSet) rewordError(err error) error {
 	if name, lacksValue := strings.CutPrefix(message, "flag needs an argument: -"); lacksValue {
 		return fmt.Errorf("--%s needs a value, %s", name, f.values[name])
 	}
+	if mistake, isBoolean := strings.CutPrefix(message, "invalid boolean value "); isBoolean {
+		value, name, _ := strings.Cut(strings.TrimSuffix(mistake, ": parse error"), " for -")
+		return fmt.Errorf("--%s is true or false, not %s", name, progress.Printable(value))
+	}
 	return err
 }
 
@@ -146,8 +150,8 @@ func (f *FlagSet) setFromVariables(p Process) error {
 		if value == "" || onCommandLine[name] || slices.Contains(f.JobKeys, name) {
 			continue
 		}
-		if err := f.Set(name, value); err != nil {
-			return fmt.Errorf("%s=%s: %w", variableOf(name), value, err)
+		if err := f.Set(name, value); err != nil { // no text is refused
+			return fmt.Errorf("%s is true or false, not %q", variableOf(name), value)
 		}
 	}
 	return nil
