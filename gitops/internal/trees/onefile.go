@@ -22,8 +22,8 @@ func (s *Store) IDAt(tree Tree, path string) (string, error) {
 	return e.ID.String(), nil
 }
 
-// WithFile returns a change set with new content for one file. The file keeps its executable bit.
-// The work tree does not change, so it no longer matches the result.
+// WithFile returns a change set with new content for one file, without the conversions of attributes.
+// The file keeps its executable bit. The work tree does not change.
 func (s *Store) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
@@ -45,18 +45,6 @@ func (s *Store) WithFile(ctx context.Context, cs *ChangeSet, path string, conten
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
 	return s.withTree(ctx, cs, IDOf(tree))
-}
-
-// WithExactBytes is WithFile for content that is already in the work tree byte for byte. It keeps
-// the stat data of cs, because the work tree still matches the result. WithFile stores the bytes
-// without the conversions of attributes.
-func (s *Store) WithExactBytes(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
-	other, err := s.WithFile(ctx, cs, path, content)
-	if err != nil {
-		return nil, err
-	}
-	other.FileStats = cs.FileStats
-	return other, nil
 }
 
 // Without returns a change set without the change at a path.

@@ -227,7 +227,7 @@ func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) 
 			return change, err
 		}
 	}
-	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
+	return l.workspace.Checkout().WithFile(ctx, change, lessons.Path, exact)
 }
 
 // ReproposeEarlier removes an earlier run's lessons from its change and proposes them again, so they are
