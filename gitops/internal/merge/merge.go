@@ -67,21 +67,23 @@ func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName
 // [Merge.MarkConflicts] left it.
 func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto, m.edits) }
 
-// run lets git merge and parses the result. git gets only the folders and files that differ: it reads
-// no others.
+// run lets git merge and parses the result. git gets only the folders and files that it reads: no files
+// that just onto modified, because they cannot be in conflict or renamed.
 func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 	trees := []plumbing.Hash{old, m.onto, now}
 	if err := m.place.Objects.CopyTo(ctx, m.place.Objects, trees); err != nil {
 		return err
 	}
-	var paths []string
-	for _, side := range trees[1:] {
-		changes, err := m.place.Objects.OwnDifferences(ctx, old, side)
+	changed := map[string]bool{}
+	for _, side := range []plumbing.Hash{now, m.onto} {
+		changes, err := m.place.Objects.OwnDifferences(ctx, old, side, func(d objects.Difference) bool {
+			return side == now || d.Old.Mode == 0 || d.New.Mode == 0 || changed[d.Path]
+		})
 		if err != nil {
 			return err
 		}
 		for _, d := range changes {
-			paths = append(paths, d.Path)
+			changed[d.Path] = true
 		}
 	}
 	for i, name := range []string{"before", "onto", "change"} {
@@ -99,7 +101,7 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 		}
 		m.commits[i] = id.String()
 	}
-	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, paths); err != nil {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(changed))); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.attributes.Close()) }()

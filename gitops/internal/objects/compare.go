@@ -67,15 +67,16 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 	return ids, err
 }
 
-// OwnDifferences copies the folders and files in which two trees differ to the store's own folder,
-// where git can compare and merge the trees. It returns the differences.
-func (s *Store) OwnDifferences(ctx context.Context, a, b plumbing.Hash) (list []Difference, err error) {
+// OwnDifferences copies the folders in which two trees differ to the store's own folder, where git can
+// compare and merge the trees. It also copies both files of the differences that reads accepts. It
+// returns all differences.
+func (s *Store) OwnDifferences(ctx context.Context, a, b plumbing.Hash, reads func(Difference) bool) (list []Difference, err error) {
 	var ids []plumbing.Hash
 	add := func(id plumbing.Hash) { ids = append(ids, id) }
 	forward := differ{s, s.treeAt, func(found Difference) {
 		list = append(list, found)
 		for _, e := range [...]Entry{found.Old, found.New} {
-			if e.isFile() {
+			if e.isFile() && reads(found) {
 				add(e.ID)
 			}
 		}

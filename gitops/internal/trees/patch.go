@@ -28,7 +28,8 @@ func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, forma
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
-	if _, err := s.objects.OwnDifferences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash()); err != nil {
+	all := func(objects.Difference) bool { return true }
+	if _, err := s.objects.OwnDifferences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash(), all); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
