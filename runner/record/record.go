@@ -161,11 +161,16 @@ func (r *Record) Cost() *float64 {
 	return r.follower.View().Cost()
 }
 
-// HookUses returns how the run's hooks were used so far.
-func (r *Record) HookUses() []transcript.HookUse {
+// HookUse returns how the hook called name was used so far. It is zero if the record does not list the hook.
+func (r *Record) HookUse(name string) transcript.HookUse {
 	r.foldLock.Lock()
 	defer r.foldLock.Unlock()
-	return slices.Clone(r.follower.View().Hooks)
+	for _, use := range r.follower.View().Hooks {
+		if use.Name == name {
+			return use
+		}
+	}
+	return transcript.HookUse{}
 }
 
 // Log returns the transcript, or nil. It is for writing many events.

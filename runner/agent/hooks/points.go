@@ -254,13 +254,13 @@ func (h *Hooks) requireAnswered(event string) error {
 	if h == nil {
 		return nil
 	}
-	for _, use := range h.Record.HookUses() {
-		isLate := use.Event == job.OnPrePublish || use.Event == job.OnSessionEnd
-		isDue := use.Event == event || event == "" && !isLate
-		neverAnswered := use.Calls <= use.Errors
-		if use.MustFire && isDue && neverAnswered {
+	for _, hook := range h.All {
+		isLate := hook.Event == job.OnPrePublish || hook.Event == job.OnSessionEnd
+		isDue := hook.Event == event || event == "" && !isLate
+		use := h.Record.HookUse(hook.Name)
+		if hook.MustFire && isDue && use.Calls <= use.Errors { // it never gave a valid answer
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
-				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.Event, transcript.CountNoun(use.Calls, "time"))
+				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", hook.Name, hook.Event, transcript.CountNoun(use.Calls, "time"))
 		}
 	}
 	return nil
