@@ -119,15 +119,20 @@ func checkValue(value string) error {
 
 // checkNotVisible rejects a credential if commands can already see its value in their environment.
 func checkNotVisible(c credential.Credential, environment []string) error {
-	i := slices.IndexFunc(environment, func(variable string) bool {
-		_, value, _ := strings.Cut(variable, "=")
-		return strings.Contains(value, c.Value)
-	})
-	if i < 0 {
-		return nil
+	if name := variableWith(environment, c.Value); name != "" {
+		return fmt.Errorf("has a value that commands would see in the variable %s; take it out of there", name)
 	}
-	name, _, _ := strings.Cut(environment[i], "=")
-	return fmt.Errorf("has a value that commands would see in the variable %s; take it out of there", name)
+	return nil
+}
+
+// variableWith returns the name of the first variable in environment whose value contains text, or "".
+func variableWith(environment []string, text string) string {
+	for _, variable := range environment {
+		if name, value, _ := strings.Cut(variable, "="); strings.Contains(value, text) {
+			return name
+		}
+	}
+	return ""
 }
 
 // CredentialSecrets returns the values of the credentials, for removal from all output.

@@ -3,7 +3,6 @@ package settings
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -67,12 +66,9 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 		if len(value.Secret) < secrets.MinLength {
 			continue // too short to search for; another check warns about it
 		}
-		for _, variable := range commandEnvironment {
-			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
-				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-					"The variable %s, which a server gets (mcp_servers), has a value that commands would see in the variable %s; remove it there.", value.Name, other))
-				break
-			}
+		if other := variableWith(commandEnvironment, value.Secret); other != "" {
+			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
+				"The variable %s, which a server gets (mcp_servers), has a value that commands would see in the variable %s; remove it there.", value.Name, other))
 		}
 	}
 	return all
