@@ -16,15 +16,10 @@ import (
 // ready is a place prepared for the agent.
 type ready struct {
 	*start.Opened
-	baselineCache  *verify.BaselineCache // baselines of earlier runs; nil for none
-	baseline       transcript.Verify
-	startingChange startingChange
-}
-
-// startingChange is the change of an earlier pull request that the agent starts with.
-type startingChange struct {
-	change     *gitops.ChangeSet // nil for none
-	cleanMerge bool              // it merged with the new base without a conflict, so the agent works only if a check is red
+	baselineCache *verify.BaselineCache // baselines of earlier runs; nil for none
+	baseline      transcript.Verify
+	earlierChange *gitops.ChangeSet // of the pull request that the agent continues; nil for none
+	cleanMerge    bool              // earlierChange merged with the new base without a conflict, so the agent works only if a check is red
 }
 
 // work is the state of the agent's work. Functions take it by value and return the next state.
@@ -44,7 +39,7 @@ func (rd *ready) repairedChange() *gitops.ChangeSet {
 	if rd.Task.Repair == nil {
 		return nil
 	}
-	return rd.startingChange.change
+	return rd.earlierChange
 }
 
 // judgeCase returns the input for judging change: the job's rules and, for a repair, the content of the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/feedback"
@@ -19,25 +20,28 @@ import (
 // if it fails afterwards.
 type ending struct {
 	*start.Found
-	work       work
-	inspection transcript.Inspection // the signs found in the change
-	published  *publish.Publication  // nil until publishing begins
-	posted     *feedback.Posted      // findings posted on the run's subject; nil for none
-	closers    []func() error
-	bundle     bool // the run directory is a bundle, made by this run or an earlier one
+	work          work
+	inspection    transcript.Inspection // the signs found in the change
+	published     *publish.Publication  // nil until publishing begins
+	posted        *feedback.Posted      // findings posted on the run's subject; nil for none
+	bundle        bool                  // the run directory is a bundle, made by this run or an earlier one
+	baselineCache *verify.BaselineCache // nil for none
 }
 
-// close releases sandboxes and checkout and calls all closers. Errors are ignored: the result is written already.
+// close releases sandboxes, checkout and baseline cache. Errors are ignored: the result is written already.
 func (e *ending) close() {
 	e.Hooks.SetAgentSandbox(nil)
+	if e.Sandboxes != nil && e.Assignment.Recording != nil { // a replay is never resumed
+		_ = e.Sandboxes.RemoveTreeAtEnd()
+	}
 	if e.Workspace != nil {
 		_ = e.Workspace.Close()
 	}
 	if e.Sandboxes != nil {
 		e.Sandboxes.ReleaseTreePath()
 	}
-	for _, closes := range e.closers {
-		_ = closes()
+	if e.baselineCache != nil {
+		_ = e.baselineCache.Close()
 	}
 }
 

@@ -77,7 +77,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	if unread != nil {
 		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.Record.Redact(unread.Error())))
 	}
-	result.Problems = problemsOf(cause)
+	result.Problems = config.ProblemLines(cause)
 	return result
 }
 
@@ -150,15 +150,6 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 		ctx = late
 	}
 	return r.end.Hooks.ReviewEnd(ctx, stop, end)
-}
-
-// problemsOf returns the job's mistakes in err, one a line.
-func problemsOf(err error) (lines []string) {
-	problems, _ := errors.AsType[config.Problems](err)
-	for _, problem := range problems {
-		lines = append(lines, problem.String())
-	}
-	return lines
 }
 
 // writeEnd writes the last event and result.json, and removes working files that no resume needs. Failures

@@ -125,7 +125,7 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	want := record.NewResult("run-1", stop)
 	want.TranscriptSHA256 = rec.Log().Head()
 	must.Same(t, "", gocmp.Diff(want, record.ResultFromView(view)))
-	if got := problemsOf(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
+	if got := config.ProblemLines(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
 		t.Errorf("the problems are %q", got)
 	}
 }

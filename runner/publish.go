@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/setup/start"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -58,7 +59,7 @@ func (r *runner) publishRunDir(ctx context.Context, runDir string) (result recor
 	view, _ := r.Record.Conclude(r.end.runFinished(r.end.outcome(ctx, r.Record, err)), r.Record.Begin(transcript.RunStarted{RunID: r.Record.ID}))
 	view.Head = b.Head
 	result = record.ResultFromView(view)
-	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
+	result.BodyFile, result.Problems = r.end.publication().BodyFile, config.ProblemLines(err)
 	r.Record.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
 		r.Record.Remove(record.StateFolder) // a folder that is no bundle may have the state of a run that can still resume

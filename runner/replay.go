@@ -73,11 +73,6 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		}
 	}
 	defer r.end.close()
-	defer func() {
-		if r.end.Sandboxes != nil { // a replay is never resumed
-			_ = r.end.Sandboxes.RemoveTreeAtEnd()
-		}
-	}()
 	return r.replay(ctx, original, source, treeName)
 }
 
@@ -101,25 +96,18 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.Record.Redact(stop.Message), Err: err}
 	}
 	stop.Message = outcome.ShortenNames(r.Record.Redact(stop.Message))
+	w, base := r.end.work, string(tree.Base().Tree)
 	if r.end.Agent != nil {
-		w := r.end.work
 		if err := original.WriteBody(r.Record, tree, r.Publisher(w.Project, tree), r.newProposal(w)); err != nil {
 			return nil, err
 		}
 	}
-	result := r.replayResult(stop, tree, len(p.Recording.Outputs))
-	r.writeEnd(r.end.runFinished(stop))
-	return result, original.Compare(ctx, result, p.Recording, r.Record, tree.Root())
-}
-
-// replayResult returns the result of a replay, before it is compared with the original run.
-func (r *runner) replayResult(stop *outcome.Stop, tree *workspace.Workspace, calls int) *replay.Result {
-	w, base := r.end.work, string(tree.Base().Tree)
-	result := &replay.Result{Calls: calls, Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
+	result := &replay.Result{Calls: len(p.Recording.Outputs), Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
 	if !w.change.Empty() {
 		result.Tree = string(w.change.Tree)
 	}
-	return result
+	r.writeEnd(r.end.runFinished(stop))
+	return result, original.Compare(ctx, result, p.Recording, r.Record, tree.Root())
 }
 
 // runReplay runs a replay up to its verdict.

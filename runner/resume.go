@@ -85,7 +85,6 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 	if err := rd.Agent.Resume(h.ForAgent()); err != nil || !h.AgentBegan() {
 		return err
 	}
-	checks := r.newChecks(ctx, work{ready: rd})
 	untracked := len(rd.Job().Verify) > 0 // checks need the files untracked before the first turn
 	if h.WorkPlace == "" {
 		// WithoutCancel: a run whose time is over still publishes its work.
@@ -94,7 +93,7 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 		}
 		return rd.Workspace.RecopyUntracked(ctx)
 	}
-	if err := checks.SetUp(ctx); err != nil {
+	if err := r.newChecks(ctx, work{ready: rd}).SetUp(ctx); err != nil {
 		return err
 	}
 	return rd.Workspace.MoveIn(ctx, workspace.WorkMove{

@@ -25,20 +25,17 @@ func Run(ctx context.Context, o Options) record.Result {
 	}, settings.Inputs{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
-	discardDirectory := false
 	result := r.runAndReport(ctx, func() record.Result {
 		if err := workspace.MakeRunDirectory(r.Record, r.Env.Get, o.Out, o.Dir, r.Watch.Show); err != nil {
 			return r.resultWithoutRecord(err)
 		}
 		r.end.SetRecord(r.Record)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, o.Repair) })
-		// The input was invalid, and an automatically named run directory would only be litter.
-		discardDirectory = o.Out == "" && !r.Env.InActions() && !r.Record.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
-		r.Watch.NoRunDirectory = discardDirectory
+		r.Watch.NoRunDirectory = o.Out == "" && !r.Env.InActions() && !r.Record.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
 		return r.finish(ctx, err)
 	})
-	// A mistyped path leaves nothing behind, unless the user named the run directory.
-	if discardDirectory && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
+	// Invalid input, such as a mistyped path, leaves nothing behind, unless the user named the run directory.
+	if r.Watch.NoRunDirectory && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
 		result.Directory, result.File, result.ReportFile = "", "", ""
 	}
 	return result
@@ -110,9 +107,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	}
 	if rd.Baselines {
 		next.baselineCache = verify.OpenBaselineCache(r.Record, record.BaselinesPath(r.Env.Get), rd.Sandboxes)
-		if next.baselineCache != nil {
-			r.end.closers = append(r.end.closers, next.baselineCache.Close)
-		}
+		r.end.baselineCache = next.baselineCache
 	}
 	if rd.AlreadyWorked() {
 		next.baseline, err = rd.ResumedRun.BaselineTable()
@@ -129,8 +124,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 	if rd.ResumedRun != nil {
 		return &next, r.restoreWork(ctx, &next)
 	}
-	next.startingChange, err = r.applyEarlierChange(ctx, &next)
-	return &next, err
+	return &next, r.applyEarlierChange(ctx, &next)
 }
 
 // workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx
@@ -180,11 +174,9 @@ func (r *runner) workAndVerify(ctx, untimed context.Context, rd *ready, attempts
 // checks up to verify_attempts times. It verifies and keeps work that a budget stopped, limits.time included.
 func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempts int) (work, error) {
 	var err error
-	skipTurn := w.startingChange.cleanMerge // a clean merge needs the model only if checks fail
-	for attempt := attempts + 1; ; {
-		skipped := skipTurn
-		skipTurn = false
-		if !skipped {
+	// A clean merge needs the model only if checks fail.
+	for attempt, skipTurn := attempts+1, w.cleanMerge; ; skipTurn = false {
+		if !skipTurn {
 			if w, err = r.takeTurns(ctx, w); err != nil {
 				return w, err
 			}
@@ -192,7 +184,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 		if w, err = r.takeFinalChange(ctx, untimed, w); err != nil {
 			return w, err
 		}
-		if skipped && w.change.Empty() { // the base already has the whole merged change
+		if skipTurn && w.change.Empty() { // the base already has the whole merged change
 			return w, nil
 		}
 		again := false

@@ -73,28 +73,27 @@ func (r *runner) briefAgent(ctx context.Context, rd *ready) (err error) {
 }
 
 // applyEarlierChange applies the change of the pull request that the run continues to the work tree, as
-// if the agent had made it. It runs after the baseline, so configuration and checks stay the base's. It
-// tells the agent about conflicts.
-func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found startingChange, err error) {
+// if the agent had made it, and stores it in rd. It runs after the baseline, so configuration and checks
+// stay the base's. It tells the agent about conflicts.
+func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) error {
 	if rd.Task.Mode != intake.Continue {
-		return found, nil
+		return nil
 	}
-	from := rd.Project.Forge.Repository(rd.Source.Event.Repository)
-	earlier, err := r.Forge(rd.Project, rd.Workspace).EarlierChange(ctx, from, rd.Task.Pull, rd.Workspace.Base(), rd.Lessons.ReproposeEarlier)
+	earlier, err := r.Forge(rd.Project, rd.Workspace).EarlierChange(ctx, rd.Project.Forge.Repository(rd.Source.Event.Repository), rd.Task.Pull, rd.Workspace.Base(), rd.Lessons.ReproposeEarlier)
 	if err != nil || earlier == nil {
-		return found, err
+		return err
 	}
-	found.change = earlier.Change
+	rd.earlierChange = earlier.Change
 	if err := rd.Workspace.ApplyChange(ctx, earlier.Change); err != nil {
-		return found, fmt.Errorf("go on with pull request #%d: %w", rd.Task.Pull.Number, err)
+		return fmt.Errorf("go on with pull request #%d: %w", rd.Task.Pull.Number, err)
 	}
 	if earlier.Clean() {
-		found.cleanMerge = rd.Repair != nil && rd.Repair.ConflictsWithBase && len(rd.Repair.Red) == 0
-		return found, nil
+		rd.cleanMerge = rd.Repair != nil && rd.Repair.ConflictsWithBase && len(rd.Repair.Red) == 0
+		return nil
 	}
 	r.Record.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
 		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, earlier.DescribeConflicts())
-	return found, rd.Agent.Tell(earlier.DescribeUnmerged())
+	return rd.Agent.Tell(earlier.DescribeUnmerged())
 }
 
 // followRecipe runs the job's recipe before the agent's first turn, and tells the agent its change and the
@@ -207,22 +206,15 @@ func (r *runner) verifyChange(ctx, untimed context.Context, w work, attempt int)
 // before, or if a stopped agent's change is too large.
 func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (told bool, err error) {
 	err = runWithGrace(ctx, untimed, func(ctx context.Context) error { return r.reasonToRefuse(ctx, w) })
-	refusal := (*outcome.Stop)(nil)
-	if !errors.As(err, &refusal) {
-		return false, err
-	}
-	if w.stopped != nil {
-		if refusal.Outcome == outcome.BudgetExceeded {
-			return false, refusal
-		}
+	switch refusal, isRefusal := errors.AsType[*outcome.Stop](err); {
+	case isRefusal && w.stopped != nil && refusal.Outcome != outcome.BudgetExceeded:
 		return false, nil
-	}
-	if w.Job().VerifyAttempts > 0 {
-		if told, err = w.Agent.ReportRefused(refusal.Message); err != nil || told {
+	case isRefusal && w.stopped == nil && w.Job().VerifyAttempts > 0:
+		if told, err := w.Agent.ReportRefused(refusal.Message); err != nil || told {
 			return told, err
 		}
 	}
-	return false, refusal
+	return false, err
 }
 
 // reasonToRefuse returns an *outcome.Stop if the change may not be published as it is, but the agent could
@@ -259,7 +251,6 @@ func (r *runner) reportClaims(ctx context.Context, w work) (_ work, again bool, 
 // reportChecks tells the agent about failed checks or, once, about tests that prove nothing. again reports
 // whether the agent has to work again.
 func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (_ work, again bool, err error) {
-	agent := w.Agent
 	if w.stopped != nil || attempt > w.Job().VerifyAttempts {
 		return w, false, nil
 	}
@@ -268,17 +259,17 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (_ work,
 		if words == "" {
 			return w, false, nil
 		}
-		again, err = agent.ReportUnproven(words)
+		again, err = w.Agent.ReportUnproven(words)
 		return w, again, err
 	}
-	if w.stopped = agent.StopIfNoTurnLeft(); w.stopped != nil {
+	if w.stopped = w.Agent.StopIfNoTurnLeft(); w.stopped != nil {
 		return r.registerWork(w), false, nil
 	}
 	words, err := r.newChecks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
 	if err != nil {
 		return w, false, err
 	}
-	return w, true, agent.Tell(words)
+	return w, true, w.Agent.Tell(words)
 }
 
 // stopUnlessDraft returns the outcome of work that a budget stopped. It returns nil if the work was not

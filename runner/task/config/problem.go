@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,12 +46,15 @@ func (p Problem) String() string {
 // Problems are all the mistakes of a configuration, layer by layer in the order of the lines.
 type Problems []Problem
 
-func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.String()
+func (ps Problems) Error() string { return strings.Join(ProblemLines(ps), "\n") }
+
+// ProblemLines returns the Problems in err, one a line. It returns nil if there are none.
+func ProblemLines(err error) (lines []string) {
+	problems, _ := errors.AsType[Problems](err)
+	for _, p := range problems {
+		lines = append(lines, p.String())
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // MaxProblems limits the output for a hostile file.
