@@ -166,7 +166,7 @@ func (r *Record) HookUse(name string) transcript.HookUse {
 	r.foldLock.Lock()
 	defer r.foldLock.Unlock()
 	for _, use := range r.follower.View().Hooks {
-		if use.Name == name {
+		if use.Name == name || use.Name == r.Redact(name) {
 			return use
 		}
 	}

@@ -48,10 +48,13 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 		case r.refuses():
 			return hook.refusal(r), notesForModel
 		case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != canonicalInput(call.Input):
-			agreed = 1
+			before := canonicalInput(call.Input)
 			var fits bool
 			if call, fits = convert(r.After); !fits {
 				return "", notesForModel
+			}
+			if canonicalInput(call.Input) != before { // the tool may ignore what the hook added
+				agreed = 1
 			}
 			notesForModel = append(notesForModel, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(call.Input))
 		}

@@ -32,6 +32,7 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	var err error
 	if review.shown.Output, err = completeOutput(); err != nil {
 		review.withhold(slices.Concat(jobs, operators)[0].failureText(err))
+		return review.result, false
 	}
 	h.askAfter(ctx, jobs, tool, call, &review)
 	h.askAfter(ctx, operators, tool, call, &review)

@@ -19,8 +19,7 @@ func (p SandboxProvider) path() string {
 }
 
 // argv returns a hook's program and arguments. A relative program is looked up in tree, the folder with the base
-// commit's tree. argv returns an error if the hook names a file that the run's
-// commands can write.
+// commit's tree. argv returns an error if the hook names a file that the run's commands can write.
 func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	argv := h.expandedWords(provider)
 	for _, word := range argv {

@@ -67,8 +67,8 @@ func tokenFileAt(path string) (tokenSource, error) {
 	}}, nil
 }
 
-// workflowServiceFrom returns the source for the service of a GitHub or Forgejo workflow that env describes. Its address must be https,
-// because the request carries a secret. On this machine http is allowed too.
+// workflowServiceFrom returns the source for the service of a GitHub or Forgejo workflow that env describes. Its address
+// must be https, because the request carries a secret. On this machine http is allowed too.
 func workflowServiceFrom(env settings.Environment) (tokenSource, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {

@@ -236,12 +236,14 @@ func fill(item json.RawMessage, field string, texts []*itemText) (json.RawMessag
 	var value any = texts[0].text()
 	switch field {
 	case "operation":
-		var fields struct{ Operation map[string]any }
+		var fields struct{ Operation map[string]json.RawMessage }
 		if err := json.Unmarshal(item, &fields); err != nil {
 			return nil, err
 		}
 		operation := map[string]any{}
-		maps.Copy(operation, fields.Operation)
+		for name, raw := range fields.Operation {
+			operation[name] = raw
+		}
 		operation["diff"] = value
 		value = operation
 	case "content":

@@ -100,7 +100,7 @@ func (a *assembler) releaseAll() {
 
 // newEntry begins an entry.
 func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
-	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), Kind: kind, Name: name}
+	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), Kind: kind, Name: name, surveyed: a.unfinished == nil}
 	if e.Agent != transcript.MainAgent {
 		n.Agent = cmp.Or(a.view.AgentName(e.Agent), e.Agent)
 	}
@@ -133,8 +133,11 @@ func (a *assembler) addPart(n *entry, title, text string) {
 
 // addMessage adds an agent's message to an entry, unless the message is empty.
 func (a *assembler) addMessage(n *entry, text string) {
-	if text != "" {
-		n.Message = append(n.Message, prose(cutProse(a.limit, text)))
+	if text == "" {
+		return
+	}
+	if shown := cutProse(a.limit, text); !n.surveyed {
+		n.Message = append(n.Message, prose(shown))
 	}
 }
 
@@ -174,7 +177,10 @@ func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry
 func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
-		n.Parts, n.paths = append(n.Parts, drawDiff(a.limit, patch)), v4a.Paths(patch)
+		n.paths = v4a.Paths(patch)
+		if diff := drawDiff(a.limit, patch); !n.surveyed {
+			n.Parts = append(n.Parts, diff)
+		}
 		n.Open = true
 	}
 	if !alone {

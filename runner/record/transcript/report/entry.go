@@ -36,14 +36,18 @@ type entry struct {
 	Titles  []document.Text // of the texts in Parts
 	Parts   g.Group         // titled texts, and the diff of a patch
 
-	open    bool // it is not complete yet
-	refused string
-	seconds float64
-	paths   []string // the paths in its patch
+	open     bool // it is not complete yet
+	surveyed bool // it is of the first pass, and keeps no texts
+	refused  string
+	seconds  float64
+	paths    []string // the paths in its patch
 }
 
 // addPart adds a titled text to the entry. seq is the event that it came with, if that is not the entry's first.
 func (e *entry) addPart(seq int64, title string, text excerpt) {
+	if e.surveyed {
+		return
+	}
 	e.Titles = append(e.Titles, document.Words(title))
 	e.Parts = append(e.Parts, h.P(h.Class("part"), g.If(seq != 0, h.ID(sections.EventID(seq))), Line(document.Words(title))), text.node())
 }
