@@ -155,7 +155,7 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 			next, wait := b.Next(b.clock.at, b.campaign, b.plan, 9)
 			must.Same(t, 0, len(next), key)
 			must.Same(t, time.Time{}, wait.Until, key)
-			must.Contain(t, wait.Words, "; raise "+key+" or lower limits.")
+			must.Contain(t, wait.Words, "; raise "+key+", or lower limits.")
 		}
 	})
 	t.Run("a cost that nobody told", func(t *testing.T) {

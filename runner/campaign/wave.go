@@ -149,7 +149,7 @@ func budgetAdvice(waitingHelps bool, budgetKey, limitKey string) string {
 	if waitingHelps {
 		return ""
 	}
-	return fmt.Sprintf("; raise budget.%s or lower limits.%s", budgetKey, limitKey)
+	return fmt.Sprintf("; raise budget.%s, or lower limits.%s or model.max_output_tokens", budgetKey, limitKey)
 }
 
 // nextMidnight returns the beginning of the next day (UTC).

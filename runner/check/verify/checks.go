@@ -122,6 +122,9 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if s.keepsCaches {
 		script.InspectLayer = func(ctx context.Context, layer gitops.Layer) error {
 			leftovers, unkept = c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
+			if unkept != nil {
+				leftovers = nil // the list ends early
+			}
 			return nil
 		}
 	}
@@ -131,8 +134,8 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if err := c.saveReports(script, check, before); err != nil {
 		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
 	}
-	if s.keepsCaches && !ran.TimedOut && unkept == nil {
-		unkept = c.Sandboxes.KeepCaches(ctx, script.Place, leftovers, cachesScratch(i))
+	if s.keepsCaches && !ran.TimedOut {
+		unkept = errors.Join(unkept, c.Sandboxes.KeepCaches(ctx, script.Place, leftovers, cachesScratch(i)))
 	}
 	if unkept != nil && ctx.Err() == nil { // only a warning, because caches only save time
 		c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", check.Name, unkept)

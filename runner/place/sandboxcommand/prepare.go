@@ -102,7 +102,11 @@ func (p *Prepared) makeDirectory() error {
 	}
 	if stop, is := errors.AsType[*outcome.Stop](err); is { // its message names --out, a flag that only runs have
 		problem, _, _ := strings.Cut(stop.Message, "; give ")
-		return outcome.Stopf(outcome.InvalidInput, "run_directory", "%s; set XDG_STATE_HOME to a folder outside of the checkout that can be written.", problem).Because(err)
+		variable := "XDG_STATE_HOME"
+		if p.Environ.Get("RUNNER_TEMP") != "" { // which goes first
+			variable = "RUNNER_TEMP"
+		}
+		return outcome.Stopf(outcome.InvalidInput, "run_directory", "%s; set %s to a folder outside of the checkout that can be written.", problem, variable).Because(err)
 	}
 	return err
 }

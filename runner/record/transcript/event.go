@@ -107,8 +107,8 @@ type Task struct {
 
 // Repair is an attempt to fix red checks of a pull request.
 type Repair struct {
-	HeadSHA  string  `json:"head_sha"` // the commit with the red checks
-	Attempt  int     `json:"attempt"`
+	HeadSHA  string  `json:"head_sha"`  // the commit with the red checks
+	Attempt  int     `json:"attempt"`   // from 1, since a person last asked for or pushed something
 	SpentUSD float64 `json:"spent_usd"` // by earlier attempts
 }
 

@@ -29,8 +29,6 @@ const (
 const RepairMark = "<!-- agent-ci: repair -->\n"
 
 // Repair is one repair attempt on a run's own pull request.
-// HeadSHA is the commit that the branch ends in; nothing is pushed over another one. Attempt counts from 1 on,
-// since a person last asked for or pushed something.
 type Repair transcript.Repair
 
 // Trailers returns the commit trailers for all attempts, including this one. cost is the cost of

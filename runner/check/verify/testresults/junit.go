@@ -59,21 +59,24 @@ func (b *boundedXML) Token() (xml.Token, error) {
 	case xml.EndElement:
 		b.depth--
 	}
-	if b.count > maxXML || b.depth > deepestXML {
-		return nil, fmt.Errorf("it has more than %d elements, or they are nested deeper than %d", maxXML, deepestXML)
+	switch {
+	case b.count > maxXML:
+		return nil, fmt.Errorf("it has more than %d elements", maxXML)
+	case b.depth > deepestXML:
+		return nil, fmt.Errorf("its elements are nested deeper than %d", deepestXML)
 	}
 	return token, err
 }
 
 // testCase is a test of a report.
 type testCase struct {
-	Name      string       `xml:"name,attr"`
-	Classname string       `xml:"classname,attr"`
-	File      string       `xml:"file,attr"`
-	Line      string       `xml:"line,attr"`
-	Skipped   *struct{}    `xml:"skipped"`
-	Failure   *testFailure `xml:"failure"`
-	Error     *testFailure `xml:"error"`
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	File      string        `xml:"file,attr"`
+	Line      string        `xml:"line,attr"`
+	Skipped   *struct{}     `xml:"skipped"`
+	Failures  []testFailure `xml:"failure"`
+	Errors    []testFailure `xml:"error"`
 }
 
 // testFailure is the reason of a failing test.
@@ -127,15 +130,16 @@ func (r *Results) addTestCase(suite xml.StartElement, test testCase) {
 	}
 	name := strings.Trim(group+"."+test.Name, ".")
 	r.addUnit(Class, group)
-	failure := cmp.Or(test.Failure, test.Error)
+	failures := append(test.Failures, test.Errors...)
 	switch {
-	case failure == nil && test.Skipped == nil:
+	case len(failures) == 0 && test.Skipped == nil:
 		r.addPassed(name)
 		return
-	case failure == nil:
+	case len(failures) == 0:
 		r.addSkipped(name)
 		return
 	}
+	failure := failures[0] // also of a test that is skipped after a failure
 	body := strings.TrimSpace(failure.Body)
 	firstLine, _, _ := strings.Cut(body, "\n")
 	t := Test{
