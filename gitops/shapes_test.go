@@ -2,6 +2,7 @@ package gitops_test
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,6 +76,18 @@ var shapes = []shape{
 			r.Chmod("run.sh", 0o644)
 		},
 		want: []string{"M run.sh"},
+	},
+	{
+		name: "files that are nearly alike", make: seeded(), // their pack has no deltas
+		agent: func(r repo) {
+			var lines strings.Builder
+			for i := range 2000 {
+				fmt.Fprintln(&lines, i*i)
+			}
+			r.Write("one", lines.String()+"1")
+			r.Write("two", lines.String()+"2")
+		},
+		want: []string{"A one", "A two"},
 	},
 	{
 		name: "everything deleted", make: seeded(),
