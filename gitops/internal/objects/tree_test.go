@@ -151,7 +151,7 @@ func TestValidNames(t *testing.T) {
 		"a": true, ".gitignore": true, "git": true, "a.git": true, ".git2": true, "git~2": true, "..a": true, "ä \\ b": true, ".gi": true,
 		"": false, ".": false, "..": false, "a/b": false, "a\x00": false,
 		".git": false, ".GIT": false, ".git ": false, ".git..": false, "GIT~1": false, "git~1.": false, ".git:stream": false, ".git\\x": false, "x\\.git": false,
-		".g\u200cit": false, "\ufeff.git": false, ".gi\u206ft": false,
+		".g\u200cit": false, ".g\u200cit:x": false, ".g\u200cit ": false, "git~1\u200c": false, "\ufeff.git": false, ".gi\u206ft": false,
 	} {
 		must.Same(t, valid, objects.ValidName(name), name, "is valid")
 	}
