@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/google/go-cmp/cmp"
 )
 
 // asked are hooks in a folder, which nothing confines, and what is recorded of them.
@@ -173,9 +174,15 @@ func TestParsesAnswers(t *testing.T) {
 				return
 			}
 			must.Do(t, err)
-			must.Same(t, test.want, got.HookAnswer)
+			must.Same(t, reply{HookAnswer: test.want}, got, cmp.AllowUnexported(reply{}))
 		})
 	}
+}
+
+// A mandatory hook that the record does not list never answered.
+func TestUnlistedHookNeverAnswered(t *testing.T) {
+	h := Hooks{Record: record.New("", nil), All: []Hook{{ActiveHook: transcript.ActiveHook{Name: "a", Event: job.OnStop, MustFire: true}}}}
+	must.Fail(t, "hook_never_ran", h.RequireAnswered())
 }
 
 func TestParsesReplacedOutputs(t *testing.T) {
