@@ -46,35 +46,29 @@ func found(t *testing.T, path, example string) (ids []string) {
 	return ids
 }
 
+// Each row of the table has a section of examples, in the order of the table.
 func TestPatternsMatchTheirExamples(t *testing.T) {
-	id, path, count := "", "", map[string]map[byte]int{}
+	var id, path string
+	var signs []string // of the examples of each section
 	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/examples.txt"))(t))) {
 		line = strings.TrimSuffix(line, "\n")
-		switch sign, example := line[0], line[min(2, len(line)):]; sign {
+		switch sign, example := (line + "#")[0], line[min(2, len(line)):]; sign {
 		case '#':
-		case '+':
-			if ids := found(t, path, example); !slices.Contains(ids, id) {
-				t.Errorf("%s does not find %q; found %q", id, example, ids)
+		case '+', '-':
+			ids := found(t, path, example)
+			if sign == '+' && !slices.Contains(ids, id) || sign == '-' && ids != nil {
+				t.Errorf("%s: %s\nfound %q", id, line, ids)
 			}
-			count[id+" "+path][sign]++
-		case '-':
-			must.None(t, found(t, path, example), id, example, "is no sign; found")
-			count[id+" "+path][sign]++
+			signs[len(signs)-1] += string(sign)
 		default:
 			id, path, _ = strings.Cut(line, " ")
-			count[id+" "+path] = map[byte]int{}
+			p := patternTable[min(len(signs), len(patternTable)-1)]
+			must.Same(t, true, id == p.ID && p.Why != "" && must.Get(policy.MatchesPattern(p.Files, path))(t), line, "is the section of", p.ID, "with a reason, and the path fits")
+			signs = append(signs, "")
 		}
 	}
-	for _, p := range patternTable {
-		hasExamples := false
-		for key, signs := range count {
-			id, path, _ := strings.Cut(key, " ")
-			fits, err := policy.MatchesPattern(p.Files, path)
-			must.Do(t, err)
-			hasExamples = hasExamples || id == p.ID && fits && signs['+'] > 0 && signs['-'] > 0
-		}
-		if p.Why == "" || !hasExamples {
-			t.Errorf("%s has no reason, or no examples of both kinds with a path that fits", p.ID)
-		}
+	must.Same(t, len(patternTable), len(signs), "sections")
+	for i, s := range signs {
+		must.Same(t, true, strings.Contains(s, "+") && strings.Contains(s, "-"), patternTable[min(i, len(patternTable)-1)].ID, "has examples of both kinds", s)
 	}
 }
