@@ -28,7 +28,12 @@ func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Cas
 	must.Do(t, rec.Write(record.PatchFile, []byte(patch)))
 	return Case{
 		Record: rec, Job: &j, Change: change, LFSContent: noLFS,
-		Blob:        func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil },
+		Blob: func(id string) (io.ReadCloser, int64, error) {
+			if id != "" { // changed makes files without an ID
+				return nil, 0, fmt.Errorf("nobody wants %s", id)
+			}
+			return io.NopCloser(strings.NewReader("")), 0, nil
+		},
 		Unfiltered:  func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error) { return nil, nil },
 		RunnerPaths: func(*gitops.ChangeSet) ([]string, error) { return nil, nil },
 	}
@@ -129,6 +134,10 @@ func TestJudgesPaths(t *testing.T) {
 	}{
 		"nothing about it": {change: changed("src/a.go")},
 		"protected":        {change: changed("a", "locked/b", "locked/c"), refused: []string{`"locked/b" is protected`, `; "locked/c" is`}},
+		"a submodule, of which nothing is read": {
+			policy: func(p *job.Policy) { p.Change.Submodules = "allow" },
+			change: &gitops.ChangeSet{Files: []changeset.File{{Path: "sub", NewMode: "160000", NewID: "commit"}}},
+		},
 		"protected, to be warned of": {
 			policy: func(p *job.Policy) { p.Change.Protected = "warn" },
 			change: changed("locked/b"), warned: `"locked/b" is protected by policy.protect (policy.change.protected).`,
