@@ -26,7 +26,10 @@ func FuzzLoad(f *testing.F) {
 		job, err := Load(jobFile(data), config.SetLayer(assignment))
 		if err != nil {
 			checkProblems(t, err, countLines(data))
-			return
+			if job, err = Load(jobFile(data)); err != nil {
+				checkProblems(t, err, countLines(data))
+				return
+			}
 		}
 		checkReload(t, job)
 	})

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func TestSetRefusesMalformedAssignments(t *testing.T) {
 		"--set: must be key=value, such as limits.turns=50",
 		"--set: limits.turns: has no value after the =",
 	}
-	must.Same(t, want, strings.Split(err.Error(), "\n"), "error")
+	must.Same(t, want, strings.Split(fmt.Sprint(err), "\n"), "error")
 }
 
 func TestReportsMistakesInAssignments(t *testing.T) {

@@ -230,6 +230,5 @@ func TestReportsMistakesOfLayersInOrder(t *testing.T) {
 
 func TestBoundsReportedMistakes(t *testing.T) {
 	got := problemLines(t, jobFile(start+strings.Repeat("? [x]\n: y\n", 50_000)))
-	must.Same(t, config.MaxProblems+1, len(got), "lines")
-	must.Same(t, "job.yml:203:3: more than 100 mistakes; the rest is not shown", got[config.MaxProblems], "last line")
+	must.Same(t, []string{"job.yml:203:3: more than 100 mistakes; the rest is not shown"}, got[min(config.MaxProblems, len(got)):], len(got), "lines, the last")
 }

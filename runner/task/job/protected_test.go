@@ -69,7 +69,8 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 		if got := fitting(j, free); got != nil {
 			t.Errorf("%s protects %q", given, got)
 		}
-		must.Same(t, strings.Contains(given, "deploy"), fitting(j, []string{"deploy/x"}) != nil, given, "of deploy is protected")
+		deployed := fitting(j, []string{"deploy/x"})
+		must.Same(t, strings.Contains(given, "deploy"), deployed != nil, given, "protects of deploy", deployed)
 		for _, entry := range j.Policy.Protect {
 			must.Same(t, false, strings.HasPrefix(entry, "!"), given, "the whole list has", entry)
 		}
