@@ -84,7 +84,8 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 					want["README"], want["only/older"], head = "older\n", "o\n", base.SHA+"\n"
 					delete(want, "gone")
 				}
-				must.Same(t, c.lands, opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree)) == nil)
+				err := opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree))
+				must.Same(t, c.lands, err == nil, "it landed", err)
 				must.Same(t, want, r.Files(), "work tree")
 				must.Same(t, head, r.Read(".git/HEAD"), "HEAD")
 				if c.lands {

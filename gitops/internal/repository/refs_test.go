@@ -137,7 +137,8 @@ func TestCheckFree(t *testing.T) {
 	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")
 	c := open(t, r.Dir)
 	for branch, free := range map[string]bool{"new": true, "main": true, "elsewhere": false, "packed": false, "packed/below/more": false} {
-		must.Same(t, free, c.CheckFree(branch) == nil, branch)
+		err := c.CheckFree(branch)
+		must.Same(t, free, err == nil, branch, err)
 	}
 	must.Fail(t, "", open(t, r.Path("../other")).CheckFree("main"), "main is free, which the first work tree has checked out")
 }

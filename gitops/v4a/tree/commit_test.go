@@ -277,7 +277,7 @@ func TestCommitEndsWithContext(t *testing.T) {
 	}}
 	must.Is(t, context.Canceled, plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, fivePatch).Commit(ctx), "error")
 	wantTree(t, dir, fiveFiles)
-	must.Is(t, context.Canceled, must.Err(tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), parsed(t, fivePatch))), "plan: error =")
+	must.Is(t, context.Canceled, must.Err(tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), parsed(t, fivePatch))), "plan")
 }
 
 // endsLater is a context that ends when it has been looked at so many times.

@@ -83,7 +83,8 @@ func TestCommitOpensFewFolders(t *testing.T) {
 			}
 			opened := &openFolders{}
 			work := faulty{counted{tree.OnRoot(openRoot(t, dir)), opened}, &faults{fails: fails}}
-			must.Same(t, test.wantsFailure, plannedOn(t, work, test.sections).Commit(t.Context()) != nil)
+			err := plannedOn(t, work, test.sections).Commit(t.Context())
+			must.Same(t, test.wantsFailure, err != nil, "it failed", err)
 			if opened.most > 100 || opened.now != 0 {
 				t.Errorf("%d folders were open at once, and %d are at the end", opened.most, opened.now)
 			}
