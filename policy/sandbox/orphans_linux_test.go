@@ -31,7 +31,8 @@ func TestCommandsDieWithAgentCI(t *testing.T) {
 	parent.Env = append(os.Environ(), holdVariable+"=exec 3>"+h.path+"; echo up; exec sleep 3600")
 	output := must.Get(parent.StdoutPipe())(t)
 	must.Do(t, parent.Start())
-	must.Same(t, "up\n", must.Get(bufio.NewReader(output).ReadString('\n'))(t))
+	line, err := bufio.NewReader(output).ReadString('\n')
+	must.Same(t, "up\n", line, err)
 	must.Is(t, nil, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	h.mustGo(t)

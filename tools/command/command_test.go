@@ -216,7 +216,9 @@ func TestCloseEndsSessions(t *testing.T) {
 	gone := read(held)
 	b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "exec 3>held; sleep 3600 & wait", "yield_time_ms": 1}))
 	live := b.commands.sessions.live
-	must.Same(t, 1, len(live), "sessions")
+	if len(live) != 1 {
+		t.Fatalf("%d sessions", len(live))
+	}
 	b.commands.Close()
 	must.Same(t, true, live[0].ended(), "the session's command still runs")
 	if fd, err := syscall.Open(held, syscall.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
