@@ -31,6 +31,7 @@ func TestNamesOpenPullRequestOfTask(t *testing.T) {
 	} {
 		p := Proposal{Job: w.job(), Base: w.Workspace.Base(), Task: intake.Task{Branch: taskBranch}}
 		test.change(&p)
-		must.Same(t, test.silent, w.toForge().findOpenPullOfTask(t.Context(), &p) == nil, name)
+		pull := w.toForge().findOpenPullOfTask(t.Context(), &p)
+		must.Same(t, test.silent, pull == nil, name, pull)
 	}
 }

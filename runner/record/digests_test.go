@@ -216,7 +216,8 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 	put(t, dir.Join("changes/1.patch"), "another")
 	dir.Remove(PackFile)
 	for name, altered := range map[string]bool{PatchesFolder: true, "changes/1.patch": true, PackFile: false, PatchFile: false, "changes/2.patch": false} {
-		must.Same(t, altered, unaltered(name) != nil, name)
+		err := unaltered(name)
+		must.Same(t, altered, err != nil, name, err)
 	}
 	must.Do(t, dir.RequireUnaltered(t.Context(), nil, PatchesFolder), "a run without an end")
 	stopped, stop := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,12 +103,8 @@ func TestReportsChangesSinceStop(t *testing.T) {
 		{"on another machine", StoppedAgent{State: running, WorkPlace: workspace.InPatches}, []string{"The run goes on on another machine."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := test.e.describeChanges()
-			must.Same(t, len(test.want), len(got), "told", got)
-			for i := range got {
-				if !strings.HasPrefix(got[i], test.want[i]) {
-					t.Errorf("told %q, want %q", got[i], test.want[i])
-				}
+			if got := test.e.describeChanges(); !slices.EqualFunc(got, test.want, strings.HasPrefix) {
+				t.Errorf("told %q, want %q", got, test.want)
 			}
 		})
 	}

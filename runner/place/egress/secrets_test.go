@@ -94,7 +94,7 @@ func TestPlaceholdersLastForRun(t *testing.T) {
 	err := filepath.WalkDir(s.Record.Path(), func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			raw := must.Get(os.ReadFile(path))(t)
-			must.Lack(t, string(raw), "v4lue", "PRIVATE")
+			must.Same(t, false, strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "PRIVATE"), path, raw)
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,8 +226,8 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	m.options.Dir = t.TempDir()
 	_, err = Open(t.Context(), m.options)
 	wantReason(t, err, "run_directory")
-	if strings.Contains(err.Error(), "--out") {
-		t.Errorf("%v: agent-ci sandbox has no such flag", err)
+	if text := fmt.Sprint(err); strings.Contains(text, "--out") || !strings.Contains(text, "XDG_STATE_HOME") {
+		t.Errorf("%s: agent-ci sandbox has no flag --out, and needs XDG_STATE_HOME", text)
 	}
 }
 

@@ -203,6 +203,7 @@ func TestRefusesPullRequestOfOtherTask(t *testing.T) {
 	} {
 		at, task := pull, own
 		test.change(&at, &task)
-		must.Same(t, test.refused, refuseOtherPull("octo/widgets", &at, task) != nil, name)
+		err := refuseOtherPull("octo/widgets", &at, task)
+		must.Same(t, test.refused, err != nil, name, err)
 	}
 }

@@ -145,7 +145,8 @@ func TestSchemasRefuseInvalidObjects(t *testing.T) {
 	} {
 		schema := must.Get(Schema(job.Publish{As: as, Labels: []string{"bug", "question"}}))(t)
 		for object, fits := range objects {
-			must.Same(t, fits, schema.Check(json.RawMessage(object)) == nil, as, object)
+			err := schema.Check(json.RawMessage(object))
+			must.Same(t, fits, err == nil, as, object, err)
 		}
 	}
 }

@@ -151,7 +151,8 @@ func TestRecognisesInfrastructureFailures(t *testing.T) {
 		"":                                                                  false,
 		"ECONNRESET, and tried again" + strings.Repeat("\nok", 2*lastLines): false,
 	} {
-		must.Same(t, want, infrastructureReason(log) != "", log)
+		reason := infrastructureReason(log)
+		must.Same(t, want, reason != "", log, reason)
 	}
 }
 

@@ -130,8 +130,9 @@ func TestBoundsFileReads(t *testing.T) {
 	files{"job.yml": "12345"}.put(t, outside)
 	s, _ := source(settings.Inputs{})
 	for limit, fails := range map[int64]bool{4: true, 5: false} {
-		must.Same(t, fails, must.Err(s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit)) != nil, limit, "bytes of the base")
-		file, err := s.ReadFile(t.Context(), base, filepath.Join(outside, "job.yml"), limit)
+		file, err := s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit)
+		must.Same(t, fails, err != nil, limit, "bytes of the base", string(file.Content), err)
+		file, err = s.ReadFile(t.Context(), base, filepath.Join(outside, "job.yml"), limit)
 		if err != nil || len(file.Content) != 5 { // one byte more tells that it is too long
 			t.Errorf("%d bytes from outside: %q, %v", limit, file.Content, err)
 		}
@@ -289,7 +290,8 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 			t.Fatalf("%s, %v", read.Source, err)
 		}
 		for value, right := range map[string]bool{`{"count": 3}`: true, `{"count": "3"}`: false, `{}`: false, `[3]`: false, `null`: false, `{`: false, ``: false} {
-			must.Same(t, right, read.Check([]byte(value)) == nil, value)
+			err := read.Check([]byte(value))
+			must.Same(t, right, err == nil, value, err)
 		}
 	}
 	s, _ := source(settings.Inputs{})

@@ -59,7 +59,8 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 					return 200, `{"id": "r", "status": "completed", "output": [{"type": "compaction", "encrypted_content": "x"}], "usage": {"input_tokens": 9, "output_tokens": 1}}`
 				}),
 			}))(t)
-			must.Same(t, test.fails, test.ask(api) != nil, "err")
+			err := test.ask(api)
+			must.Same(t, test.fails, err != nil, "it failed", err)
 			must.Same(t, test.want, came, "keys")
 		})
 	}
