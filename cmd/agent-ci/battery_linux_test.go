@@ -32,7 +32,8 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 				t.Parallel()
 				s := newSiege(t, programs, tier, user)
 				s.attackEverywhere()
-				result := must.Get(s.result())(t)
+				result, err := s.result()
+				must.Is(t, nil, err, s.printed)
 				must.Same(t, "changed", result.Outcome, "the run ended as", result, s.printed)
 				must.Same(t, (map[bool]string{true: confine.InOverlay, false: confine.PrivateTree})[s.overlaid()], result.Sandbox.WorkTree, "commands worked in")
 				for _, breach := range s.breaches() {

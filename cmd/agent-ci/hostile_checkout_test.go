@@ -140,7 +140,7 @@ func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 		cmd := exec.Command(binary, args...)
 		cmd.Env, cmd.Dir = w.env, clone
 		out, _ := cmd.CombinedOutput()
-		must.Contain(t, string(out), want)
+		must.Same(t, true, strings.Contains(string(out), want), args, "end in", want, out)
 		if raw, err := os.ReadFile(proof); err == nil {
 			t.Errorf("%q started:\n%s", args, raw)
 			os.Remove(proof)

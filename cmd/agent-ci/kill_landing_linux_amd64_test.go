@@ -222,7 +222,7 @@ turns:
 					t.Errorf("%s, the run ended in %s", at, text)
 					continue
 				}
-				must.Same(t, want, w.has(repo), at, "the checkout has", "and not")
+				must.Same(t, want, w.has(repo), at, "the checkout has")
 				must.Same(t, theirs, w.git(repo, "rev-parse", "main", "feature"), at, "the branches are")
 				must.Same(t, branch, w.git(repo, "rev-parse", "--abbrev-ref", "HEAD"), at, "it is on")
 				w.keepsTheirs(at, repo)

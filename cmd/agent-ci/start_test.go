@@ -51,8 +51,8 @@ func initTrace(args ...string) (string, error) {
 func TestApplyPatchStartsEarly(t *testing.T) {
 	t.Parallel()
 	all := must.Get(initTrace("agent-ci", "version"))(t)
-	few, _ := initTrace("apply_patch")
-	must.Contain(t, few, "apply_patch: there is no patch")
+	few, err := initTrace("apply_patch")
+	must.Same(t, true, strings.Contains(few, "apply_patch: there is no patch"), err, few)
 	for _, name := range []string{"gopkg.in/yaml%2ev3", "net/http", "github.com/openai/openai-go/v3/responses"} {
 		line := "init " + name + " @"
 		if !strings.Contains(all, line) || strings.Contains(few, line) {

@@ -50,5 +50,5 @@ func TestSandboxOnATerminal(t *testing.T) {
 	press("\x03")
 	expect("interrupted")
 	_ = cmd.Wait()
-	must.Same(t, 5, cmd.ProcessState.ExitCode(), "the exit status is", "want 5", said.String())
+	must.Same(t, 5, cmd.ProcessState.ExitCode(), "the exit status", said.String())
 }
