@@ -1,5 +1,5 @@
 // Package merge merges the changes between two trees into a third one, like `git merge`. The git
-// program merges, in the private git folder, with only the objects it needs. No work tree changes.
+// program merges, in the private git folder, with only the files it needs. No work tree changes.
 // The package does not know bases, change sets or checkouts.
 package merge
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,20 +45,28 @@ type Place struct {
 type Merge struct {
 	Conflicts []Conflict // sorted by path
 
-	place      Place
-	onto       plumbing.Hash
-	ontoName   string
-	attributes *worktree.Merging
-	merged     plumbing.Hash  // git's merged tree
-	commits    [3]string      // commits given to git: old, onto, now
-	edits      []objects.Edit // edits from onto to the result
+	place          Place
+	old, now, onto plumbing.Hash
+	ontoName       string
+	paths          map[string]sides // the paths that git merges
+	renames        bool             // git looks for renames
+	attributes     *worktree.Merging
+	merged         plumbing.Hash  // git's merged tree, with these paths only
+	commits        [3]string      // commits given to git: old, onto, now
+	edits          []objects.Edit // edits from onto to the result
 }
+
+// sides holds the entries of three trees at a path, in the order of index stages.
+type sides struct{ old, onto, now objects.Entry }
 
 // Trees merges the differences between old and now into onto. ontoName describes onto in messages.
 // The result lists conflicts; they cause no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
-	m := &Merge{place: in, onto: onto, ontoName: ontoName}
-	if err := m.run(ctx, old, now); err != nil {
+	m := &Merge{place: in, old: old, now: now, onto: onto, ontoName: ontoName, paths: map[string]sides{}}
+	if err := m.collectPaths(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.run(ctx); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -67,23 +76,162 @@ func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName
 // [Merge.MarkConflicts] left it.
 func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto, m.edits) }
 
-// run lets git merge and parses the result. git gets only the folders and files that it reads: no files
-// that just onto modified, because they cannot be in conflict or renamed.
-func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
-	trees := []plumbing.Hash{old, m.onto, now}
-	if err := m.place.Objects.CopyTo(ctx, m.place.Objects, trees); err != nil {
+// collectPaths collects the paths that git needs for the merge: the changed paths, and paths that
+// block them. If one side deleted a path that the other changed, git must look for renames. Then it
+// also needs all changes of onto.
+func (m *Merge) collectPaths(ctx context.Context) error {
+	changes, err := m.place.Objects.Differences(ctx, m.old, m.now)
+	if err != nil {
 		return err
 	}
-	changed := map[string]bool{}
-	for _, side := range []plumbing.Hash{now, m.onto} {
-		changes, err := m.place.Objects.OwnDifferences(ctx, old, side, func(d objects.Difference) bool {
-			return side == now || d.Old.Mode == 0 || d.New.Mode == 0 || changed[d.Path]
-		})
+	for _, d := range changes {
+		there, err := m.place.Objects.Find(m.onto, d.Path)
 		if err != nil {
 			return err
 		}
-		for _, d := range changes {
-			changed[d.Path] = true
+		if there.IsTree() {
+			if err := m.collectBelow(ctx, d.Path, there.ID); err != nil {
+				return err
+			}
+			there = objects.Entry{}
+		}
+		m.paths[d.Path] = sides{d.Old, there, d.New}
+		gone := there.Mode == 0 || d.New.Mode == 0
+		if d.Old.Mode != 0 && gone && d.Old != there {
+			m.renames = true
+		}
+		if err := m.collectAbove(d, there); err != nil {
+			return err
+		}
+	}
+	if !m.renames {
+		return nil
+	}
+	moved, err := m.place.Objects.Differences(ctx, m.old, m.onto)
+	if err != nil {
+		return err
+	}
+	for _, d := range moved {
+		if _, known := m.paths[d.Path]; !known {
+			m.paths[d.Path] = sides{d.Old, d.New, d.Old}
+		}
+	}
+	return m.addFolderFiles()
+}
+
+// collectBelow adds the files below a folder of onto, if the change has a file in its place.
+func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
+	below, err := m.place.Objects.Differences(ctx, plumbing.ZeroHash, tree)
+	for _, d := range below {
+		if err == nil {
+			err = m.add(folder + "/" + d.Path)
+		}
+	}
+	return err
+}
+
+// collectAbove checks the folders above a changed path. onto may have a file in place of a folder.
+// A folder that is missing on one side may have been renamed.
+func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
+	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
+		var at [3]objects.Entry
+		for i, tree := range []plumbing.Hash{m.old, m.onto, m.now} {
+			var err error
+			if at[i], err = m.place.Objects.Find(tree, dir); err != nil {
+				return err
+			}
+		}
+		wasFolder := at[0].IsTree()
+		addedToMissing := wasFolder && d.Old.Mode == 0 && !at[1].IsTree() // onto may have renamed the folder
+		removedChanged := wasFolder && at[1] != at[0] && !at[2].IsTree()  // the change may have renamed it
+		m.renames = m.renames || addedToMissing || removedChanged
+		if there.Mode == 0 && at[1].Mode != 0 && !at[1].IsTree() {
+			return m.add(dir)
+		}
+	}
+	return nil
+}
+
+// add adds a path with its entries in the three trees.
+func (m *Merge) add(name string) error {
+	var s sides
+	for _, side := range []struct {
+		tree  plumbing.Hash
+		entry *objects.Entry
+	}{{m.old, &s.old}, {m.onto, &s.onto}, {m.now, &s.now}} {
+		e, err := m.place.Objects.Find(side.tree, name)
+		if err != nil {
+			return err
+		}
+		if !e.IsTree() {
+			*side.entry = e
+		}
+	}
+	m.paths[name] = s
+	return nil
+}
+
+// addFolderFiles adds a file of each folder that has no file among the paths. Otherwise git would
+// believe that the folder was renamed.
+func (m *Merge) addFolderFiles() error {
+	for _, side := range []struct {
+		tree plumbing.Hash
+		of   func(sides) objects.Entry
+	}{{m.onto, func(s sides) objects.Entry { return s.onto }}, {m.now, func(s sides) objects.Entry { return s.now }}} {
+		has := map[string]bool{}
+		for name, s := range m.paths {
+			for dir := path.Dir(name); side.of(s).Mode != 0 && dir != "." && !has[dir]; dir = path.Dir(dir) {
+				has[dir] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.paths)) {
+			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
+				has[dir] = true
+				file, err := m.anyFile(side.tree, dir)
+				if err == nil && file != "" {
+					err = m.add(file)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// anyFile returns any file in a folder of a tree, or "" if there is no such folder.
+func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
+	e, err := m.place.Objects.Find(tree, name)
+	if err != nil || !e.IsTree() {
+		return "", err
+	}
+	for e.IsTree() {
+		entries, err := m.place.Objects.Tree(e.ID)
+		if err != nil || len(entries) == 0 {
+			return "", err
+		}
+		e = entries[0]
+		name += "/" + e.Name
+	}
+	return name, nil
+}
+
+// run lets git merge and parses the result.
+func (m *Merge) run(ctx context.Context) (err error) {
+	var edits [3][]objects.Edit
+	for name, s := range m.paths {
+		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
+			edits[i] = append(edits[i], objects.Edit{Path: name, Mode: e.Mode, ID: e.ID})
+		}
+	}
+	var trees [3]plumbing.Hash
+	for i := range edits {
+		if err := m.place.Objects.OwnFiles(ctx, edits[i]); err != nil {
+			return err
+		}
+		if trees[i], err = m.place.Objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
+			return err
 		}
 	}
 	for i, name := range []string{"before", "onto", "change"} {
@@ -101,7 +249,7 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 		}
 		m.commits[i] = id.String()
 	}
-	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(changed))); err != nil {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.attributes.Close()) }()
@@ -109,7 +257,7 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := git.With("GIT_WORK_TREE="+m.attributes.Folder()).Run(ctx, m.attributes.Folder(), nil, "-c", "merge.conflictStyle=diff3",
+	out, err := git.With("GIT_WORK_TREE="+m.attributes.Folder()).Run(ctx, m.attributes.Folder(), nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
 		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
 	if err != nil && program.ExitStatus(err) != 1 {
 		return err
@@ -117,7 +265,7 @@ func (m *Merge) run(ctx context.Context, old, now plumbing.Hash) (err error) {
 	if err := m.parseOutput(string(out)); err != nil {
 		return err
 	}
-	made, err := m.place.Objects.Differences(ctx, m.onto, m.merged)
+	made, err := m.place.Objects.Differences(ctx, trees[1], m.merged)
 	for _, d := range made {
 		m.edits = append(m.edits, d.Edit())
 	}

@@ -67,28 +67,27 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 	return ids, err
 }
 
-// OwnDifferences copies the folders in which two trees differ to the store's own folder, where git can
-// compare and merge the trees. It also copies both files of the differences that reads accepts. It
-// returns all differences.
-func (s *Store) OwnDifferences(ctx context.Context, a, b plumbing.Hash, reads func(Difference) bool) (list []Difference, err error) {
+// CopyDifferences copies the folders and files in which two trees differ to the store's own folder, where
+// git can compare the trees.
+func (s *Store) CopyDifferences(ctx context.Context, a, b plumbing.Hash) error {
 	var ids []plumbing.Hash
 	add := func(id plumbing.Hash) { ids = append(ids, id) }
 	forward := differ{s, s.treeAt, func(found Difference) {
-		list = append(list, found)
 		for _, e := range [...]Entry{found.Old, found.New} {
-			if e.isFile() && reads(found) {
+			if e.isFile() {
 				add(e.ID)
 			}
 		}
 	}, add}
 	backward := differ{s, s.treeAt, func(Difference) {}, add}
-	if err = forward.compareTrees(ctx, a, b, ""); err == nil {
+	err := forward.compareTrees(ctx, a, b, "")
+	if err == nil {
 		err = backward.compareTrees(ctx, b, a, "")
 	}
 	if err == nil {
 		err = s.CopyTo(ctx, s, ids)
 	}
-	return list, err
+	return err
 }
 
 func (s *Store) treeAt(id plumbing.Hash, _ string) ([]Entry, error) { return s.Tree(id) }

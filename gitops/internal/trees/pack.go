@@ -32,11 +32,7 @@ func (s *Store) writePack(ctx context.Context, cs *ChangeSet, w io.Writer) error
 	for _, id := range ids {
 		fmt.Fprintln(&list, id)
 	}
-	git, err := s.repo.PrivateGit()
-	if err != nil {
-		return err
-	}
-	return git.Stream(ctx, s.repo.Root, strings.NewReader(list.String()), w, "pack-objects", "-q", "--stdout", "--window=0", "--no-reuse-delta")
+	return s.streamGit(ctx, strings.NewReader(list.String()), w, "pack-objects", "-q", "--stdout", "--window=0", "--no-reuse-delta")
 }
 
 // ReadPack reads a pack as WritePack writes it, from an untrusted sender. The pack must contain

@@ -24,24 +24,29 @@ var diffOptions = []string{
 // writeDiff writes git's diff between the base and the tree of cs to w. It ignores attributes,
 // because the agent could hide text with them.
 func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
-	empty := filepath.Join(s.repo.PrivateDir, "empty")
-	if err := os.MkdirAll(empty, 0o700); err != nil {
-		return fmt.Errorf("compare the trees: %w", err)
-	}
-	all := func(objects.Difference) bool { return true }
-	if _, err := s.objects.OwnDifferences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash(), all); err != nil {
+	if err := s.objects.CopyDifferences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash()); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), string(cs.Base.Tree), string(cs.Tree))
-	git, err := s.repo.PrivateGit()
-	if err == nil {
-		err = git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, nil, w, args...)
-	}
-	if err != nil {
+	if err := s.streamGit(ctx, nil, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil
+}
+
+// streamGit runs git with an empty work tree and index, and writes its output to w. So git reads no file that
+// commands could have made.
+func (s *Store) streamGit(ctx context.Context, stdin io.Reader, w io.Writer, args ...string) error {
+	empty := filepath.Join(s.repo.PrivateDir, "empty")
+	if err := os.MkdirAll(empty, 0o700); err != nil {
+		return err
+	}
+	git, err := s.repo.PrivateGit()
+	if err != nil {
+		return err
+	}
+	return git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, stdin, w, args...)
 }
 
 // WritePatch writes the change as a git patch. `git apply --binary` can apply it, including binary
