@@ -309,7 +309,7 @@ func TestForeignFilesPreventLayer(t *testing.T) {
 			r.Write(".gitignore", "/build/\n")
 			r.Write("a/b/three", "3\n")
 			r.Seed()
-			for _, path := range []string{"build/out", "build/deep/out", "a/b/mine", "more/mine"} {
+			for _, path := range []string{"build/out", "build/deep/out", "a/b/mine", "more/mine", "caf\xe9/mine"} {
 				r.Write(path, "mine\n")
 			}
 			r.Link("b/mine", "a/link")

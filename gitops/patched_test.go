@@ -3,10 +3,26 @@ package gitops_test
 import (
 	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 )
+
+// git would wait for the pipe's writer.
+func TestPackReadsNoFileOfCheckout(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("text", "one\n")
+	r.Commit("base")
+	c := r.open()
+	snap := snapshot(t, c)
+	r.Write("text", "two\n")
+	cs := changes(t, c, snap)
+	must.Do(t, syscall.Mkfifo(r.Path(".gitattributes"), 0o666))
+	must.Do(t, c.WritePack(t.Context(), cs, new(bytes.Buffer)))
+	must.Do(t, c.WritePatch(t.Context(), cs, new(bytes.Buffer)))
+}
 
 func TestPatchRecreatesTree(t *testing.T) {
 	t.Parallel()

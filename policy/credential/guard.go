@@ -41,14 +41,16 @@ func NewGuard(set Set) *Guard {
 
 // NewHider returns a Guard that replaces non-empty texts, which belong to one server, by asterisks in its answers. It
 // holds back the beginning of a possible text until the next bytes arrive: the server may not know the texts, and
-// could find them by timing.
+// could find them by timing. Without texts it returns nil.
 func NewHider(texts ...string) *Guard {
 	var set Set
 	for _, text := range texts {
 		set = append(set, Credential{Value: text, Placeholder: strings.Repeat("*", len(text))})
 	}
 	g := NewGuard(set)
-	g.holdTime = 0
+	if g != nil {
+		g.holdTime = 0
+	}
 	return g
 }
 
@@ -75,9 +77,8 @@ func (g *Guard) CleanHeader(h http.Header) {
 	}
 }
 
-// maxHoldTime is the holdTime for credentials. CopyClean always holds back one byte less than the longest
-// spelling of a value. Otherwise a server could guess a value letter by
-// letter from the timing.
+// maxHoldTime is the holdTime for credentials. CopyClean holds back one byte less than the longest spelling of a
+// value. Otherwise a server could guess a value letter by letter from the timing.
 const maxHoldTime = 200 * time.Millisecond
 
 // CopyClean copies an answer and replaces values by placeholders of the same length, so that lengths and

@@ -42,7 +42,7 @@ func WriteFile(path string, f *File, updates []Entry) error {
 	return nil
 }
 
-// WriteNew writes an index of entries to the file at path. Their paths must be different.
+// WriteNew writes an index of entries to the file at path, and sorts entries by path. Their paths must be different.
 func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, entries)
 }
