@@ -12,13 +12,7 @@ import (
 // git would wait for the pipe's writer.
 func TestPackReadsNoFileOfCheckout(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Write("text", "one\n")
-	r.Commit("base")
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("text", "two\n")
-	cs := changes(t, c, snap)
+	r, c, cs := landing(t)
 	must.Do(t, syscall.Mkfifo(r.Path(".gitattributes"), 0o666))
 	must.Do(t, c.WritePack(t.Context(), cs, new(bytes.Buffer)))
 	must.Do(t, c.WritePatch(t.Context(), cs, new(bytes.Buffer)))

@@ -72,17 +72,14 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 func (s *Store) CopyDifferences(ctx context.Context, a, b plumbing.Hash) error {
 	var ids []plumbing.Hash
 	add := func(id plumbing.Hash) { ids = append(ids, id) }
-	forward := differ{s, s.treeAt, func(found Difference) {
-		for _, e := range [...]Entry{found.Old, found.New} {
-			if e.isFile() {
-				add(e.ID)
-			}
+	d := differ{s, s.treeAt, func(found Difference) {
+		if found.New.isFile() { // also if just its mode differs: git reads a file that became a link
+			add(found.New.ID)
 		}
 	}, add}
-	backward := differ{s, s.treeAt, func(Difference) {}, add}
-	err := forward.compareTrees(ctx, a, b, "")
+	err := d.compareTrees(ctx, a, b, "")
 	if err == nil {
-		err = backward.compareTrees(ctx, b, a, "")
+		err = d.compareTrees(ctx, b, a, "")
 	}
 	if err == nil {
 		err = s.CopyTo(ctx, s, ids)

@@ -162,7 +162,8 @@ func (r *reply) redact(redact func(string) string) {
 const maxRecordedText = 256 << 10
 
 // recordReply records a hook's reply to a question. It warns if the hook failed and the run continues, with the call or
-// without it, or if the reply has a message for people. It keeps the first reply that demands the end of the run, for StopReason.
+// without it, or if the reply has a message for people. It keeps the first reply that demands the end of the run, for
+// StopReason.
 func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := r.HookAnswer
 	event.Name, event.Event, event.SHA256, event.Trusted = hook.Name, hook.Event, hook.SHA256, hook.Trusted
@@ -171,15 +172,15 @@ func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	if replaces || hook.Event == job.OnPostToolUse && r.withholds() {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
-	consequence := "the call was refused"
-	if hook.Event == job.OnPostToolUse {
-		consequence = "the output was withheld"
-	}
 	switch {
 	case r.Continued:
 		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.Event, r.Reason)
 	case r.failed() && q.call.Number > 0: // else the run ends because of it
-		h.Record.Warn("hook_failed", "The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", hook.Name, hook.Event, consequence, shorten(r.Reason))
+		consequence := "the call was refused"
+		if hook.Event == job.OnPostToolUse {
+			consequence = "the output was withheld"
+		}
+		h.Record.Warn("hook_failed", "%s", hook.stop(r, consequence).Message)
 	}
 	if r.Message != "" {
 		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.Message))
