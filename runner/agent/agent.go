@@ -341,8 +341,8 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	return c.recordFailed(err, failure)
 }
 
-// recordFailed records a failure that no retry resolved, unless it is nil. It returns err, joined with an error of
-// recording.
+// recordFailed records f, a failure that no retry resolved. It ignores a nil f. It returns err, joined with an error
+// of recording.
 func (c *Conversation) recordFailed(err error, f *model.Failure) error {
 	if f == nil {
 		return err

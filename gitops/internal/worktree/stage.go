@@ -43,7 +43,7 @@ func (s *stage) remove() error {
 // index returns the path of the stage's index.
 func (s *stage) index() string { return s.dir + ".index" }
 
-// add writes a file into the stage. It replaces a file that is there, such as a .gitattributes file.
+// add writes a file into the stage. It overwrites an existing file, such as .gitattributes.
 func (s *stage) add(ctx context.Context, name string, content io.Reader) error {
 	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err

@@ -23,8 +23,8 @@ func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, conver
 }
 
 // askUntilAgreed asks the hooks in turn until all agree to the same input of a call. It returns the refusal of the
-// call, or "", and text for the model. It stops at a rewritten input that the tool does not accept, which the
-// dispatcher reports.
+// call, or "", and text for the model. It stops if the tool does not accept a rewritten input; the dispatcher reports
+// that.
 func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call, convert tools.ConvertInput) (refusal string, notesForModel []string) {
 	hooks := h.forEvent(job.OnPreToolUse)
 	agreed := 0 // how many hooks in a row agree to the input

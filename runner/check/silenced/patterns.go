@@ -27,7 +27,7 @@ const checks = `(?:^|[\s"'@;&|(=:/-])(?:pytest|py\.test|tox|nox|unittest|nosetes
 // swallows matches code that hides the failure of a command, such as || true.
 const swallows = `(?:\|\|\s*(?:true\b|:(?:\s|["']|$)|(?:/usr)?/bin/true\b|exit\s+0\b|\(exit\s+0\)|return\s+0\b|echo\b|printf\b|\$\(true\))|;\s*(?:true|:|exit\s+0|return\s+0)\s*(?:[\\"'#]|$)|\|\s*(?:true|cat)\s*(?:["']|$))`
 
-// patternTable lists the signs. testdata/examples.txt has lines that are signs and lines that are none for each.
+// patternTable lists the signs. testdata/examples.txt has examples and counterexamples of each.
 var patternTable = []pattern{
 	// Python.
 	{
