@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Options configures runs on this machine.
+// Options configures a run of a campaign on this machine, which may be a host without the ledger.
 type Options struct {
 	Campaign *spec.Campaign
 	Template string // job digest of the plan
@@ -33,8 +33,9 @@ type Options struct {
 	Output io.Writer
 	// CheckOut makes the checkout of a target; nil if each run clones its repository.
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
-	// Discard removes the clones of settled runs, because their changes are on the forge.
-	Discard bool
+	// Discard returns whether to remove the clone of a settled run, because its change is on the forge.
+	// Nil keeps all clones.
+	Discard func(*campaign.Report) bool
 	// TimeMargin is how long a run may exceed its job's time limits before it is killed as hung.
 	TimeMargin time.Duration
 	// ExitGrace is how long a process has to exit after SIGTERM.
@@ -43,10 +44,11 @@ type Options struct {
 	Resumable func(*record.Directory) error
 	// Models lists the runs' models, to compute the cost of lost answers.
 	Models []campaign.Model
+}
 
-	// Only Run uses the fields below.
-
-	// Ledger books the runs; nil on another host.
+// Schedule is a plan with the ledger that books its runs.
+type Schedule struct {
+	Options
 	Ledger *campaign.Ledger
 	Plan   *campaign.Plan
 	// Refresh updates the pull requests' states; may be nil.
@@ -59,14 +61,14 @@ type Options struct {
 
 // Run runs targets until no further one may start. When ctx ends, it stops the runs and waits for them. Their
 // claims stay open for the next Run.
-func Run(ctx context.Context, o Options) error {
-	r := &localRuns{Options: o, ended: make(chan runEnd)}
-	if o.Refresh != nil {
-		if err := o.Refresh(ctx); err != nil {
+func Run(ctx context.Context, s Schedule) error {
+	r := &localRuns{Schedule: s, ended: make(chan runEnd)}
+	if s.Refresh != nil {
+		if err := s.Refresh(ctx); err != nil {
 			return fmt.Errorf("ask for the states of pull requests: %w", err)
 		}
 	}
-	for _, claimed := range o.Ledger.Of(o.Campaign.Name).Unsettled() {
+	for _, claimed := range s.Ledger.Of(s.Campaign.Name).Unsettled() {
 		if claimed.Host == "" {
 			r.startRun(ctx, claimed, "goes on")
 		}
@@ -76,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 		if ctx.Err() == nil && firstErr == nil {
 			wait, firstErr = r.startMore(ctx)
 		}
-		done := ctx.Err() != nil || firstErr != nil || !o.Wait || wait.Until.IsZero()
+		done := ctx.Err() != nil || firstErr != nil || !s.Wait || wait.Until.IsZero()
 		if r.running == 0 && done {
 			return errors.Join(firstErr, context.Cause(ctx))
 		}
@@ -105,7 +107,7 @@ func (r *localRuns) awaitEnd(ctx context.Context, wait campaign.Wait, done bool)
 
 // localRuns is the state of Run: the number of running targets, and a channel with their ends.
 type localRuns struct {
-	Options
+	Schedule
 	running int
 	ended   chan runEnd
 }

@@ -34,7 +34,7 @@ job: {version: 1, task: {prompt: x}, limits: {time: 1s}}
 `
 
 // hanging is a campaign over repositories whose runs are that program.
-func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
+func hanging(t *testing.T, names ...string) (Schedule, *strings.Builder) {
 	t.Helper()
 	dir, ends := t.TempDir(), &strings.Builder{}
 	program := filepath.Join(dir, "program")
@@ -49,10 +49,10 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 		plan.Targets = append(plan.Targets, target)
 	}
 	must.Do(t, ledger.Plan(plan))
-	return Options{
-		Ledger: ledger, Campaign: c, Plan: plan, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
+	return Schedule{Ledger: ledger, Plan: plan, Options: Options{
+		Campaign: c, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
 		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
-	}, ends
+	}}, ends
 }
 
 func TestHungProcessDelaysNoOther(t *testing.T) {
@@ -74,7 +74,7 @@ func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	t.Parallel()
 	o, _ := hanging(t, "one")
 	claimed := must.Get(o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets, ""))(t)
-	w := &work{Options: o, claimed: claimed[0], job: loadTargetJob(o.Campaign, claimed[0].Target)}
+	w := &work{Options: o.Options, claimed: claimed[0], job: loadTargetJob(o.Campaign, claimed[0].Target)}
 	log := must.Get(w.lock(t.Context()))(t)
 	left := exec.Command("sleep", "1000")
 	left.Stdout = log

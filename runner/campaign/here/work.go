@@ -46,7 +46,7 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	if report == nil {
 		return nil, settled, nil
 	}
-	if settled && w.Discard && (w.Ledger != nil || !report.IsResumable()) { // on another host, a later start may resume the run, and needs the clone
+	if settled && w.Discard != nil && w.Discard(report) {
 		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
 	}
 	raw, err := report.Encode()

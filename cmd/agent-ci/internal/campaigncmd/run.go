@@ -41,11 +41,11 @@ func runTargets(ctx context.Context, c *openedCampaign) (status int, err error) 
 		if digest != plan.Template {
 			return errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan")
 		}
-		o, err := c.hereOptions(l, plan)
+		s, err := c.schedule(l, plan)
 		if err != nil {
 			return err
 		}
-		err = here.Run(ctx, o)
+		err = here.Run(ctx, s)
 		if stop, is := errors.AsType[*outcome.Stop](err); is {
 			status = stop.ExitCode()
 			fmt.Fprintln(c.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
@@ -82,10 +82,14 @@ func (c *openedCampaign) runOptions() (o here.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	return here.Options{
+	o = here.Options{
 		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
-		Models: modelsOf(j, c.Environ), Discard: publish == "github",
-	}, nil
+		Models: modelsOf(j, c.Environ),
+	}
+	if publish == "github" { // a later start on any host may resume a run, and needs the clone
+		o.Discard = func(r *campaign.Report) bool { return !r.IsResumable() }
+	}
+	return o, nil
 }
 
 // publishMode returns the value of --publish for runs. Without the flag it is github if a token is set and
@@ -103,44 +107,46 @@ func (c *openedCampaign) publishMode() (string, error) {
 	return "local", nil
 }
 
-// hereOptions returns the options for running targets on this machine.
-func (c *openedCampaign) hereOptions(l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
-	o, err := c.runOptions()
+// schedule returns the plan's runs on this machine.
+func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s here.Schedule, err error) {
+	options, err := c.runOptions()
 	if err != nil {
-		return o, err
+		return s, err
 	}
 	ledger, err := filepath.Abs(c.ledger)
 	if err != nil {
-		return o, fmt.Errorf("find the ledger: %w", err)
+		return s, fmt.Errorf("find the ledger: %w", err)
 	}
-	o.Ledger, o.Plan, o.Template, o.Folder, o.Wait = l, plan, plan.Template, campaign.Folder(ledger, c.Name), c.wait
+	s = here.Schedule{Options: options, Ledger: l, Plan: plan, Wait: c.wait}
+	s.Template, s.Folder = plan.Template, campaign.Folder(ledger, c.Name)
 	environ, err := c.withPaceFile(ledger)
 	if err != nil {
-		return o, err
+		return s, err
 	}
-	o.Environ = withCampaignFolder(environ, ledger)
+	s.Environ = withCampaignFolder(environ, ledger)
 	if c.Targets.Folder != "" {
 		repositories, err := filepath.Abs(string(c.repositories()))
 		if err != nil {
-			return o, fmt.Errorf("find the folder of the repositories: %w", err)
+			return s, fmt.Errorf("find the folder of the repositories: %w", err)
 		}
-		o.CheckOut = func(ctx context.Context, t campaign.Target, dir string) error {
+		s.CheckOut = func(ctx context.Context, t campaign.Target, dir string) error {
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, c.Variable("PATH"))
 		}
 	}
-	if !o.Discard { // nothing is published on the forge
-		return o, nil
+	if s.Discard == nil { // nothing is published on the forge
+		return s, nil
 	}
+	s.Discard = func(*campaign.Report) bool { return true } // a settled claim does not start again
 	client, _, err := environ.GitHub(c.Process.Version, environ.Token())
 	if err != nil {
-		return o, err
+		return s, err
 	}
-	o.Refresh = func(ctx context.Context) error {
+	s.Refresh = func(ctx context.Context) error {
 		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
 		return err
 	}
-	o.Existing = pulls.FindExisting(client, c.Campaign)
-	return o, nil
+	s.Existing = pulls.FindExisting(client, c.Campaign)
+	return s, nil
 }
 
 // withPaceFile returns the environment with the variable that names a pace file. All ledgers of the user have
