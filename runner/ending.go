@@ -106,7 +106,7 @@ func (e *ending) workspaceOrEmpty(rec *record.Record) *workspace.Workspace {
 // person's branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.Assignment
-	return e.Workspace != nil && a.Recording == nil && a.Task.Mode != intake.Join && a.Task.Repair == nil && history.CanResumeAfter(rec, o)
+	return e.Workspace != nil && a.Recording == nil && a.Task.Mode() != intake.Join && a.Task.Repair == nil && history.CanResumeAfter(rec, o)
 }
 
 // resumeHint returns a sentence on how to resume a stopped run, or "".

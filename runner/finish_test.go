@@ -145,7 +145,7 @@ func TestReportsResumableRuns(t *testing.T) {
 		"one without a checkout":    {rec, nil, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, false},
 		"one of a scripted session": {rec, ws, start.Assignment{Request: &start.Request{Script: "s.yml"}}, outcome.Cancelled, true},
 		"a replay":                  {rec, ws, start.Assignment{Request: &start.Request{Recording: &replay.Recording{}}}, outcome.Cancelled, false},
-		"on a person's branch":      {rec, ws, start.Assignment{Request: &start.Request{}, Task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
+		"on a person's branch":      {rec, ws, start.Assignment{Request: &start.Request{}, Task: intake.Task{Pull: &forge.PullRequest{Head: "polish"}}}, outcome.Cancelled, false},
 		"one that had not begun":    {record.New("", nil), ws, start.Assignment{Request: &start.Request{}}, outcome.Cancelled, false},
 	} {
 		e := ended()

@@ -76,7 +76,7 @@ func (r *runner) briefAgent(ctx context.Context, rd *ready) (err error) {
 // if the agent had made it, and stores it in rd. It runs after the baseline, so configuration and checks
 // stay the base's. It tells the agent about conflicts.
 func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) error {
-	if rd.Task.Mode != intake.Continue {
+	if rd.Task.Mode() != intake.Continue {
 		return nil
 	}
 	earlier, err := r.Forge(rd.Project, rd.Workspace).EarlierChange(ctx, rd.Project.Forge.Repository(rd.Source.Event.Repository), rd.Task.Pull, rd.Workspace.Base(), rd.Lessons.ReproposeEarlier)

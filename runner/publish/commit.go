@@ -105,7 +105,7 @@ func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) 
 		paragraphs = append(paragraphs, closing)
 	}
 	trailers := []string{forge.TrailerRun + ": " + p.RunID}
-	if p.Task.Mode != intake.Join { // with both trailers a later run would treat a person's branch as its own
+	if p.Task.Mode() != intake.Join { // with both trailers a later run would treat a person's branch as its own
 		trailers = append(trailers, forge.TrailerBase+": "+p.Base.SHA)
 	}
 	if chainHead != "" {

@@ -36,7 +36,7 @@ func TestCommitMessage(t *testing.T) {
 		want = strings.Replace(want, "SUMMARY", paragraphs[2], 1) // how names are made harmless is markdown's
 	}
 	must.Same(t, want, got)
-	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Mode: intake.Join}}
+	p = Proposal{RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: " Greet. ", Task: intake.Task{Pull: personsPull}}
 	must.Same(t, "Greet\n\nAgent-CI-Run: run-1\nAgent-CI-Transcript: head-1\n", p.commitMessage("Greet", "head-1", "octo/widgets", ""), "of a person's pull request")
 }
 
@@ -211,5 +211,5 @@ func TestFindsPullRequestTemplate(t *testing.T) {
 		must.Same(t, test.want, w.pullTemplate(), name, w.Record.Warnings())
 		must.Same(t, test.warns, w.warned("pull_request_template"), name, w.Record.Warnings())
 	}
-	must.Same(t, "", w.BodyOptions(&Proposal{Job: w.job(), Task: intake.Task{Mode: intake.Join}}).Template, "a comment on a person's pull request")
+	must.Same(t, "", w.BodyOptions(&Proposal{Job: w.job(), Task: intake.Task{Pull: personsPull}}).Template, "a comment on a person's pull request")
 }

@@ -74,7 +74,7 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))
 	}
-	if p.Task.Mode == intake.Join { // the body becomes a comment on a person's pull request
+	if p.Task.Mode() == intake.Join { // the body becomes a comment on a person's pull request
 		return options
 	}
 	options.Template = m.pullTemplate()
@@ -228,7 +228,7 @@ func (m Publisher) pullTemplate() string {
 // readEarlierRequests reads the earlier requests from the body of the open pull request, for the new body and
 // commit. Anybody may edit them, so nothing else depends on them.
 func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
-	if p.Task.RequestText == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
+	if p.Task.RequestText == "" || p.Task.Mode() == intake.Join || p.earlierRequests != nil {
 		return nil
 	}
 	open, err := f.findOpenPull(ctx, p)

@@ -24,7 +24,7 @@ const maxRebases = 3
 // followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies
 // the result. A change on a person's branch does not move.
 func (f Forge) followBase(ctx context.Context, p *Proposal) error {
-	if p.Task.Mode == intake.Join {
+	if p.Task.Mode() == intake.Join {
 		return nil
 	}
 	for range maxRebases {

@@ -22,7 +22,7 @@ const joinTime = 20 * time.Second
 // publishPull writes the body, and opens or updates the branch's pull request.
 func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) error {
 	defer f.Record.BeginStep(record.PhasePublishing, "pull request of "+p.Task.Branch)()
-	if p.Task.Mode == intake.Join { // even a stopped run writes its comment, because no later run would
+	if p.Task.Mode() == intake.Join { // even a stopped run writes its comment, because no later run would
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), joinTime)
 		defer cancel()
@@ -41,7 +41,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 		return f.explainUnopenedPull(err, p, text)
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // still recorded, since the run that opened it may have been killed before
-	case p.Task.Mode == intake.Join:
+	case p.Task.Mode() == intake.Join:
 		existing, _ := f.commentsAbout(ctx, p.Task.Pull, out.Commit) // if they cannot be read: two comments are better than none
 		f.commentOnJoin(ctx, p.Task.Pull, existing, out.Commit, text.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
@@ -61,7 +61,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 // noteCheckApproval adds to the body that checks need approval if GITHUB_TOKEN opens the pull request. A
 // warning would appear too often.
 func (f Forge) noteCheckApproval(ctx context.Context, p *Proposal) {
-	if p.Task.Mode == intake.Join {
+	if p.Task.Mode() == intake.Join {
 		return
 	}
 	if ofWorkflow, _ := f.Forge.HasWorkflowToken(ctx); ofWorkflow {
@@ -73,7 +73,7 @@ func (f Forge) noteCheckApproval(ctx context.Context, p *Proposal) {
 // continue the body, and the request for later bodies. A comment on a person's pull request has none of these.
 func (f Forge) finishedBodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
-	if isPersonsPull := p.Task.Mode == intake.Join; !isPersonsPull {
+	if isPersonsPull := p.Task.Mode() == intake.Join; !isPersonsPull {
 		options.Head += intake.FinishedMark(commit)
 		options.Comments, options.KeepRequest = comments, true
 	}
@@ -95,7 +95,7 @@ func (f Forge) findOpenPull(ctx context.Context, p *Proposal) (*forge.PullReques
 // findOpenPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does
 // not close it, since the earlier change may be right.
 func (f Forge) findOpenPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
-	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
+	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode() == intake.Join {
 		return nil
 	}
 	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)

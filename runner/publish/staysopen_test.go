@@ -4,11 +4,15 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
+
+// personsPull is a pull request on a person's branch.
+var personsPull = &forge.PullRequest{Head: "polish"}
 
 // A run that comes to no change names the open pull request of its task.
 func TestNamesOpenPullRequestOfTask(t *testing.T) {
@@ -24,7 +28,7 @@ func TestNamesOpenPullRequestOfTask(t *testing.T) {
 		"the task was a question": {change: func(p *Proposal) { p.Job.Task.Expects = "answer" }, silent: true},
 		"the agent was stopped":   {change: func(p *Proposal) { p.Stopped = outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out.") }, silent: true},
 		"there is no branch":      {change: func(p *Proposal) { p.Task.Branch = "" }, silent: true},
-		"it is a person's":        {change: func(p *Proposal) { p.Task.Mode = intake.Join }, silent: true},
+		"it is a person's":        {change: func(p *Proposal) { p.Task.Pull = personsPull }, silent: true},
 		"it cannot be looked up": {change: func(*Proposal) {
 			w.forge.On(http.MethodGet, pullsPath, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
 		}, silent: true},

@@ -26,7 +26,7 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 		return
 	}
 	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")
-	if forge, isForge := to.(publish.Forge); isForge && p.Task.Mode != intake.Join {
+	if forge, isForge := to.(publish.Forge); isForge && p.Task.Mode() != intake.Join {
 		err = l.openPull(ctx, forge, p, done)
 	}
 	if err != nil {

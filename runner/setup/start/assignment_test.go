@@ -40,7 +40,7 @@ func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 	}{
 		"here":           {of: "Octo/widgets", want: "next"},
 		"elsewhere":      {of: "octo/gadgets"},
-		"a pull request": {"octo/gadgets", intake.Task{Mode: intake.Join, Pull: pull}, "main"},
+		"a pull request": {"octo/gadgets", intake.Task{Pull: pull}, "main"},
 	} {
 		must.Same(t, c.want, configuringBranch(event, Assignment{Project: publish.Project{Repo: named{name: c.of}}, Task: c.task}), name)
 	}

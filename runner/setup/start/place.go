@@ -31,7 +31,7 @@ func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.W
 			return nil, err
 		}
 	}
-	if a.Task.Mode == intake.Join && a.Project.Mode == publish.ToForge {
+	if a.Task.Mode() == intake.Join && a.Project.Mode == publish.ToForge {
 		s.Forge(a.Project, ws).ReportLostCommit(ctx, a.Task.Pull)
 	}
 	if err := a.Source.CheckNotDone(ctx, a.Task, base.Branch, base.SHA); err != nil {
@@ -117,7 +117,7 @@ func (s *Start) moveToHead(ctx context.Context, a Assignment, ws *workspace.Work
 	if err != nil {
 		return ws, a, workspace.CheckoutFailure(err)
 	}
-	if a.Task.Mode == intake.Join {
+	if a.Task.Mode() == intake.Join {
 		a = s.withSettings(a, a.Settings.WithBranch(a.Task.Pull.Head).WithoutDrafts(0), ws)
 	}
 	return ws, a, ws.RequireFolder(a.Job().Repository.Path)
@@ -126,7 +126,7 @@ func (s *Start) moveToHead(ctx context.Context, a Assignment, ws *workspace.Work
 // pullHead returns the commit to work on: the tip of the person's branch that the run joins, or the head of the
 // pull request that it comments on.
 func (a *Assignment) pullHead(ctx context.Context) (gitops.BaseSpec, error) {
-	if a.Task.Mode != intake.Join {
+	if a.Task.Mode() != intake.Join {
 		return gitops.BaseSpec{Branch: a.Task.Subject.Pull.Head, SHA: a.Task.Subject.HeadSHA}, nil
 	}
 	pull := a.Task.Pull

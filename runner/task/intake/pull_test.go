@@ -71,7 +71,7 @@ func TestContinuesPullRequestOfRun(t *testing.T) {
 		c.change(on, &pull)
 		s := sourceOf(t, on, trusting(), "issue_comment", onPull(9, "and be polite"))
 		task := read(t, s, &pull)
-		if task.Mode != intake.Continue || task.Pull != &pull || task.Branch != pull.Head || "agent-ci/"+task.Key != pull.Head || task.ProgressOn != 9 {
+		if task.Mode() != intake.Continue || task.Pull != &pull || task.Branch != pull.Head || "agent-ci/"+task.Key != pull.Head || task.ProgressOn != 9 {
 			t.Errorf("%s: %+v", name, task)
 		}
 		if task.Name != "pull request #9" || task.URL != ofRun.URL || task.Title != "Polish" || len(task.ProgressLike) != 1 {
@@ -98,7 +98,7 @@ func TestJoinsPullRequestOfPerson(t *testing.T) {
 		"no words": {"pull_request_review", review, "Polish it", "Polish it\n\nAs it was.", []string{"pull_request mona", "note agent-ci", "comment octo"}},
 	} {
 		task := read(t, sourceOf(t, talk(), trusting(), c.event, c.payload), ofPerson)
-		if task.Mode != intake.Join || task.Branch != "polish" || task.Title != c.title || !strings.Contains(task.Text, c.was) || !strings.Contains(task.Text, "it goes to next") {
+		if task.Mode() != intake.Join || task.Branch != "polish" || task.Title != c.title || !strings.Contains(task.Text, c.was) || !strings.Contains(task.Text, "it goes to next") {
 			t.Errorf("%s: %+v", name, task)
 		}
 		must.Same(t, c.want, authorsOf(task.Text), name)

@@ -52,7 +52,7 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 		pull = nil // the run does not continue it
 	}
 	t.Title, t.Text = cmp.Or(s.Job.Task.Title, t.Title), s.Record.Redact(t.Text)
-	t.Mode, t.Pull, t.Repair = ModeOf(pull), pull, s.Repair
+	t.Pull, t.Repair = pull, s.Repair
 	t.Key, t.Branch = s.keyAndBranch(t)
 	switch {
 	case t.Subject != nil, t.Repair != nil: // the published text itself is the only progress

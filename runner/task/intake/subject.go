@@ -63,7 +63,7 @@ func (t Task) PullRequest() *forge.PullRequest {
 // WorksOnHead reports whether the agent works on the head of a pull request. The base still configures
 // the run.
 func (t Task) WorksOnHead() bool {
-	return t.Mode == Join || t.Subject != nil && t.Subject.OnPull
+	return t.Mode() == Join || t.Subject != nil && t.Subject.OnPull
 }
 
 // readSubject returns a feedback task: the job's instructions, and the texts on the issue or pull request

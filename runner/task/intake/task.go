@@ -25,8 +25,8 @@ type Task struct {
 	Issue       *form.Issue
 	Author      *forge.User // who wrote the issue
 
-	Mode Mode
-	Pull *forge.PullRequest // the run continues it; nil for New
+	// Pull is the pull request that the run continues, as Mode says. It is nil for New.
+	Pull *forge.PullRequest
 
 	// Repair is the repair attempt on Pull. It is nil for another task.
 	Repair *Repair
@@ -70,6 +70,9 @@ const (
 	// the run.
 	Join
 )
+
+// Mode returns the treatment of t.Pull.
+func (t Task) Mode() Mode { return ModeOf(t.Pull) }
 
 // ModeOf returns the mode for a pull request. pull may be nil.
 func ModeOf(pull *forge.PullRequest) Mode {
