@@ -19,11 +19,16 @@ type PullRequest struct {
 	// "" if that was deleted.
 	HeadRepository string
 	Base           string // the branch to merge into
-	Author         User
 	Labels         []string
-	Assignees      []string // logins
-	Reviewers      []string // logins of requested reviewers who have not reviewed yet
-	Teams          []string // slugs of such teams
+	People
+}
+
+// People are the author of a pull request, and those it asks to act.
+type People struct {
+	Author    User
+	Assignees []string // logins
+	Reviewers []string // logins of requested reviewers who have not reviewed yet
+	Teams     []string // slugs of such teams
 }
 
 // NewPullRequest is a pull request to create. Head and Base are branches of the repository. For a

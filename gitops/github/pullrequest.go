@@ -158,11 +158,13 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		Body:      pull.GetBody(),
 		Head:      pull.GetHead().GetRef(),
 		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
-		Base:      pull.GetBase().GetRef(),
-		Author:    userFrom(pull.GetUser()),
-		Labels:    namesOf(pull.Labels, (*gh.Label).GetName),
-		Assignees: namesOf(pull.Assignees, (*gh.User).GetLogin),
-		Reviewers: namesOf(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: namesOf(pull.RequestedTeams, (*gh.Team).GetSlug),
+		Base:   pull.GetBase().GetRef(),
+		Labels: namesOf(pull.Labels, (*gh.Label).GetName),
+		People: forge.People{
+			Author:    userFrom(pull.GetUser()),
+			Assignees: namesOf(pull.Assignees, (*gh.User).GetLogin),
+			Reviewers: namesOf(pull.RequestedReviewers, (*gh.User).GetLogin), Teams: namesOf(pull.RequestedTeams, (*gh.Team).GetSlug),
+		},
 	}
 }
 

@@ -26,7 +26,7 @@ func TestCommitMessage(t *testing.T) {
 	t.Parallel()
 	p := Proposal{
 		RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: "Greets.\n\n@everyone: done.",
-		Task: intake.Task{Issue: &form.Issue{Repository: "octo/widgets", Number: 7}, InputDigest: "input-1"},
+		Task: intake.Task{Issue: &form.Issue{Repository: "octo/widgets", Number: 7}, Texts: intake.Texts{InputDigest: "input-1"}},
 	}
 	want := "Greet\n\nGreets.\n\n" + "SUMMARY" + "\n\nFixes #7\n\n" +
 		"Agent-CI-Run: run-1\nAgent-CI-Base: base-1\nAgent-CI-Transcript: head-1\nAgent-CI-Input: input-1\nCo-authored-by: Ada <1+Ada@users.noreply.github.com>\n"

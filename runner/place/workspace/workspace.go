@@ -35,7 +35,12 @@ type Workspace struct {
 	hiddenFiles *grants.Secrets // files hidden from commands in writable folders; nil before ExcludeSecrets
 	delivery    delivery
 
-	commandsRan    bool
+	commandsRan bool
+	workPlace
+}
+
+// workPlace says where the work of the run is complete.
+type workPlace struct {
 	saved          bool // the run directory has the current work
 	workOnlyInTree bool // the run directory lacks work of the tree
 	workPending    bool // a resumed run's work is not completely in the work tree

@@ -91,6 +91,19 @@ type Key struct {
 	Meaning string // about: meaning of the key, with its unit
 	Example string // example: YAML, for lists and mappings whose form isn't obvious
 
+	Constraints
+
+	Shape        Shape
+	Keys         []*Key             // of a group
+	Elem         *Key               // of a list or a mapping
+	notations    map[yaml.Kind]*Key // notations of a MultiNotation
+	initialValue reflect.Value      // default:"TEXT" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
+	fieldIndex   int                // of a key in a group: index of the struct's field
+	goType       reflect.Type
+}
+
+// Constraints are the rules for a key's value, from its field's tags.
+type Constraints struct {
 	Values  []string            // values:"a|b" or values:"$term": all that may be written; nil for anything of the form
 	Form    *form.Form          // form: of the text, of each element of a list, of each value of a mapping
 	Names   *form.Form          // names: of the names in a mapping
@@ -107,14 +120,6 @@ type Key struct {
 
 	emptyListHint string // instead: what to write in place of an empty list, as a piece of a sentence
 	maxEntries    int    // most: entries of a mapping of mappings, or of a list
-
-	Shape        Shape
-	Keys         []*Key             // of a group
-	Elem         *Key               // of a list or a mapping
-	notations    map[yaml.Kind]*Key // notations of a MultiNotation
-	initialValue reflect.Value      // default:"TEXT" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
-	fieldIndex   int                // of a key in a group: index of the struct's field
-	goType       reflect.Type
 }
 
 // NewKey describes a Go type by the tags of its fields. It panics for a word that is missing in terms, and
@@ -131,7 +136,7 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	case Either:
 		k.addNotations(terms)
 	case List:
-		k.Elem = &Key{Path: k.Path + "[]", Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.allowsBlank, Scalars: k.Scalars, goType: k.goType.Elem()}
+		k.Elem = &Key{Path: k.Path + "[]", Constraints: Constraints{Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.allowsBlank, Scalars: k.Scalars}, goType: k.goType.Elem()}
 		k.Elem.deriveFromType(terms)
 		k.Scalars = false
 		if k.Elem.Shape != Either {
@@ -144,7 +149,7 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 			}
 		}
 	case TextMap, GroupMap:
-		k.Elem = &Key{Path: k.Path + ".*", Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest, goType: k.goType.Elem()}
+		k.Elem = &Key{Path: k.Path + ".*", Constraints: Constraints{Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest}, goType: k.goType.Elem()}
 		k.Elem.deriveFromType(terms)
 	}
 	return k
@@ -240,7 +245,7 @@ func (k *Key) addKeys(terms Terms) {
 // addNotations adds a key for each notation of a MultiNotation.
 func (k *Key) addNotations(terms Terms) {
 	k.notations = make(map[yaml.Kind]*Key)
-	mapping := &Key{Suggest: k.Suggest, Shape: Group, goType: k.goType}
+	mapping := &Key{Constraints: Constraints{Suggest: k.Suggest}, Shape: Group, goType: k.goType}
 	mapping.addKeys(terms)
 	if len(mapping.Keys) > 0 {
 		k.notations[yaml.MappingNode] = mapping
@@ -248,7 +253,7 @@ func (k *Key) addNotations(terms Terms) {
 	for i := range k.goType.NumField() {
 		switch kind, _, _ := strings.Cut(k.goType.Field(i).Tag.Get("config"), ","); kind {
 		case "text":
-			k.notations[yaml.ScalarNode] = &Key{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars, Shape: Text, fieldIndex: i}
+			k.notations[yaml.ScalarNode] = &Key{Constraints: Constraints{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars}, Shape: Text, fieldIndex: i}
 		case "list":
 			k.notations[yaml.SequenceNode] = fieldKey(k.goType, i, "", terms)
 		}

@@ -42,7 +42,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 // What is kept of images, and told of others, event_images.txtar plays.
 func TestCollectsImagesOfTask(t *testing.T) {
 	text := "![](https://forge/b.png) ![](https://forge/gone.png) ![](https://forge/text)"
-	shown, missing, warnings := imagesOf(t, []string{"shot.png", "https://forge/a.png"}, intake.Task{Source: "issue", Text: text}, map[string]error{"shot.png": nil})
+	shown, missing, warnings := imagesOf(t, []string{"shot.png", "https://forge/a.png"}, intake.Task{Source: "issue", Texts: intake.Texts{Text: text}}, map[string]error{"shot.png": nil})
 	for i, name := range []string{"shot.png", "https://forge/a.png", "https://forge/b.png"} {
 		if len(shown) != 3 || !strings.HasPrefix(shown[i], fmt.Sprintf("%q, 3×2, kept as ", name)) {
 			t.Errorf("%q", shown)
@@ -56,7 +56,7 @@ func TestCollectsImagesOfTask(t *testing.T) {
 // task: who wrote them names images in the job.
 func TestFetchesNoImagesInPrompt(t *testing.T) {
 	for _, source := range []string{"prompt", "job"} {
-		shown, missing, _ := imagesOf(t, nil, intake.Task{Source: source, Text: "![](https://forge/a.png)"}, nil)
+		shown, missing, _ := imagesOf(t, nil, intake.Task{Source: source, Texts: intake.Texts{Text: "![](https://forge/a.png)"}}, nil)
 		must.Same(t, 0, len(shown)+len(missing), source, shown, missing)
 	}
 }

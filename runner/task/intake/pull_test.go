@@ -25,7 +25,7 @@ func talk() *server {
 
 var (
 	ofRun    = &forge.PullRequest{Number: 9, Title: "Greet: now", Head: "agent-ci/greeter-issue-7", Base: "main", URL: "https://forge/o/r/pull/9"}
-	ofPerson = &forge.PullRequest{Number: 8, Title: "Polish: now", Body: "As it is.", Head: "polish", Base: "next", Author: forge.User{Login: "mona"}}
+	ofPerson = &forge.PullRequest{Number: 8, Title: "Polish: now", Body: "As it is.", Head: "polish", Base: "next", People: forge.People{Author: forge.User{Login: "mona"}}}
 )
 
 func TestContinuesPullRequestOfRun(t *testing.T) {

@@ -15,15 +15,12 @@ import (
 type Task struct {
 	Source string // prompt, job, issue, event
 	Name   string // for the agent: "issue o/r#7"
-	Title  string
-	Text   string
-	// RequestText is the part of Text that asks for more on a run's pull request.
-	RequestText string
-	Key         string
-	Branch      string // that the change goes to
-	URL         string
-	Issue       *form.Issue
-	Author      *forge.User // who wrote the issue
+	Key    string
+	Branch string // that the change goes to
+	URL    string
+	Issue  *form.Issue
+	Author *forge.User // who wrote the issue
+	Texts
 
 	// Pull is the pull request that the run continues, as Mode says. It is nil for New.
 	Pull *forge.PullRequest
@@ -34,9 +31,17 @@ type Task struct {
 	// Subject is the target of feedback. It is nil for a task that makes a change.
 	Subject *Subject
 
-	InputDigest string // digest of the texts people wrote for it; empty for the job's own task
 	Requester
 	Progress
+}
+
+// Texts says what to do.
+type Texts struct {
+	Title string
+	Text  string
+	// RequestText is the part of Text that asks for more on a run's pull request.
+	RequestText string
+	InputDigest string // digest of what people wrote; empty for the job's own task
 }
 
 // Requester is the account that asked for a task, and how.
@@ -104,8 +109,9 @@ func (t Task) TranscriptEvent() transcript.Task {
 // these.
 func TaskFromTranscript(recorded transcript.Task) Task {
 	t := Task{
-		Source: recorded.Source, Name: recorded.Source, Title: recorded.Title, Text: recorded.Text, RequestText: recorded.RequestText, URL: recorded.URL,
-		InputDigest: recorded.InputDigest, Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair),
+		Source: recorded.Source, Name: recorded.Source, URL: recorded.URL,
+		Texts:     Texts{Title: recorded.Title, Text: recorded.Text, RequestText: recorded.RequestText, InputDigest: recorded.InputDigest},
+		Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair),
 	}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()

@@ -15,12 +15,12 @@ import (
 func TestRecordedRestoresTask(t *testing.T) {
 	issue := form.Issue{Repository: "o/r", Number: 7}
 	for name, task := range map[string]intake.Task{
-		"a prompt": {Source: "prompt", Name: "prompt", Text: "Greet."},
+		"a prompt": {Source: "prompt", Name: "prompt", Texts: intake.Texts{Text: "Greet."}},
 		"an issue": {
-			Source: "issue", Name: "issue o/r#7", Title: "Greet", Text: "Say hello.", URL: "https://forge/o/r/issues/7", InputDigest: "5a",
+			Source: "issue", Name: "issue o/r#7", URL: "https://forge/o/r/issues/7", Texts: intake.Texts{Title: "Greet", Text: "Say hello.", InputDigest: "5a"},
 			Issue: &issue, Author: &forge.User{Login: "mona", ID: 5},
 		},
-		"an event": {Source: "event", Name: "event", Text: "Greet.", Requester: intake.Requester{Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
+		"an event": {Source: "event", Name: "event", Texts: intake.Texts{Text: "Greet."}, Requester: intake.Requester{Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
 	} {
 		must.Same(t, task, intake.TaskFromTranscript(task.TranscriptEvent()), name)
 	}

@@ -57,12 +57,17 @@ type toolParser struct {
 	title        []string // the first lines of a name with several lines
 	loadError    string   // why the file whose name follows did not load
 	unloaded     *Test    // that file
-	failedTotal  int      // failing tests by the totals
-	hasTotals    bool     // the totals were printed
-	stopped      bool     // other tests did not run
+	totals
 	// files has the files since the last totals. The value is true if each of their tests has a
 	// line.
 	files map[string]bool
+}
+
+// totals are what a tool prints of all its tests.
+type totals struct {
+	failedTotal int  // failing tests
+	hasTotals   bool // numbers were printed
+	stopped     bool // other tests did not run
 }
 
 // line applies the first matching rule to a line. A line without a rule may be the reason of a
