@@ -42,7 +42,7 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 		name, setting = by, "branch."+branch+".pushRemote"
 	}
 	switch {
-	case r.Settings.remotes[name]:
+	case r.Settings.withAddress[name]:
 		urls, err = r.readRemoteURLs(ctx, name, "--push")
 	case setting != "remote.origin": // for git, a name without a remote is an address
 		urls = []string{withoutCredentials(name)}

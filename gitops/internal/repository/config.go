@@ -27,14 +27,17 @@ type Settings struct {
 	bare             bool
 	worktree         string
 	sparse           bool
-	promisor         string            // the remote that a partial clone fetches objects from on demand
-	ownFilterKeys    map[string]bool   // keys of filter settings in the repository's own configuration
-	hasHooksPath     bool              // core.hooksPath is set
-	commandVariables []variable        // settings of remotes, branches and submodules that commands see, too
-	remotes          map[string]bool   // remotes with an address
-	pushRemotes      map[string]string // by branch; the key "" is remote.pushDefault
-	rewritesURLs     bool              // url.*.insteadOf may rewrite addresses
+	promisor         string          // the remote that a partial clone fetches objects from on demand
+	ownFilterKeys    map[string]bool // keys of filter settings in the repository's own configuration
+	hasHooksPath     bool            // core.hooksPath is set
+	noReflog         bool
+	commandVariables []variable // settings of remotes, branches and submodules that commands see, too
+	FileRules
+	Remotes
+}
 
+// FileRules decides which bytes and modes of files git stores, and which files count as changed.
+type FileRules struct {
 	autoCRLF       string // "true", "input" or "false"
 	eol            string // "crlf", "lf", or any other value for native
 	FileMode       bool
@@ -42,13 +45,19 @@ type Settings struct {
 	IgnoreCase     bool
 	Precompose     bool
 	TrustCtime     bool
-	noReflog       bool
 	MinimalStat    bool
 	excludesFile   string
 	attributesFile string
-	Origin         string
-	Fetch          []string // refspecs of all remotes
 	Filters        map[string]FilterDriver
+}
+
+// Remotes is the configuration of other repositories.
+type Remotes struct {
+	withAddress  map[string]bool
+	pushRemotes  map[string]string // by branch; the key "" is remote.pushDefault
+	rewritesURLs bool              // url.*.insteadOf may rewrite addresses
+	Origin       string
+	Fetch        []string // refspecs of all remotes
 }
 
 // LFS reports whether the driver is git-lfs: all its commands are exactly those of `git lfs
@@ -195,9 +204,9 @@ func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 // newSettings returns the settings after applying vars in order. home replaces "~" in paths.
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
-		extensions: map[string]string{}, ownFilterKeys: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
-		FileMode: true, Symlinks: true, TrustCtime: true,
-		Filters: map[string]FilterDriver{},
+		extensions: map[string]string{}, ownFilterKeys: map[string]bool{},
+		FileRules: FileRules{FileMode: true, Symlinks: true, TrustCtime: true, Filters: map[string]FilterDriver{}},
+		Remotes:   Remotes{withAddress: map[string]bool{}, pushRemotes: map[string]string{}},
 	}
 	for _, v := range vars {
 		s.set(v)
@@ -291,7 +300,7 @@ func (s *Settings) setFilter(driver, name string, v variable) {
 func (s *Settings) setRemote(remote, name string, v variable) {
 	switch name {
 	case "url", "pushurl":
-		s.remotes[remote] = true
+		s.withAddress[remote] = true
 		if remote == "origin" && name == "url" && s.Origin == "" {
 			s.Origin = withoutCredentials(v.value)
 		}

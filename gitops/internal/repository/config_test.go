@@ -38,8 +38,8 @@ func TestRecognisesEqualNames(t *testing.T) {
 		same     bool
 	}{
 		{repository.Settings{}, "A", "a", false},
-		{repository.Settings{IgnoreCase: true}, "Ä/B", "ä/b", true},
-		{repository.Settings{Precompose: true}, "a\u0308", "\u00e4", true},
+		{repository.Settings{FileRules: repository.FileRules{IgnoreCase: true}}, "Ä/B", "ä/b", true},
+		{repository.Settings{FileRules: repository.FileRules{Precompose: true}}, "a\u0308", "\u00e4", true},
 		{repository.Settings{}, "a\u0308", "\u00e4", false},
 	} {
 		must.Same(t, c.same, c.settings.SameName(c.a) == c.settings.SameName(c.b), c.a, c.b, c.settings)

@@ -18,26 +18,36 @@ var privateFolders = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/
 
 // Plan describes the commands' file system as of NewPlan. Its paths contain no links.
 type Plan struct {
-	folders             Folders
-	workspace           string
-	secondPath          string   // the resolved Folders.SecondPath; set by Mounts
-	layers              layers   // of the workspace
-	writable            []string // including the workspace
-	readable            []string
-	credentials         []credential
-	secrets             *Secrets
-	hidden              []string // the existing credentials and denied paths
-	sockets             []string
-	borrowed            map[string]string
+	folders    Folders
+	workspace  string
+	secondPath string   // the resolved Folders.SecondPath; set by Mounts
+	layers     layers   // of the workspace
+	writable   []string // including the workspace
+	readable   []string
+	hiddenPaths
+	borrowed map[string]string
+	shownFiles
+	home        string
+	namedCaches map[string]cache // the folders of cache variables, as the variables name them
+	caches      []string         // the cache folders with private changes
+	mounts      map[string]stage.Mount
+}
+
+// hiddenPaths lists what commands must not reach.
+type hiddenPaths struct {
+	credentials []credential
+	secrets     *Secrets
+	hidden      []string // the existing credentials and denied paths
+	sockets     []string
+}
+
+// shownFiles lists files whose content commands see in another form, or must not change.
+type shownFiles struct {
 	restrictions        Restrictions
 	copies              map[string]string // the cleaned copies of Restrictions.Cleaned
 	userCopies          map[string]string // the cleaned copies of Restrictions.UserCleaned
 	replacements        map[string]string // paths seen by commands, with the file shown there
 	missingReplacements []string          // replacements missing outside
-	home                string
-	namedCaches         map[string]cache // the folders of cache variables, as the variables name them
-	caches              []string         // the cache folders with private changes
-	mounts              map[string]stage.Mount
 }
 
 // NewPlan looks at the file system as it is now, and makes the scratch folder.
