@@ -51,29 +51,33 @@ type Forge struct {
 	APIURL string // root of the REST API; the GraphQL API is at URL/api/graphql
 	Token  string
 
-	t      testing.TB
-	user   User
-	scopes []string
-	git    string // path of the git program
-	root   string // folder of the bare repositories
+	t       testing.TB
+	user    User
+	scopes  []string
+	git     string // path of the git program
+	backend string // path of git-http-backend
+	root    string // folder of the bare repositories
+	mux     *http.ServeMux
 
-	backend   string // path of git-http-backend
-	creations Creations
-	mux       *http.ServeMux
-
-	mu           sync.Mutex
+	mu           sync.Mutex // guards what follows
 	repositories []*Repository
 	byName       map[string]*Repository // keys in lower case
-	faults       []*fault
-	before       func(Request) bool
-	after        func(Request)
-	signed       map[string]bool // commits that the forge signed
-	requests     []Request
-	undescribed  []string    // requests and replies that do not fit GitHub's description
-	created      []time.Time // when content was created
-	limited      int         // number of requests above the limit
-	lastID       int64
-	clock        time.Time
+	signed       map[string]bool        // commits that the forge signed
+	traffic
+	lastID int64
+	clock  time.Time
+}
+
+// traffic has a forge's requests, and how it answers them otherwise than GitHub mostly does.
+type traffic struct {
+	faults      []*fault
+	before      func(Request) bool
+	after       func(Request)
+	requests    []Request
+	undescribed []string // requests and replies that do not fit GitHub's description
+	creations   Creations
+	created     []time.Time // when content was created
+	limited     int         // number of requests above the limit
 }
 
 // Request is a request that the forge received, whether it was executed or not.
@@ -92,7 +96,7 @@ func New(t testing.TB, o Options) *Forge {
 	git, err := exec.LookPath("git")
 	must.Do(t, err, "the forge needs the git program")
 	f := &Forge{
-		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, creations: o.Creations, git: git, backend: backendPath(), root: t.TempDir(), mux: http.NewServeMux(),
+		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, traffic: traffic{creations: o.Creations}, git: git, backend: backendPath(), root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()

@@ -19,6 +19,19 @@ type Repository struct {
 	Private       bool
 	Archived      bool // all writes are refused
 	Topics        []string
+	Access
+
+	forge   *Forge
+	lower   string // full name in lower case, for lookups and sorting
+	id      int64
+	created time.Time
+	pushes  []push            // oldest first
+	outputs map[string]string // of git, by its arguments
+	tracker
+}
+
+// Access says who may do what in a repository.
+type Access struct {
 	// Collaborators lists the accounts that can be assigned, or asked for a review. Nil means all
 	// accounts.
 	Collaborators []string
@@ -28,11 +41,10 @@ type Repository struct {
 	Permissions map[string]string
 	Rules       []Rule
 	Protections map[string]Protection // by branch
+}
 
-	forge      *Forge
-	lower      string // full name in lower case, for lookups and sorting
-	id         int64
-	created    time.Time
+// tracker has the issues, pull requests and workflows of a repository.
+type tracker struct {
 	lastNumber int
 	issues     []*issue // by number
 
@@ -41,8 +53,6 @@ type Repository struct {
 	setup        setup
 	workflows    []*workflowRun
 	checks       []*check
-	pushes       []push            // oldest first
-	outputs      map[string]string // of git, by its arguments
 }
 
 // AddRepository adds a repository without commits.
