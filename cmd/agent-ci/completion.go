@@ -79,8 +79,8 @@ agent-ci completion fish | source      # in ~/.config/fish/config.fish`,
 	}
 }
 
-func defineCompletion(flags *cli.FlagSet) cli.RunFunc {
-	return func(_ context.Context, p cli.Process, rest []string) int {
+func defineCompletion(*cli.FlagSet) cli.RunFunc {
+	return func(_ context.Context, p cli.Process, rest []string) error {
 		answer := ""
 		switch {
 		case len(rest) > 1 && rest[0] == "words":
@@ -89,9 +89,9 @@ func defineCompletion(flags *cli.FlagSet) cli.RunFunc {
 			answer = shells[rest[0]]
 		}
 		if answer == "" {
-			return flags.UsageError(p, "it takes the name of a shell: bash, zsh or fish")
+			return cli.Misuse("it takes the name of a shell: bash, zsh or fish")
 		}
 		_, err := io.WriteString(p.Stdout, answer)
-		return cli.WriteStatus(err)
+		return err
 	}
 }

@@ -75,7 +75,7 @@ func dispatch(ctx context.Context, p cli.Process, args []string) int {
 	case "help", "-h", "-help", "--help":
 		if len(rest) == 0 {
 			_, err := io.WriteString(p.Stdout, overview())
-			return cli.WriteStatus(err)
+			return p.Report("help", err)
 		}
 		name, rest = rest[0], []string{"--help"}
 	case "-version", "--version":

@@ -18,9 +18,9 @@ func versionCommand() cli.Command {
 		About:   "print the version",
 		Example: "agent-ci version",
 		Define: func(*cli.FlagSet) cli.RunFunc {
-			return func(_ context.Context, p cli.Process, _ []string) int {
+			return func(_ context.Context, p cli.Process, _ []string) error {
 				_, err := fmt.Fprintf(p.Stdout, "agent-ci %s (%s, %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-				return cli.WriteStatus(err)
+				return err
 			}
 		},
 	}

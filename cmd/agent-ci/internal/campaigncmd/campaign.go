@@ -62,7 +62,7 @@ type campaignFlags struct {
 type campaignAction struct {
 	cli.Subcommand
 	forms []string
-	do    func(ctx context.Context, c *openedCampaign) (status int, err error)
+	do    func(ctx context.Context, c *openedCampaign) error
 }
 
 // settle is the only subcommand with arguments after the campaign file.
@@ -162,41 +162,42 @@ func defineCampaign(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&f.out, "out", "DIR", "work: folder of run directories; resumes a run that it finds there")
 	flags.Text(&f.report, "report", "FILE", "work: also write the report of the run there")
 	flags.Boolean(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
-	return func(ctx context.Context, p cli.Process, words []string) int {
+	return func(ctx context.Context, p cli.Process, words []string) error {
 		name, operands := words[0], words[1:]
 		all := campaignActions()
 		i := slices.IndexFunc(all, func(a campaignAction) bool { return a.Name == name })
 		if i < 0 {
-			return flags.UsageError(p, "%s", unknownSubcommand(name))
+			return cli.Misuse("%s", unknownSubcommand(name))
 		}
 		action := all[i]
 		if len(action.forms) > 0 {
 			f.format = cmp.Or(f.format, action.forms[0])
 		}
 		if problem := action.argumentProblem(f, flags.UnexpectedFlag(action.Flags), operands); problem != "" {
-			return flags.UsageError(p, "%s", problem)
+			return cli.Misuse("%s", problem)
 		}
 		file, results := operands[0], operands[1:]
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		c, err := openCampaign(ctx, p, file, f)
-		if problems, are := errors.AsType[config.Problems](err); are {
-			cli.ShowProblems(p, file, problems)
-			return cli.ExitInvalid
-		}
 		if err != nil {
-			return cli.PrintFailure(p, "campaign "+name, err)
+			return cli.Exit(p.Report("campaign "+name, showProblems(p, file, err)), nil)
 		}
 		if conflict := c.localConflict(name); conflict != "" {
-			return flags.UsageError(p, "%s", conflict)
+			return cli.Misuse("%s", conflict)
 		}
 		c.results = results
-		status, err := action.do(ctx, c)
-		if err != nil {
-			return max(cli.PrintFailure(p, "campaign "+name, err), status)
-		}
-		return status
+		return cli.Exit(p.Report("campaign "+name, action.do(ctx, c)), nil)
 	}
+}
+
+// showProblems prints the mistakes of a campaign file if err has them. It returns the error that ends the command.
+func showProblems(p cli.Process, file string, err error) error {
+	if problems, are := errors.AsType[config.Problems](err); are {
+		cli.ShowProblems(p, file, problems)
+		return cli.Exit(cli.ExitInvalid, nil)
+	}
+	return err
 }
 
 // argumentProblem returns why flags and operands do not suit the subcommand, or "". foreign is a given
@@ -308,42 +309,42 @@ func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) er
 }
 
 // approveCampaign lets the targets after the pilot run.
-func approveCampaign(ctx context.Context, c *openedCampaign) (int, error) {
+func approveCampaign(ctx context.Context, c *openedCampaign) error {
 	by, err := c.approver(ctx)
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
-	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+	return c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		if err := l.Approve(c.Campaign, plan, by); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Stdout, "%s is approved: the targets after the pilot may run.\n", c.Name)
+		c.Print("%s is approved: the targets after the pilot may run.", c.Name)
 		return nil
 	})
 }
 
 // resumeCampaign lets a stopped campaign and its failed targets run again.
-func resumeCampaign(_ context.Context, c *openedCampaign) (int, error) {
-	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+func resumeCampaign(_ context.Context, c *openedCampaign) error {
+	return c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		again, err := l.Resume(c.Campaign, plan, c.reason, c.currentUser())
 		if err == nil {
-			fmt.Fprintf(c.Stdout, "%s resumes; %d targets run again with agent-ci campaign run.\n", c.Name, len(again))
+			c.Print("%s resumes; %d targets run again with agent-ci campaign run.", c.Name, len(again))
 		}
 		return err
 	})
 }
 
 // campaignStatus shows the progress of the campaign.
-func campaignStatus(_ context.Context, c *openedCampaign) (int, error) {
+func campaignStatus(_ context.Context, c *openedCampaign) error {
 	state, err := campaign.Read(c.ledger)
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	plan, err := campaign.ReadPlan(c.ledger, c.Name, state)
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
-	return cli.ExitOK, c.printStatus(c.status(state, plan))
+	return c.printStatus(c.status(state, plan))
 }
 
 // status returns the campaign's progress, with the run directories that exist on this machine.

@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/cluster"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -64,29 +63,29 @@ var handouts = map[string]*handout{
 
 // handOut claims the next wave of targets and writes it for the host. An open wave is written again if
 // the host permits that, and is an error otherwise.
-func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, to *handout) (int, error) {
+func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, to *handout) error {
 	if err := to.ready(c); err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	plan, err := c.currentPlan(ctx, ledger)
 	if err != nil {
-		return c.planFailure(err)
+		return showProblems(c.Process, c.file, err)
 	}
 	if open := ledger.Of(c.Name).UnsettledWave(); open != nil {
 		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
 		if !to.rewritable || !sameWave {
-			return cli.ExitFailed, campaign.UnsettledWaveError(open)
+			return campaign.UnsettledWaveError(open)
 		}
-		fmt.Fprintf(c.Stderr, "Wave %d is out already; here it is again.\n", open[0].Wave)
-		return cli.ExitOK, to.write(c, open, campaign.Wait{})
+		c.Note("Wave %d is out already; here it is again.", open[0].Wave)
+		return to.write(c, open, campaign.Wait{})
 	}
 	next, wait, err := c.nextWave(ctx, ledger, plan)
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	fitting := to.fits(c, next)
 	if fitting == 0 && len(next) > 0 {
-		return cli.ExitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+		return errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
 	}
 	next = next[:fitting]
 	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
@@ -94,13 +93,13 @@ func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, t
 		err = ledger.WriteWaveFile(wave)
 	}
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
-	fmt.Fprintf(c.Stderr, "%s to start.\n", transcript.CountNoun(len(wave), "target"))
+	c.Note("%s to start.", transcript.CountNoun(len(wave), "target"))
 	if wait.Why != "" {
-		fmt.Fprintf(c.Stderr, "The rest waits: %s.\n", wait.Words)
+		c.Note("The rest waits: %s.", wait.Words)
 	}
-	return cli.ExitOK, to.write(c, wave, wait)
+	return to.write(c, wave, wait)
 }
 
 // currentPlan returns the plan of the campaign's current job. It creates a missing one.
@@ -175,34 +174,34 @@ func writeManifest(c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) 
 }
 
 // workOnTarget performs one run of a wave. It also reports a run that may not start.
-func workOnTarget(ctx context.Context, c *openedCampaign) (int, error) {
+func workOnTarget(ctx context.Context, c *openedCampaign) error {
 	claimed, err := c.claimedRun(ctx)
 	if err != nil {
-		return cli.ExitInvalid, err
+		return cli.Exit(cli.ExitInvalid, err)
 	}
 	o, err := c.runOptions()
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
-		return cli.ExitFailed, fmt.Errorf("find the folder of run directories: %w", err)
+		return fmt.Errorf("find the folder of run directories: %w", err)
 	}
 	o.Environ, o.Template, o.Output = withCampaignFolder(c.Environ, o.Folder), claimed.Template, c.Stderr
 	if err := c.checkClaim(claimed); err != nil {
-		return cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err)))
+		return cli.Exit(cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err))))
 	}
 	report, _, err := here.Work(ctx, o, claimed, time.Now())
 	if err == nil {
 		err = c.writeReport(report)
 	}
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	if report == nil {
-		return exitSignalled, nil
+		return cli.Exit(exitSignalled, nil)
 	}
 	here.PrintReport(c.Stdout, *report)
-	return report.ExitCode(), nil
+	return cli.Exit(report.ExitCode(), nil)
 }
 
 // writeReport writes the report to the file of --report, if given.
@@ -255,11 +254,11 @@ func (c *openedCampaign) checkClaim(claimed campaign.Claimed) error {
 }
 
 // settleCampaign books the results of an open wave.
-func settleCampaign(ctx context.Context, c *openedCampaign) (int, error) {
-	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+func settleCampaign(ctx context.Context, c *openedCampaign) error {
+	return c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		wave := l.Of(c.Name).UnsettledWave()
 		if wave == nil {
-			fmt.Fprintln(c.Stdout, "No wave is out.")
+			c.Print("No wave is out.")
 			return nil
 		}
 		reports, endedKeys, err := c.readResults(ctx, wave)
@@ -286,7 +285,7 @@ func (c *openedCampaign) readResults(ctx context.Context, wave []campaign.Claime
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			found, err := campaign.ReadReports(name, func(err error) {
-				fmt.Fprintf(c.Stderr, "agent-ci: %s; it is left alone.\n", progress.Printable(err.Error()))
+				c.Note("agent-ci: %v; it is left alone.", err)
 			})
 			if err != nil {
 				return nil, nil, err

@@ -61,10 +61,10 @@ func (c *openedCampaign) repositories() resolve.Repositories {
 
 // planCampaign resolves the targets, records the plan and shows it. With --format matrix or kubernetes it
 // writes a wave instead.
-func planCampaign(ctx context.Context, c *openedCampaign) (status int, err error) {
+func planCampaign(ctx context.Context, c *openedCampaign) (err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
 	if host := handouts[c.format]; host != nil {
@@ -72,18 +72,9 @@ func planCampaign(ctx context.Context, c *openedCampaign) (status int, err error
 	}
 	plan, err := c.makePlan(ctx, ledger)
 	if err != nil {
-		return c.planFailure(err)
+		return showProblems(c.Process, c.file, err)
 	}
-	return cli.ExitOK, c.printStatus(c.status(ledger.State, plan))
-}
-
-// planFailure prints mistakes in the campaign file and returns no error for them. Other errors are returned.
-func (c *openedCampaign) planFailure(err error) (int, error) {
-	if problems, are := errors.AsType[config.Problems](err); are {
-		cli.ShowProblems(c.Process, c.file, problems)
-		return cli.ExitInvalid, nil
-	}
-	return cli.ExitFailed, err
+	return c.printStatus(c.status(ledger.State, plan))
 }
 
 // makePlan resolves the targets and records the plan in the ledger. It also records the current states of
@@ -99,7 +90,7 @@ func (c *openedCampaign) makePlan(ctx context.Context, ledger *campaign.Ledger) 
 	if ledger.Of(c.Name).Plan != "" {
 		previous, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 		if err != nil {
-			fmt.Fprintf(c.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
+			c.Note("The plan before this one is not looked at: %v.", err)
 		}
 		plan.CarryOver(previous, ledger.State)
 	}
@@ -164,27 +155,26 @@ func (c *openedCampaign) refreshPulls(ctx context.Context, ledger *campaign.Ledg
 
 // closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open;
 // that is no failure.
-func closeCampaign(ctx context.Context, c *openedCampaign) (int, error) {
+func closeCampaign(ctx context.Context, c *openedCampaign) error {
 	client, _, err := c.newForgeClient()
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	deleteBranch := func(ctx context.Context, repository, branch string) error {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
-	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+	return c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		pullRequests, err := pulls.Close(ctx, client, l, c.Campaign, plan, deleteBranch)
 		leftOpen := 0
 		for _, pull := range pullRequests {
-			repository := progress.Printable(pull.Target.Repository)
 			if pull.KeptReason != "" {
 				leftOpen++
-				fmt.Fprintf(c.Stdout, "%s#%d stays open: %s\n", repository, pull.Number, pull.KeptReason)
+				c.Print("%s#%d stays open: %s", pull.Target.Repository, pull.Number, pull.KeptReason)
 				continue
 			}
-			fmt.Fprintf(c.Stdout, "%s#%d is closed\n", repository, pull.Number)
+			c.Print("%s#%d is closed", pull.Target.Repository, pull.Number)
 		}
-		fmt.Fprintf(c.Stdout, "%d pull requests closed, %d left open.\n", len(pullRequests)-leftOpen, leftOpen)
+		c.Print("%d pull requests closed, %d left open.", len(pullRequests)-leftOpen, leftOpen)
 		return err
 	})
 }

@@ -27,13 +27,14 @@ const spareTime = time.Hour
 // shutdownTime is how long a run has to exit after SIGTERM.
 const shutdownTime = 2 * time.Minute
 
-// runTargets runs the targets of a campaign on this machine, then shows the status. It returns a status
-// other than 0 if a target has failed, even in an earlier start.
-func runTargets(ctx context.Context, c *openedCampaign) (status int, err error) {
+// runTargets runs the targets of a campaign on this machine, then shows the status. It returns an error if a
+// target has failed, even in an earlier start.
+func runTargets(ctx context.Context, c *openedCampaign) error {
 	if err := c.checkClaimVariables(); err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
-	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+	status := cli.ExitOK
+	err := c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		digest, err := campaign.JobDigest(c.Campaign)
 		if err != nil {
 			return err
@@ -48,7 +49,7 @@ func runTargets(ctx context.Context, c *openedCampaign) (status int, err error) 
 		err = here.Run(ctx, s)
 		if stop, is := errors.AsType[*outcome.Stop](err); is {
 			status = stop.ExitCode()
-			fmt.Fprintln(c.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
+			c.Note("The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
 		} else if err != nil {
 			return err
 		}
@@ -58,6 +59,7 @@ func runTargets(ctx context.Context, c *openedCampaign) (status int, err error) 
 		}
 		return c.printStatus(now)
 	})
+	return cmp.Or(err, cli.Exit(status, nil))
 }
 
 // runOptions returns the options for a campaign's run on any host.

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"math"
 	"slices"
@@ -48,8 +50,8 @@ type Subcommand struct {
 	Flags                               []string // names of the command's flags that it takes
 }
 
-// RunFunc runs a command and returns its exit status. operands are the arguments without the flags.
-type RunFunc func(ctx context.Context, p Process, operands []string) int
+// RunFunc runs a command. operands are the arguments without the flags. Process.Report prints its error.
+type RunFunc func(ctx context.Context, p Process, operands []string) error
 
 // Operands limits the number of arguments besides flags. The zero value permits none. Problem is the
 // message for a wrong number.
@@ -65,11 +67,14 @@ var AnyOperands = Operands{Most: math.MaxInt}
 func (c Command) Run(ctx context.Context, p Process, args []string) int {
 	flags := newFlags(c)
 	runCommand := c.Define(flags)
-	operands, status, done := flags.parse(p, args)
-	if done {
-		return status
+	operands, err := flags.parse(p, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		_, err = io.WriteString(p.Stdout, flags.helpText(operands))
+	case err == nil:
+		err = runCommand(ctx, p, operands)
 	}
-	return runCommand(ctx, p, operands)
+	return p.Report(c.Name, err)
 }
 
 // subcommand returns the subcommand that the words begin with, or nil.

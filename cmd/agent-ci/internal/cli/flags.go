@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
@@ -82,24 +81,23 @@ func (f *FlagSet) Assignments(to *[]string) {
 	f.List(to, "set", "KEY=VALUE", "set a job key; may be repeated")
 }
 
-// parse parses the flags among the arguments. Flags missing there come from variables. done means that
-// the command has finished, with status: it printed help or a mistake.
-func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, done bool) {
-	rest, err := f.parseInterspersed(args)
+// parse parses the flags among the arguments, and returns the other arguments. Flags missing there come from
+// variables. The error is flag.ErrHelp if the arguments ask for help.
+func (f *FlagSet) parse(p Process, args []string) (rest []string, err error) {
+	rest, err = f.parseInterspersed(args)
 	if err == nil && f.FromVariables {
 		err = f.setFromVariables(p)
 	}
+	takes := f.command.Takes
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		_, err := io.WriteString(p.Stdout, f.helpText(rest))
-		return nil, WriteStatus(err), true
+		return rest, err
 	case err != nil:
-		return nil, f.UsageError(p, "%v", err), true
+		return rest, Misuse("%w", err)
+	case len(rest) < takes.Least || len(rest) > takes.Most:
+		return rest, Misuse("%s", cmp.Or(takes.Problem, "it takes no arguments"))
 	}
-	if takes := f.command.Takes; len(rest) < takes.Least || len(rest) > takes.Most {
-		return nil, f.UsageError(p, "%s", cmp.Or(takes.Problem, "it takes no arguments")), true
-	}
-	return rest, 0, false
+	return rest, nil
 }
 
 // parseInterspersed parses flags before, between and after other arguments, up to --. It returns the other
@@ -179,16 +177,6 @@ func (f *FlagSet) UnexpectedFlag(permitted []string) (name string) {
 		}
 	})
 	return name
-}
-
-// UsageError prints a mistake in the command line and returns ExitInvalid.
-func (f *FlagSet) UsageError(p Process, format string, args ...any) int {
-	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
-	if !strings.HasSuffix(problem, "?") {
-		problem += "."
-	}
-	fmt.Fprintf(p.Stderr, "agent-ci %s: %s\nRun agent-ci %s --help to see its usage.\n", f.Name(), problem, f.Name())
-	return ExitInvalid
 }
 
 // helpText returns the help of the command, or of the subcommand that rest names.

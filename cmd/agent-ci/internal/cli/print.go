@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -14,36 +15,90 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
+// Print writes a line to standard output. It shows control characters of hostile texts as symbols or numbers.
+func (p Process) Print(format string, args ...any) { printLine(p.Stdout, format, args) }
+
+// Note is Print for standard error.
+func (p Process) Note(format string, args ...any) { printLine(p.Stderr, format, args) }
+
+func printLine(w io.Writer, format string, args []any) {
+	fmt.Fprintln(w, progress.Printable(fmt.Sprintf(format, args...)))
+}
+
+// failure is the error of a command that ends with an exit status.
+type failure struct {
+	status   int
+	err      error // nil if the command itself printed why
+	isMisuse bool  // a mistake in the command line
+}
+
+func (f *failure) Error() string { return fmt.Sprint(f.err) }
+
+// Exit returns an error that ends a command with an exit status. If err is nil, nothing is printed, and ExitOK
+// is no error.
+func Exit(status int, err error) error {
+	if status == ExitOK {
+		return err
+	}
+	return &failure{status: status, err: err}
+}
+
+// Misuse returns the error for a mistake in the command line.
+func Misuse(format string, args ...any) error {
+	return &failure{status: ExitInvalid, err: fmt.Errorf(format, args...), isMisuse: true}
+}
+
+// Report prints the error of the command called name, and returns the exit status.
+func (p Process) Report(name string, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	f, is := errors.AsType[*failure](err)
+	if !is {
+		f = &failure{status: ExitFailed, err: err}
+	}
+	switch {
+	case f.err == nil, errors.As(f.err, new(*lostOutput)): // the command printed why, or ReportLoss will
+	case f.isMisuse:
+		problem := outcome.ShortenNames(f.Error())
+		if !strings.HasSuffix(problem, "?") {
+			problem += "."
+		}
+		fmt.Fprintf(p.Stderr, "agent-ci %s: %s\nRun agent-ci %s --help to see its usage.\n", name, problem, name)
+	default:
+		p.Note("agent-ci %s: %s", name, outcome.ShortenNames(progress.Printable(f.Error())))
+	}
+	return f.status
+}
+
 // Output is a standard output that keeps the error of its first failed write, so that lost output is reported
 // whatever the command does.
 type Output struct {
 	io.Writer
-	failure atomic.Pointer[error]
+	failure atomic.Pointer[lostOutput]
 }
+
+// lostOutput is the error of a write to an Output.
+type lostOutput struct{ error }
+
+func (e *lostOutput) Unwrap() error { return e.error }
 
 // Write writes to the stream.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
-	if err != nil {
-		o.failure.CompareAndSwap(nil, &err)
+	if err == nil {
+		return n, nil
 	}
-	return n, err
+	lost := &lostOutput{err}
+	o.failure.CompareAndSwap(nil, lost)
+	return n, lost
 }
 
 // ReportLoss prints on stderr why output was lost. A reader that closed its pipe wanted no more.
 func (o *Output) ReportLoss(stderr io.Writer) {
-	if err := o.failure.Load(); err != nil && !errors.Is(*err, syscall.EPIPE) {
-		fmt.Fprintf(stderr, "agent-ci: standard output is incomplete: %v\n", outcome.WithoutPath(*err))
+	if lost := o.failure.Load(); lost != nil && !errors.Is(lost, syscall.EPIPE) {
+		fmt.Fprintf(stderr, "agent-ci: standard output is incomplete: %v\n", outcome.WithoutPath(lost.error))
 	}
-}
-
-// WriteStatus returns the exit status of a command that only writes to standard output. err is the error of
-// that write.
-func WriteStatus(err error) int {
-	if err != nil {
-		return ExitFailed
-	}
-	return ExitOK
 }
 
 // WriteJSON writes a value as indented JSON.
@@ -54,18 +109,12 @@ func WriteJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// PrintFailure prints why a command failed, and returns ExitFailed.
-func PrintFailure(p Process, name string, err error) int {
-	fmt.Fprintf(p.Stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
-	return ExitFailed
-}
-
 // ShowProblems prints the mistakes of a file, or "ok" if there are none.
 func ShowProblems(p Process, file string, problems config.Problems) {
 	for _, problem := range problems {
-		fmt.Fprintln(p.Stdout, progress.Printable(problem.String()))
+		p.Print("%s", problem.String())
 	}
 	if len(problems) == 0 {
-		fmt.Fprintf(p.Stdout, "%s: ok\n", markdown.FileName(file))
+		p.Print("%s: ok", markdown.FileName(file))
 	}
 }

@@ -37,8 +37,8 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 }
 
 // defineAction returns a function that runs the command that the action's inputs name, with their values as arguments.
-func defineAction(flags *cli.FlagSet) cli.RunFunc {
-	return func(ctx context.Context, p cli.Process, _ []string) int {
+func defineAction(*cli.FlagSet) cli.RunFunc {
+	return func(ctx context.Context, p cli.Process, _ []string) error {
 		var outFlag, jobFile []string
 		directory := p.Variable(directoryVariable)
 		if directory != "" {
@@ -49,18 +49,18 @@ func defineAction(flags *cli.FlagSet) cli.RunFunc {
 		}
 		switch name := p.Variable(commandVariable); name {
 		case "", "run":
-			return RunCommand().Run(ctx, p, append(outFlag, jobFile...))
+			return cli.Exit(RunCommand().Run(ctx, p, append(outFlag, jobFile...)), nil)
 		case "repair":
-			return RepairCommand().Run(ctx, withoutIssue(p), append(outFlag, repairOperands(p)...))
+			return cli.Exit(RepairCommand().Run(ctx, withoutIssue(p), append(outFlag, repairOperands(p)...)), nil)
 		case "publish":
 			if directory == "" {
-				return flags.UsageError(p, "the command publish needs the input run-directory: the run whose change it publishes")
+				return cli.Misuse("the command publish needs the input run-directory: the run whose change it publishes")
 			}
-			return PublishCommand().Run(ctx, p, []string{"--", directory})
+			return cli.Exit(PublishCommand().Run(ctx, p, []string{"--", directory}), nil)
 		case "install":
-			return installOnPath(p, flags)
+			return installOnPath(p)
 		default:
-			return flags.UsageError(p, "the input command is run, repair, publish or install, not %s", name)
+			return cli.Misuse("the input command is run, repair, publish or install, not %s", name)
 		}
 	}
 }
@@ -80,21 +80,21 @@ var runInputs = []struct{ variable, input string }{
 }
 
 // installOnPath adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
-func installOnPath(p cli.Process, flags *cli.FlagSet) int {
+func installOnPath(p cli.Process) error {
 	for _, each := range runInputs {
 		if p.Variable(each.variable) != "" {
-			return flags.UsageError(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", each.input)
+			return cli.Misuse("the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", each.input)
 		}
 	}
 	pathFile := p.Variable("GITHUB_PATH")
 	if pathFile == "" {
-		return flags.UsageError(p, "the command install needs GITHUB_PATH, which a step of GitHub Actions has")
+		return cli.Misuse("the command install needs GITHUB_PATH, which a step of GitHub Actions has")
 	}
 	if err := addToPath(pathFile); err != nil {
-		return cli.PrintFailure(p, "install", err)
+		return cli.Exit(p.Report("install", err), nil)
 	}
-	fmt.Fprintln(p.Stdout, "The steps that follow find agent-ci.")
-	return cli.ExitOK
+	p.Print("The steps that follow find agent-ci.")
+	return nil
 }
 
 // addToPath appends this program's folder to pathFile, the file of GITHUB_PATH.

@@ -38,17 +38,17 @@ func definePublish(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnChoices()...)
 	flags.Assignments(&o.Set)
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, runs []string) int {
+	return func(ctx context.Context, p cli.Process, runs []string) error {
 		failing, err := parseFailOn(failOn)
 		if err != nil {
-			return flags.UsageError(p, "%v", err)
+			return cli.Misuse("%w", err)
 		}
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		o.RunDir = runDirectory(p, runs[0])
 		o.Set, o.Surroundings = append(VariableAssignments(p), o.Set...), newSurroundings(p, o.Quiet)
 		result := runner.Publish(ctx, o)
-		showResult(p.Stdout, p.Stderr, result)
-		return failing.exitStatus(result)
+		showResult(p, result)
+		return cli.Exit(failing.exitStatus(result), nil)
 	}
 }

@@ -11,22 +11,17 @@ import (
 // runOrLast permits one run, or none with --last.
 var runOrLast = cli.Operands{Most: 1, Problem: "it takes one run directory, the id of a run, or --last"}
 
-// runDirectoryOrLast returns the directory of the named run, or of the newest run with last. Without such
-// a run it prints why, and returns an exit status other than 0.
-func runDirectoryOrLast(p cli.Process, command string, flags *cli.FlagSet, names []string, last bool) (dir string, status int) {
+// runDirectoryOrLast returns the directory of the named run, or of the newest run with last.
+func runDirectoryOrLast(p cli.Process, names []string, last bool) (string, error) {
 	switch {
 	case len(names) == 0 && !last:
-		return "", flags.UsageError(p, "%s", runOrLast.Problem)
+		return "", cli.Misuse("%s", runOrLast.Problem)
 	case len(names) > 0 && last:
-		return "", flags.UsageError(p, "--last and a run directory exclude each other")
+		return "", cli.Misuse("--last and a run directory exclude each other")
 	case len(names) > 0:
-		return runDirectory(p, names[0]), cli.ExitOK
+		return runDirectory(p, names[0]), nil
 	}
-	dir, err := newestRun(p)
-	if err != nil {
-		return "", cli.PrintFailure(p, command, err)
-	}
-	return dir, cli.ExitOK
+	return newestRun(p)
 }
 
 // newestRun returns the directory of this user's newest run.

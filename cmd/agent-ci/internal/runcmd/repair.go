@@ -44,14 +44,14 @@ func defineRepair(f *cli.FlagSet) cli.RunFunc {
 	f.Text(&failOn, "fail-on", "LIST", "as for agent-ci run", failOnChoices()...)
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, operands []string) int {
+	return func(ctx context.Context, p cli.Process, operands []string) error {
 		if o.Repair = operands[0]; o.Repair == "" {
-			return f.UsageError(p, "the pull request is empty; give it as OWNER/REPO#N, to the action as the input issue")
+			return cli.Misuse("the pull request is empty; give it as OWNER/REPO#N, to the action as the input issue")
 		}
 		if len(operands) == 2 {
 			o.JobFile = operands[1]
 		}
 		o.Set = append(o.Set, "task.from=event")
-		return runJob(ctx, f, p, o, failOn, asJSON)
+		return runJob(ctx, p, o, failOn, asJSON)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/runner"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -53,10 +52,10 @@ func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.Boolean(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record as well")
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, runs []string) int {
-		dir, status := runDirectoryOrLast(p, "replay", flags, runs, last)
-		if status != cli.ExitOK {
-			return status
+	return func(ctx context.Context, p cli.Process, runs []string) error {
+		dir, err := runDirectoryOrLast(p, runs, last)
+		if err != nil {
+			return err
 		}
 		o.RunDir, o.Surroundings = dir, newSurroundings(p, o.Quiet)
 		o.Step = nil // a replay's result is not the outcome of the workflow step
@@ -64,33 +63,31 @@ func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 		defer stop()
 		replayed, err := runner.Replay(ctx, o)
 		if err != nil {
-			return printReplayFailure(p, err)
+			return replayFailure(err)
 		}
 		compared := "calls"
 		if o.Frozen {
 			compared = "requests"
 		}
-		fmt.Fprintf(p.Stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
+		p.Print("tree:         %s", replayed.Tree)
+		p.Print("compared:     %d %s, %d differences", replayed.Calls, compared, len(replayed.Differences))
 		if end := replayed.Stop; end != nil {
-			fmt.Fprintf(p.Stdout, "ended as:     %s: %s\n", end.Outcome, progress.Printable(end.Message))
+			p.Print("ended as:     %s: %s", end.Outcome, end.Message)
 		}
 		for _, d := range replayed.Differences {
 			fmt.Fprintf(p.Stdout, "\n%s\n%s", markdown.Show(d.Subject), markdown.Show(d.Diff()))
 		}
 		if len(replayed.Differences) > 0 {
-			return cli.ExitFailed
+			return cli.Exit(cli.ExitFailed, nil)
 		}
-		return cli.ExitOK
+		return nil
 	}
 }
 
-// printReplayFailure prints why a run cannot be replayed, and returns the exit status.
-func printReplayFailure(p cli.Process, err error) int {
-	stop, is := errors.AsType[*outcome.Stop](err)
-	if !is {
-		cli.PrintFailure(p, "replay", err)
-		return cli.ExitInvalid
+// replayFailure returns the error of a run that cannot be replayed, with its exit status.
+func replayFailure(err error) error {
+	if stop, is := errors.AsType[*outcome.Stop](err); is {
+		return cli.Exit(stop.ExitCode(), errors.New(stop.Message))
 	}
-	fmt.Fprintf(p.Stderr, "agent-ci replay: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
-	return stop.ExitCode()
+	return cli.Exit(cli.ExitInvalid, err)
 }

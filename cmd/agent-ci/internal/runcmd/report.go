@@ -55,51 +55,45 @@ func defineReport(flags *cli.FlagSet) cli.RunFunc {
 	var o artifact.Options
 	flags.Text(&o.Name, "artifact", "NAME", "of GitHub Actions: name of the artifact, if the run has several")
 	flags.Text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
-	return func(ctx context.Context, p cli.Process, run []string) int {
+	return func(ctx context.Context, p cli.Process, run []string) error {
 		switch {
 		case format != "" && format != "html" && format != "markdown":
-			return flags.UsageError(p, "--format is html or markdown, not %s", format)
+			return cli.Misuse("--format is html or markdown, not %s", format)
 		case format == "" && !verify:
 			format = "html"
 		}
 		o.Words = run
-		dir, page, status := locateRun(ctx, p, flags, o, last)
-		if status != cli.ExitOK {
-			return status
+		dir, page, err := locateRun(ctx, p, o, last)
+		if err == nil && verify {
+			err = verifyRun(ctx, p, dir)
 		}
-		if verify {
-			if status := verifyRun(ctx, p, dir); status != cli.ExitOK {
-				return status
-			}
-		}
-		if page != "" && format == "html" {
-			return printReport(p, page+"\n")
-		}
-		text, err := renderRun(dir, format)
 		if err != nil {
-			return cli.PrintFailure(p, "report", err)
+			return err
 		}
-		return printReport(p, text)
+		text := page + "\n"
+		if page == "" || format != "html" {
+			text, err = renderRun(dir, format)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(p.Stdout, text)
+		return err
 	}
-}
-
-func printReport(p cli.Process, text string) int {
-	_, err := fmt.Fprint(p.Stdout, text)
-	return cli.WriteStatus(err)
 }
 
 // locateRun returns the directory of a local or downloaded run. page is the path of a downloaded run's
 // report, and else empty.
-func locateRun(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifact.Options, last bool) (dir, page string, status int) {
+func locateRun(ctx context.Context, p cli.Process, o artifact.Options, last bool) (dir, page string, err error) {
 	if !isOnGitHub(o.Words) {
 		if o.Name != "" || o.Out != "" {
-			return "", "", flags.UsageError(p, "--artifact and --out are for a run of GitHub Actions: give OWNER/REPO and the run, or its address")
+			return "", "", cli.Misuse("--artifact and --out are for a run of GitHub Actions: give OWNER/REPO and the run, or its address")
 		}
-		dir, status = runDirectoryOrLast(p, "report", flags, o.Words, last)
-		return dir, "", status
+		dir, err = runDirectoryOrLast(p, o.Words, last)
+		return dir, "", err
 	}
 	if last {
-		return "", "", flags.UsageError(p, "--last and a run of GitHub Actions exclude each other")
+		return "", "", cli.Misuse("--last and a run of GitHub Actions exclude each other")
 	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
@@ -109,10 +103,10 @@ func locateRun(ctx context.Context, p cli.Process, flags *cli.FlagSet, o artifac
 		err = errors.New("it was interrupted, and nothing was kept")
 	}
 	if err != nil {
-		return "", "", cli.PrintFailure(p, "report", err)
+		return "", "", err
 	}
 	printFetched(p, fetched)
-	return fetched.Directory, fetched.Report, cli.ExitOK
+	return fetched.Directory, fetched.Report, nil
 }
 
 // isOnGitHub reports whether the words name a run of GitHub Actions: OWNER/REPO and RUN, or an address.
@@ -130,28 +124,28 @@ func printFetched(p cli.Process, f *artifact.Fetched) {
 		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)
 	}
 	const maxChars = 500 // the transcript comes from strangers, so its texts may be long
-	fmt.Fprintf(p.Stderr, "run %s, %s\n", cutText(progress.Printable(f.View.Started.RunID), maxChars), cutText(progress.Printable(ending), maxChars))
-	fmt.Fprintf(p.Stderr, "the chain is whole and ends in %s\n", f.View.Head)
+	p.Note("run %s, %s", cutText(progress.Printable(f.View.Started.RunID), maxChars), cutText(progress.Printable(ending), maxChars))
+	p.Note("the chain is whole and ends in %s", f.View.Head)
 	for _, note := range f.Notes {
-		fmt.Fprintln(p.Stderr, progress.Printable(note))
+		p.Note("%s", note)
 	}
 }
 
 // verifyRun prints which files of a run directory were altered, removed or added since the run's end. It
-// returns the exit status.
-func verifyRun(ctx context.Context, p cli.Process, dir string) int {
+// returns an error if there are any.
+func verifyRun(ctx context.Context, p cli.Process, dir string) error {
 	checked, err := record.VerifyDirectory(ctx, dir)
 	if err != nil {
-		return cli.PrintFailure(p, "report", err)
+		return err
 	}
-	fmt.Fprintf(p.Stderr, "the chain is whole and ends in %s\n", checked.Head)
+	p.Note("the chain is whole and ends in %s", checked.Head)
 	for _, line := range slices.Concat(checked.Notes, checked.Differences) {
-		fmt.Fprintln(p.Stderr, progress.Printable(line))
+		p.Note("%s", line)
 	}
 	if len(checked.Differences) > 0 {
-		return cli.ExitFailed
+		return cli.Exit(cli.ExitFailed, nil)
 	}
-	return cli.ExitOK
+	return nil
 }
 
 // renderRun returns a run as a Markdown document or, for html, the path of its page as a line. For an empty

@@ -52,12 +52,11 @@ func defineResume(flags *cli.FlagSet) cli.RunFunc {
 	flags.List(&o.Set, "set", "LIMIT=VALUE", "change a limit (limits.…); may be repeated")
 	flags.JSONEvents(&asJSON)
 	flags.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, runs []string) int {
-		dir, status := runDirectoryOrLast(p, "resume", flags, runs, last)
-		if status != cli.ExitOK {
-			return status
+	return func(ctx context.Context, p cli.Process, runs []string) (err error) {
+		if o.RunDir, err = runDirectoryOrLast(p, runs, last); err != nil {
+			return err
 		}
-		o.RunDir = dir
-		return runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) }).ExitCode
+		result := runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) })
+		return cli.Exit(result.ExitCode, nil)
 	}
 }

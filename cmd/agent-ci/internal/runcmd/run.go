@@ -4,7 +4,6 @@ package runcmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -70,27 +68,28 @@ func defineRun(f *cli.FlagSet) cli.RunFunc {
 	f.Boolean(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
-	return func(ctx context.Context, p cli.Process, jobFiles []string) int {
+	return func(ctx context.Context, p cli.Process, jobFiles []string) error {
 		if len(jobFiles) == 1 {
 			o.JobFile = jobFiles[0]
 		}
 		if problem := argumentProblem(o, jobFiles, p.Environ); problem != "" {
-			return f.UsageError(p, "%s", problem)
+			return cli.Misuse("%s", problem)
 		}
-		return runJob(ctx, f, p, o, failOn, asJSON)
+		return runJob(ctx, p, o, failOn, asJSON)
 	}
 }
 
-// runJob runs a job and returns the exit status. failOn holds the value of --fail-on.
-func runJob(ctx context.Context, f *cli.FlagSet, p cli.Process, o runner.Options, failOn string, asJSON bool) int {
+// runJob runs a job. failOn holds the value of --fail-on.
+func runJob(ctx context.Context, p cli.Process, o runner.Options, failOn string, asJSON bool) error {
 	failing, err := parseFailOn(failOn)
 	if err != nil {
-		return f.UsageError(p, "%v", err)
+		return cli.Misuse("%w", err)
 	}
-	return failing.exitStatus(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+	result := runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
 		o.Set, o.Stdin = append(VariableAssignments(p), o.Set...), cli.CancellableInput(ctx, p.Stdin)
 		return runner.Run(ctx, o)
-	}))
+	})
+	return cli.Exit(failing.exitStatus(result), nil)
 }
 
 // argumentProblem returns why the arguments do not fit together, or "".
@@ -129,15 +128,14 @@ func hasTask(set, environ []string) bool {
 // around.ForceStop. With asJSON, the events go to standard output and the result to standard error.
 func runUntilSignal(ctx context.Context, p cli.Process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = newSurroundings(p, around.Quiet)
-	resultStream := p.Stdout
 	if asJSON { // no status line: the reader of the events may write to the same terminal
-		around.Events, around.Terminal, resultStream = p.Stdout, nil, p.Stderr
+		around.Events, around.Terminal, p.Stdout = p.Stdout, nil, p.Stderr
 	}
 	ctx, forced, stop := cli.UntilSignals(ctx, 2)
 	defer stop()
 	around.ForceStop = forced
 	result := run(ctx)
-	showResult(resultStream, p.Stderr, result)
+	showResult(p, result)
 	return result
 }
 
@@ -158,24 +156,24 @@ func scriptEngine() []string {
 	return []string{program, code.EngineCommand}
 }
 
-// showResult prints the result of a run on out, and its problems and errors on stderr.
-func showResult(out, stderr io.Writer, r record.Result) {
+// showResult prints the result of a run, and its problems and errors on standard error.
+func showResult(p cli.Process, r record.Result) {
 	if len(r.Problems) > 1 { // the message already has a single problem
 		for _, problem := range r.Problems {
-			fmt.Fprintln(stderr, progress.Printable(problem))
+			p.Note("%s", problem)
 		}
 	}
 	for _, problem := range r.Errors {
-		fmt.Fprintf(stderr, "agent-ci: could not be written: %s\n", progress.Printable(problem))
+		p.Note("agent-ci: could not be written: %s", problem)
 	}
-	fmt.Fprintf(out, "%s/%s: %s\n", r.Outcome, r.Reason, progress.Printable(r.Message))
-	showChange(out, r)
+	p.Print("%s/%s: %s", r.Outcome, r.Reason, r.Message)
+	showChange(p, r)
 	if r.Directory == "" {
 		return
 	}
-	line := func(name, value string) { fmt.Fprintf(out, "%-13s %s\n", name+":", value) }
+	line := func(name, value string) { p.Print("%-13s %s", name+":", value) }
 	if r.PullRequest.URL != "" {
-		line("pull request", fmt.Sprintf("%s (%s)", progress.Printable(r.PullRequest.URL), r.PullRequest.Operation))
+		line("pull request", fmt.Sprintf("%s (%s)", r.PullRequest.URL, r.PullRequest.Operation))
 	}
 	if r.BodyFile != "" {
 		line("body", filepath.Join(r.Directory, r.BodyFile))
@@ -200,9 +198,9 @@ func describeConfinement(c record.Confinement) string {
 }
 
 // showChange prints the branch and the changed files, the first 20.
-func showChange(out io.Writer, r record.Result) {
+func showChange(p cli.Process, r record.Result) {
 	if r.Branch != "" {
-		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", progress.Printable(r.Branch), r.HeadSHA)
+		p.Print("%-13s %s (%.12s)", "branch:", r.Branch, r.HeadSHA)
 	}
 	if r.Changes == nil {
 		return
@@ -210,14 +208,14 @@ func showChange(out io.Writer, r record.Result) {
 	const maxFiles = 20
 	for i, f := range r.ChangedFiles {
 		if i == maxFiles {
-			fmt.Fprintf(out, "  … %d more files\n", len(r.ChangedFiles)-maxFiles)
+			p.Print("  … %d more files", len(r.ChangedFiles)-maxFiles)
 			break
 		}
 		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
 		if f.Binary {
 			size = "(binary)"
 		}
-		fmt.Fprintf(out, "  %s %s %s\n", f.Status, markdown.FileName(f.Path), size)
+		p.Print("  %s %s %s", f.Status, markdown.FileName(f.Path), size)
 	}
-	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+	p.Print("  %s, +%d -%d", outcome.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }

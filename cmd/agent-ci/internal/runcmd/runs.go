@@ -60,24 +60,24 @@ func defineRuns(flags *cli.FlagSet) cli.RunFunc {
 	flags.Boolean(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
 	flags.Boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
 	flags.Boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
-	return func(_ context.Context, p cli.Process, subcommand []string) int {
+	return func(_ context.Context, p cli.Process, subcommand []string) error {
 		machine := userRuns(p)
 		machine.Folder = f.folder
 		prunes := len(subcommand) == 1
 		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
 		switch {
 		case prunes && subcommand[0] != "prune":
-			return flags.UsageError(p, "its one subcommand is prune")
+			return cli.Misuse("its one subcommand is prune")
 		case !prunes && hasPruneFlag:
-			return flags.UsageError(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
+			return cli.Misuse("--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
 		case prunes && f.json:
-			return flags.UsageError(p, "--json is for the list")
+			return cli.Misuse("--json is for the list")
 		case !prunes:
 			return showRuns(p, machine, f)
 		}
 		o, err := f.pruneOptions()
 		if err != nil {
-			return flags.UsageError(p, "%v", err)
+			return cli.Misuse("%w", err)
 		}
 		return pruneRuns(p, machine, o)
 	}
@@ -112,30 +112,30 @@ type runsList struct {
 const maxListed = 20
 
 // showRuns lists runs: the newest ones as a table, or all as JSON.
-func showRuns(p cli.Process, machine runs.Store, f runsFlags) int {
+func showRuns(p cli.Process, machine runs.Store, f runsFlags) error {
 	list, err := machine.List()
 	if err != nil {
-		return cli.PrintFailure(p, "runs", err)
+		return err
 	}
 	if f.json {
 		if list == nil {
 			list = []runs.Run{}
 		}
-		return cli.WriteStatus(cli.WriteJSON(p.Stdout, runsList{Version: 1, Runs: list}))
+		return cli.WriteJSON(p.Stdout, runsList{Version: 1, Runs: list})
 	}
 	if len(list) == 0 {
 		folder, _ := machine.Path() // no error: List used the same path
-		fmt.Fprintf(p.Stderr, "There are no runs in %s.\n", progress.Printable(folder))
-		return cli.ExitOK
+		p.Note("There are no runs in %s.", folder)
+		return nil
 	}
 	shown := list[:min(len(list), maxListed)]
 	if err := writeRuns(p.Stdout, shown); err != nil {
-		return cli.ExitFailed
+		return err
 	}
 	if more := len(list) - len(shown); more > 0 {
-		fmt.Fprintf(p.Stderr, "There are %d older ones; --json lists them.\n", more)
+		p.Note("There are %d older ones; --json lists them.", more)
 	}
-	return cli.ExitOK
+	return nil
 }
 
 // writeRuns writes runs as a table with a heading.
@@ -180,11 +180,11 @@ func cutText(text string, maxChars int) string {
 	return cmp.Or(markdown.Cut(text, maxChars), "none")
 }
 
-// pruneRuns removes runs and prints a line for each. It returns the exit status.
-func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) int {
+// pruneRuns removes runs and prints a line for each.
+func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) error {
 	list, err := machine.Prune(o)
 	if err != nil {
-		return cli.PrintFailure(p, "runs", err)
+		return err
 	}
 	status, count, bytes, verb := cli.ExitOK, 0, int64(0), "removed"
 	if o.DryRun {
@@ -193,24 +193,24 @@ func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) int {
 	for _, r := range list {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(p.Stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
+			p.Note("agent-ci runs: %v", r.Err)
 			status = cli.ExitFailed
 		case r.KeptReason != "":
-			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.KeptReason)
+			p.Print("kept %s: %s", r.ID, r.KeptReason)
 		default:
 			count, bytes = count+1, bytes+r.Bytes
-			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", verb, r.ID, formatSize(r.Bytes), cutText(describeTask(r.Run), 60))
+			p.Print("%s %s (%s, %s)", verb, r.ID, formatSize(r.Bytes), cutText(describeTask(r.Run), 60))
 		}
 	}
 	isUsualFolder := machine.Folder == ""
 	if folder, err := machine.Path(); err == nil && !o.DryRun && isUsualFolder {
 		if err := confine.DropAbandonedTrees(folder); err != nil {
-			fmt.Fprintf(p.Stderr, "agent-ci runs: remove work trees of runs that were removed: %v\n", err)
+			p.Note("agent-ci runs: remove work trees of runs that were removed: %v", err)
 			status = cli.ExitFailed
 		}
 	}
-	fmt.Fprintf(p.Stdout, "%s %s, %s\n", verb, outcome.CountNoun(count, "run"), formatSize(bytes))
-	return status
+	p.Print("%s %s, %s", verb, outcome.CountNoun(count, "run"), formatSize(bytes))
+	return cli.Exit(status, nil)
 }
 
 // formatSize formats a number of bytes with a suitable unit, such as 1.5 MiB.

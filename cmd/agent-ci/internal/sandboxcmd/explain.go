@@ -28,13 +28,13 @@ var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"
 var sandboxNetworks = []string{"none", "loopback", "full"}
 
 // printDecision prints the rules' decision on a command as JSON. It runs nothing.
-func printDecision(ctx context.Context, p cli.Process, mode string, files, argv []string) int {
+func printDecision(ctx context.Context, p cli.Process, mode string, files, argv []string) error {
 	set, err := readRules(ctx, files)
 	if err != nil {
 		fmt.Fprintf(p.Stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
-		return cli.ExitInvalid
+		return cli.Exit(cli.ExitInvalid, nil)
 	}
-	return cli.WriteStatus(cli.WriteJSON(p.Stdout, commandPolicy(mode, set).Decide(newRequest(argv))))
+	return cli.WriteJSON(p.Stdout, commandPolicy(mode, set).Decide(newRequest(argv)))
 }
 
 // newRequest returns the request for a command. A single word that contains spaces is a script.

@@ -4,7 +4,6 @@ package sandboxcmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"os/signal"
@@ -16,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -64,14 +62,14 @@ func defineSandbox(flags *cli.FlagSet) cli.RunFunc {
 	var rules []string
 	flags.Boolean(&explained, "explain", "run nothing; print as JSON whether the command may run, and which rules match")
 	flags.List(&rules, "rules", "FILE", "with --explain: rules file; may be repeated")
-	return func(ctx context.Context, p cli.Process, argv []string) int {
+	return func(ctx context.Context, p cli.Process, argv []string) error {
 		switch {
 		case len(rules) > 0 && !explained:
-			return flags.UsageError(p, "--rules goes with --explain; a run has the files of policy.rules")
+			return cli.Misuse("--rules goes with --explain; a run has the files of policy.rules")
 		case explained && (o.Network != "" || o.Dir != ""):
-			return flags.UsageError(p, "--explain takes --mode and --rules alone")
+			return cli.Misuse("--explain takes --mode and --rules alone")
 		case explained && o.Mode != "" && !slices.Contains(sandboxModes, o.Mode):
-			return flags.UsageError(p, "--mode is one of %s, not %q", strings.Join(sandboxModes, ", "), o.Mode)
+			return cli.Misuse("--mode is one of %s, not %q", strings.Join(sandboxModes, ", "), o.Mode)
 		case explained:
 			return printDecision(ctx, p, o.Mode, rules, argv)
 		}
@@ -80,37 +78,36 @@ func defineSandbox(flags *cli.FlagSet) cli.RunFunc {
 		o.Environ, o.Reserved = p.Environ, runcmd.ReservedVariables()
 		session, err := sandboxcommand.Open(ctx, o)
 		if err != nil {
-			return printFailure(p, err)
+			return startFailure(err)
 		}
 		for _, warning := range session.Warnings() {
-			fmt.Fprintf(p.Stderr, "agent-ci sandbox: warning: %s\n", warning)
+			p.Note("agent-ci sandbox: warning: %s", warning)
 		}
 		return runIn(session, p, argv, signals)
 	}
 }
 
-// printFailure prints why the command did not start, and returns the exit status.
-func printFailure(p cli.Process, err error) int {
-	fmt.Fprintf(p.Stderr, "agent-ci sandbox: %s\n", outcome.ShortenNames(strings.TrimSuffix(err.Error(), ".")))
+// startFailure returns the error of a command that did not start, with its exit status.
+func startFailure(err error) error {
+	status := cli.ExitFailed
 	if stop, is := errors.AsType[*outcome.Stop](err); is {
-		return stop.Outcome.ExitCode()
+		status = stop.Outcome.ExitCode()
+	} else if errors.Is(err, sandbox.ErrNotStarted) {
+		status = exitNotStarted
 	}
-	if errors.Is(err, sandbox.ErrNotStarted) {
-		return exitNotStarted
-	}
-	return cli.ExitFailed
+	return cli.Exit(status, errors.New(strings.TrimSuffix(err.Error(), ".")))
 }
 
-// runIn runs a command until it ends, and closes the session. The command gets a terminal if p has one. It
-// returns the exit status.
-func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signals <-chan os.Signal) int {
+// runIn runs a command until it ends, and closes the session. The command gets a terminal if p has one. The error
+// has its exit status.
+func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signals <-chan os.Signal) error {
 	start := startPiped
 	if cli.OnTerminal(p) {
 		start = startOnTerminal
 	}
 	running, err := start(session, p, argv)
 	if err != nil {
-		return printFailure(p, errors.Join(err, session.Close()))
+		return startFailure(errors.Join(err, session.Close()))
 	}
 	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()
@@ -118,16 +115,16 @@ func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signal
 	running.finish()
 	for _, problem := range []error{err, closeErr} {
 		if problem != nil {
-			fmt.Fprintf(p.Stderr, "agent-ci sandbox: %v\n", problem)
+			p.Note("agent-ci sandbox: %v", problem)
 		}
 	}
 	if err != nil {
-		return cli.ExitFailed
+		return cli.Exit(cli.ExitFailed, nil)
 	}
 	if network := session.Network(); status.ExitCode != 0 && network != "" {
-		fmt.Fprintf(p.Stderr, "agent-ci sandbox: %s\n", progress.Printable(network))
+		p.Note("agent-ci sandbox: %s", network)
 	}
-	return status.ExitCode
+	return cli.Exit(status.ExitCode, nil)
 }
 
 // forwardSignals sends this process's signals to the command until it ends.

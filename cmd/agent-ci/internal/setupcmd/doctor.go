@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 	"github.com/agent-ci/agent-ci/runner/setup/look"
@@ -50,27 +48,27 @@ func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 	flags.OperatorFile(&operator)
 	flags.Boolean(&o.Online, "online", "ask the model's API and GitHub, too")
 	flags.Boolean(&asJSON, "json", "print JSON")
-	return func(ctx context.Context, p cli.Process, _ []string) int {
+	return func(ctx context.Context, p cli.Process, _ []string) error {
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		o.Environ, o.Reserved, o.Version = p.Environ, runcmd.ReservedVariables(), p.Version
 		found, err := doctor.Diagnose(ctx, o)
 		if err != nil {
-			return cli.PrintFailure(p, "doctor", err)
+			return err
 		}
 		run, hooksUnknown := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)
 		if asJSON {
 			err = cli.WriteJSON(p.Stdout, diagnosisWithHooks{found, run.Hooks})
 		} else {
-			showDiagnosis(p.Stdout, found)
-			showHooks(p.Stdout, run.Hooks, found, hooksUnknown)
+			showDiagnosis(p, found)
+			showHooks(p, run.Hooks, found, hooksUnknown)
 		}
 		hookFails := slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
-		if err != nil || found.Broken() || hookFails {
-			return cli.ExitFailed
+		if err == nil && (found.Broken() || hookFails) {
+			err = cli.Exit(cli.ExitFailed, nil)
 		}
-		return cli.ExitOK
+		return err
 	}
 }
 
@@ -82,28 +80,30 @@ type diagnosisWithHooks struct {
 
 // showHooks prints the hooks of a run. err is why they could not be read; outside of a checkout that is
 // normal and not printed.
-func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
+func showHooks(p cli.Process, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
-		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
+		p.Print("")
+		p.Print("The hooks of a run are not known: %s.", strings.TrimSuffix(err.Error(), "."))
 	}
 	if len(hooks) > 0 {
-		fmt.Fprintln(to, "\nHooks of a run:")
+		p.Print("")
+		p.Print("Hooks of a run:")
 	}
 	for _, h := range hooks {
-		fmt.Fprintln(to, "- "+progress.Printable(describeHook(h)))
+		p.Print("- %s", describeHook(h))
 	}
 }
 
 // showDiagnosis prints the diagnosis for a person: the findings, then remedies for what is missing.
-func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
+func showDiagnosis(p cli.Process, d *doctor.Diagnosis) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+		p.Print("%-14s %s", name, fmt.Sprintf(format, args...))
 	}
 	line("agent-ci", "%s on %s", d.AgentCI, d.System)
 	c := d.Confinement
 	line("confinement", "%s, with policy.sandbox: %s, policy.network: %s", c.Level, c.Sandbox, c.Network)
 	if c.Proxy != "" {
-		line("", "hosts are reached by the machine's proxy: %s", progress.Printable(c.Proxy))
+		line("", "hosts are reached by the machine's proxy: %s", c.Proxy)
 	}
 	for _, secret := range c.Secrets {
 		line("", "secret %s", secret)
@@ -122,10 +122,10 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 		line("", "%s = %s", s.Name, s.Value)
 	}
 	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).DescribeWorkTree(); tree != "" {
-		line("work tree", "%s", progress.Printable(tree))
+		line("work tree", "%s", tree)
 	}
 	showAccess(line, d)
-	showFindings(to, d.Problems)
+	showFindings(p, d.Problems)
 }
 
 // showAccess prints the access to git, the model's API and GitHub, with the credentials for each.
@@ -174,7 +174,7 @@ func showEndpoint(line func(string), e *doctor.Endpoint) {
 	for _, c := range e.Capabilities {
 		answer := "yes"
 		if !c.Works {
-			answer = "no: " + progress.Printable(c.Note)
+			answer = "no: " + c.Note
 		}
 		line(c.Name + ": " + answer)
 	}
@@ -215,15 +215,16 @@ func describeAnswer(a doctor.Answer) string {
 }
 
 // showFindings prints problems with their remedies.
-func showFindings(to io.Writer, problems []doctor.Problem) {
+func showFindings(p cli.Process, problems []doctor.Problem) {
 	if len(problems) == 0 {
-		fmt.Fprintln(to, "\nNothing is in the way of a run.")
-		return
+		p.Print("")
+		p.Print("Nothing is in the way of a run.")
 	}
-	for _, p := range problems {
-		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, progress.Printable(p.Message))
-		if p.Remedy != "" {
-			fmt.Fprintf(to, "  %s\n", p.Remedy)
+	for _, problem := range problems {
+		p.Print("")
+		p.Print("%s (%s): %s", problem.Severity, problem.About, problem.Message)
+		if problem.Remedy != "" {
+			p.Print("  %s", problem.Remedy)
 		}
 	}
 }

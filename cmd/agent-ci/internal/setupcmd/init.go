@@ -64,17 +64,17 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 	flags.List(&recipes, "recipe", "NAME", "recipe to write, a job and its workflow; may be repeated", onboard.Recipes()...)
 	flags.Text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
 	onGitHub.defineFlags(flags)
-	return func(ctx context.Context, p cli.Process, _ []string) int {
+	return func(ctx context.Context, p cli.Process, _ []string) error {
 		onGitHub.repo, onGitHub.workflows = repo, workflows
 		if problem := onGitHub.flagProblem(); problem != "" {
-			return flags.UsageError(p, "%s", problem)
+			return cli.Misuse("%s", problem)
 		}
 		if onGitHub.on && len(recipes) > 0 {
-			return flags.UsageError(p, "--github adds a workflow; write recipes without it, and commit them")
+			return cli.Misuse("--github adds a workflow; write recipes without it, and commit them")
 		}
 		for _, name := range recipes {
 			if !slices.Contains(onboard.Recipes(), name) {
-				return flags.UsageError(p, "there is no recipe %s; there are%s", name, recipeLines())
+				return cli.Misuse("there is no recipe %s; there are%s", name, recipeLines())
 			}
 		}
 		if len(workflows)+len(recipes) == 0 {
@@ -82,7 +82,7 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 		}
 		for _, name := range workflows {
 			if !slices.Contains(known, name) {
-				return flags.UsageError(p, "there is no workflow %s; there are %s", progress.Printable(name), strings.Join(known, ", "))
+				return cli.Misuse("there is no workflow %s; there are %s", progress.Printable(name), strings.Join(known, ", "))
 			}
 		}
 		if onGitHub.on {
@@ -93,27 +93,27 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 }
 
 // writeFiles writes the files and prints what is left to do by hand.
-func writeFiles(p cli.Process, repo string, workflows, recipes []string) int {
+func writeFiles(p cli.Process, repo string, workflows, recipes []string) error {
 	written, err := onboard.Write(repo, workflows, recipes, p.Build)
 	for _, note := range written.Notes {
-		fmt.Fprintln(p.Stdout, note)
+		p.Print("%s", note)
 	}
 	if err != nil {
-		return cli.PrintFailure(p, "init", err)
+		return err
 	}
 	for _, name := range workflows {
 		for _, job := range onboard.JobFiles(name) {
-			fmt.Fprintf(p.Stdout, "agent-ci-%s.yml runs %s: write it, with a name and a task, and check it with agent-ci validate.\n", name, job)
+			p.Print("agent-ci-%s.yml runs %s: write it, with a name and a task, and check it with agent-ci validate.", name, job)
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(filepath.Clean(repo), ".git")); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(p.Stdout, "There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
+		p.Print("There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
 	}
-	fmt.Fprintln(p.Stdout, "Next:")
+	p.Print("Next:")
 	for i, step := range written.NextSteps(workflows, recipes, p.Build) {
-		fmt.Fprintf(p.Stdout, "  %d. %s\n", i+1, step)
+		p.Print("  %d. %s", i+1, step)
 	}
-	return cli.ExitOK
+	return nil
 }
 
 // recipeLines returns a line for each recipe, for the help.

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -64,11 +63,11 @@ func (g *gitHubSetup) flagProblem() string {
 }
 
 // setUp asks for missing values, and sets up the repository on GitHub.
-func (g *gitHubSetup) setUp(ctx context.Context, p cli.Process) int {
+func (g *gitHubSetup) setUp(ctx context.Context, p cli.Process) error {
 	person := newDialog(p)
 	hub, server, err := g.openRepository(ctx, p, person)
 	if err != nil {
-		return cli.PrintFailure(p, "init", err)
+		return err
 	}
 	setup, err := g.readSetup(ctx, p, person)
 	if err == nil {
@@ -76,28 +75,25 @@ func (g *gitHubSetup) setUp(ctx context.Context, p cli.Process) int {
 		setup.Replace, err = g.confirmSetup(ctx, person, setup, hub)
 	}
 	if err != nil {
-		return cli.PrintFailure(p, "init", err)
+		return err
 	}
 	ctx, stop := cli.UntilSignal(ctx) // after the questions, so that Ctrl-C ends a question at once
 	defer stop()
 	report, err := setup.Apply(ctx, hub)
 	printReport(p, report)
-	if err != nil {
-		return cli.PrintFailure(p, "init", err)
-	}
-	return cli.ExitOK
+	return err
 }
 
 // printReport prints what was done, and what is left to do by hand.
 func printReport(p cli.Process, report onboard.Report) {
 	for _, done := range report.Done {
-		fmt.Fprintf(p.Stdout, "done: %s\n", progress.Printable(done))
+		p.Print("done: %s", done)
 	}
 	for _, left := range report.Left {
-		fmt.Fprintf(p.Stdout, "left for you: %s\n", progress.Printable(left))
+		p.Print("left for you: %s", left)
 	}
 	if report.URL != "" {
-		fmt.Fprintf(p.Stdout, "pull request: %s\n", progress.Printable(report.URL))
+		p.Print("pull request: %s", report.URL)
 	}
 }
 
@@ -192,9 +188,9 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 		return s, err
 	}
 	if checked {
-		fmt.Fprintf(p.Stderr, "The key is good.\n")
+		p.Note("The key is good.")
 	} else {
-		fmt.Fprintf(p.Stderr, "The provider does not tell whether the key is good.\n")
+		p.Note("The provider does not tell whether the key is good.")
 	}
 	return s, nil
 }

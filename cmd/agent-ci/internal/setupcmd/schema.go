@@ -25,8 +25,8 @@ agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file
 const wantFile = "it takes the kind of a file: job or campaign"
 
 // defineSchema defines no flags. The function that it returns prints the schema; job is the default.
-func defineSchema(flags *cli.FlagSet) cli.RunFunc {
-	return func(_ context.Context, p cli.Process, rest []string) int {
+func defineSchema(*cli.FlagSet) cli.RunFunc {
+	return func(_ context.Context, p cli.Process, rest []string) error {
 		var schema []byte
 		switch kind := append(rest, "job")[0]; kind {
 		case "job":
@@ -34,9 +34,9 @@ func defineSchema(flags *cli.FlagSet) cli.RunFunc {
 		case "campaign":
 			schema = spec.Format().Schema()
 		default:
-			return flags.UsageError(p, wantFile)
+			return cli.Misuse(wantFile)
 		}
 		_, err := p.Stdout.Write(schema)
-		return cli.WriteStatus(err)
+		return err
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -94,7 +92,7 @@ func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 	flags.List(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
 	flags.Boolean(&servers, "mcp", "start the MCP servers (mcp_servers) and list their tools")
 	flags.Boolean(&asJSON, "json", "print the result as JSON")
-	return func(ctx context.Context, p cli.Process, files []string) int {
+	return func(ctx context.Context, p cli.Process, files []string) error {
 		ctx, stop := cli.UntilSignal(ctx)
 		defer stop()
 		status, results := cli.ExitOK, make([]checked, 0, len(files))
@@ -113,15 +111,14 @@ func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 			}
 			results = append(results, result)
 		}
-		if !asJSON {
-			return status
+		if asJSON {
+			enc := json.NewEncoder(p.Stdout)
+			enc.SetIndent("", "  ")
+			if err := enc.Encode(results); err != nil {
+				return err
+			}
 		}
-		enc := json.NewEncoder(p.Stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(results); err != nil {
-			return cli.ExitFailed
-		}
-		return status
+		return cli.Exit(status, nil)
 	}
 }
 
@@ -225,22 +222,22 @@ func (c *checked) addHooks(found look.Found) {
 func (c *checked) printResult(p cli.Process) {
 	cli.ShowProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
-		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(describeHook(h)))
+		p.Print("  hook %s", describeHook(h))
 	}
 	for _, s := range c.Skills {
-		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.CountNoun(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])))
+		p.Print("  skill %s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.CountNoun(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])
 	}
 	for _, problem := range c.SkillProblems {
-		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(problem.String()))
+		p.Print("  skill %s", problem.String())
 	}
 	for _, l := range c.LessonsWithoutEvidence {
-		fmt.Fprintln(p.Stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))))
+		p.Print("  lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))
 	}
 	for _, note := range c.Notes {
-		fmt.Fprintln(p.Stdout, "  note: "+outcome.ShortenNames(progress.Printable(note.Message)))
+		p.Print("  note: %s", outcome.ShortenNames(note.Message))
 	}
 	if c.WhyHooksUnknown != "" {
-		fmt.Fprintln(p.Stdout, "  The hooks of a run here are not known: "+outcome.ShortenNames(progress.Printable(c.WhyHooksUnknown)))
+		p.Print("  The hooks of a run here are not known: %s", outcome.ShortenNames(c.WhyHooksUnknown))
 	}
 }
 
@@ -278,17 +275,17 @@ func inspectServers(ctx context.Context, p cli.Process, file string, content []b
 	o := sandboxcommand.Options{JobFile: file, JobContent: content, Environ: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(file) {
 		o.JobFile = ""
-		fmt.Fprintf(p.Stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))
+		p.Note("agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.", file)
 	}
 	found, err := doctor.DescribeServers(ctx, o)
 	if err != nil {
 		stop := outcome.ForError(ctx, err)
-		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
+		p.Note("agent-ci validate: %s", outcome.ShortenNames(stop.Message))
 		return found, stop.ExitCode()
 	}
 	for _, server := range found {
 		if show {
-			showServer(p.Stdout, server)
+			showServer(p, server)
 		}
 		if !server.Ready && server.Unknown == "" && server.Required {
 			status = outcome.ExtensionFailed.ExitCode()
@@ -298,29 +295,28 @@ func inspectServers(ctx context.Context, p cli.Process, file string, content []b
 }
 
 // showServer prints an MCP server with its tools, or why it does not start.
-func showServer(to io.Writer, s doctor.Server) {
-	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
+func showServer(p cli.Process, s doctor.Server) {
 	if s.Unknown != "" {
-		line(fmt.Sprintf("%s: not looked at: %s", s.Name, s.Unknown))
+		p.Print("%s: not looked at: %s", s.Name, s.Unknown)
 		return
 	}
 	if !s.Ready {
-		line(fmt.Sprintf("%s: does not start (%s): %s", s.Name, s.Reason, s.Why))
+		p.Print("%s: does not start (%s): %s", s.Name, s.Reason, s.Why)
 		return
 	}
 	heading := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
 	if s.Deferred {
 		heading += "; the model looks for its tools"
 	}
-	line(heading)
+	p.Print("%s", heading)
 	for _, tool := range s.Tools {
 		listed := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
 		if tool.Unchecked != "" {
 			listed += "  (" + tool.Unchecked + ")"
 		}
-		line(listed)
+		p.Print("%s", listed)
 	}
 	if len(s.Others) > 0 {
-		line("  not allowed by the job: " + strings.Join(s.Others, ", "))
+		p.Print("  not allowed by the job: %s", strings.Join(s.Others, ", "))
 	}
 }
