@@ -66,8 +66,7 @@ func (r *reader) readRecording() (*Recording, error) {
 	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // commands return when the recorded ones did, whatever this machine's speed
 		answer, _ := calls.Answer(ctx, call)
 		_, ended := answer.Detail["exit_code"]
-		session, _ := answer.Detail["session_id"].(float64)
-		return command.RecordedReturn{Ended: ended, Session: int(session)}
+		return command.RecordedReturn{Ended: ended, Session: int(answer.Session())}
 	}
 	if err == nil {
 		recording.Servers, err = r.readServers(recording)
@@ -93,7 +92,7 @@ func (r *reader) emptyAnswers() *Answers {
 }
 
 // addEvent adds the answer or call in an event to the recording.
-func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) {
+func (r *reader) addEvent(recording *Recording, e transcript.Event) error {
 	answers := recording.Answers
 	if agent := e.OtherAgent(); agent != "" {
 		answers = answers.otherAgents.forAgent(agent)
@@ -101,30 +100,23 @@ func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) 
 	if err := recording.RecordedOrder.Apply(e); err != nil {
 		return err
 	}
-	switch e.Type {
-	case transcript.TypeModelResponse:
-		var d transcript.ModelResponse
-		if err := json.Unmarshal(e.Data, &d); err != nil || d.Internal {
+	data, err := transcript.Decode(e)
+	switch d := data.(type) {
+	case transcript.ModelResponse:
+		if d.Internal {
 			return err
 		}
 		for i := range d.Output {
 			d.Output[i] = []byte(r.pathsInJSON.Replace(string(d.Output[i])))
 		}
 		answers.answers = append(answers.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: d.Usage})
-	case transcript.TypeModelFallback:
-		var d transcript.ModelFallback
-		err = json.Unmarshal(e.Data, &d)
+	case transcript.ModelFallback:
 		before := len(answers.answers)
 		answers.failuresBefore[before] = append(answers.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
-	case transcript.TypeToolStarted:
-		var d transcript.ToolStarted
-		err = json.Unmarshal(e.Data, &d)
-		d.Input, d.Agent = r.pathsInText.Replace(d.Input), e.OtherAgent()
+	case transcript.ToolStarted:
+		d.Input = r.pathsInText.Replace(d.Input)
 		recording.scriptCalls.Add(d)
-	case transcript.TypeToolFinished:
-		var d transcript.ToolFinished
-		err = json.Unmarshal(e.Data, &d)
-		d.Agent = e.OtherAgent()
+	case transcript.ToolFinished:
 		recording.Outputs = append(recording.Outputs, d)
 	}
 	return err

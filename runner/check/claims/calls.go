@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -14,23 +13,24 @@ import (
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
 		for e, err := range eventlog.Read(log) {
-			text := Text{}
-			switch {
-			case errors.As(err, new(*eventlog.TornError)):
+			if errors.As(err, new(*eventlog.TornError)) {
 				return
-			case err != nil:
-			case e.Type == transcript.TypeToolStarted:
-				var d transcript.ToolStarted
-				err = json.Unmarshal(e.Data, &d)
+			}
+			var data any
+			if err == nil {
+				data, err = transcript.Decode(e)
+			}
+			text := Text{}
+			switch d := data.(type) {
+			case transcript.ToolStarted:
 				text.Input = transcript.ReadableArguments(d.Input)
-			case e.Type == transcript.TypeToolFinished:
-				var d transcript.ToolFinished
-				err = json.Unmarshal(e.Data, &d)
+			case transcript.ToolFinished:
 				text.Output = d.Output
 				if d.RewrittenInput != "" {
 					text.Input = transcript.ReadableArguments(d.RewrittenInput)
 				}
-			default:
+			}
+			if err == nil && text == (Text{}) {
 				continue
 			}
 			if !yield(text, err) || err != nil {

@@ -166,11 +166,11 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 // intendedLabels returns the labels that this run was about to add, by its transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		var step transcript.Publish
-		if e.Type == transcript.TypePublish && json.Unmarshal(e.Data, &step) == nil && step.Operation == transcript.PublishBegun {
+		data, err := transcript.Decode(e)
+		if step, is := data.(transcript.Publish); is && step.Operation == transcript.PublishBegun {
 			labels = append(labels, step.Labels...)
 		}
-		return nil
+		return err
 	})
 	return labels, err
 }

@@ -63,13 +63,14 @@ func (w *Watch) writeJSON(e transcript.Event) {
 // showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the
 // verdict at the run's end.
 func (w *Watch) showEvent(e transcript.Event) {
-	description, err := timeline.Describe(e)
+	data, err := transcript.Decode(e)
+	description := timeline.Describe(e.Type, data)
 	if err != nil {
 		description = timeline.Entry{Detail: true}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().applyEvent(e, time.Now())
+	w.status().applyEvent(e, data, time.Now())
 	group := string(w.status().phase)
 	if e.Type == transcript.TypeRunFinished {
 		group = "" // the run's end belongs to no group

@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,17 +44,6 @@ type session struct {
 	id    float64
 }
 
-// sessionIn returns the session that a JSON object names, or false.
-func sessionIn(e transcript.Event, object []byte) (session, bool) {
-	var named struct {
-		ID float64 `json:"session_id"`
-	}
-	if json.Unmarshal(object, &named) != nil || named.ID == 0 {
-		return session{}, false
-	}
-	return session{e.OtherAgent(), named.ID}, true
-}
-
 // activityKind is what an activity waits for.
 type activityKind int
 
@@ -70,86 +58,68 @@ func requestKey(e transcript.Event) activityKey {
 }
 
 // callKey returns the key of a tool call.
-func callKey(e transcript.Event, id string, ref transcript.CallRef) activityKey {
-	return activityKey{ofCall, e.OtherAgent(), id, ref}
+func callKey(id string, ref transcript.CallRef) activityKey {
+	return activityKey{ofCall, ref.Agent, id, ref}
 }
 
-// phaseOf returns the phase that an event belongs to, or false if it occurs in any phase.
-func phaseOf(e transcript.Event) (record.Phase, bool) {
-	switch e.Type {
-	case transcript.TypeModelRequest, transcript.TypeModelResponse:
-		return record.PhaseAgent, true
-	case transcript.TypeVerify:
-		var d transcript.Verify
-		_ = json.Unmarshal(e.Data, &d) // written by this process
-		if d.Attempt == 0 {
-			return record.PhaseBaseline, true
-		}
-		return record.PhaseVerification, true
-	case transcript.TypeChange:
-		return record.PhaseVerification, true
-	case transcript.TypePublish:
-		return record.PhasePublishing, true
-	}
-	return "", false
-}
-
-// applyEvent updates the status by an event.
-func (s *status) applyEvent(e transcript.Event, now time.Time) {
+// applyEvent updates the status by an event with decoded data.
+func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
 	_ = s.run.Apply(e) // ignored: an unreadable event changes nothing shown
-	if phase, begins := phaseOf(e); begins {
-		s.phase = phase
-	}
-	switch e.Type {
-	case transcript.TypeModelRequest:
+	switch d := data.(type) {
+	case transcript.ModelRequest:
+		s.phase = record.PhaseAgent
 		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting for the model", since: now, awaitsModel: true})
-	case transcript.TypeModelRetry:
+	case transcript.ModelRetry:
 		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting to ask the model again", since: now, awaitsModel: true})
-	case transcript.TypeModelResponse, transcript.TypeModelFailure:
+	case transcript.ModelResponse:
+		s.phase = record.PhaseAgent
 		s.endActivity(requestKey(e))
-	case transcript.TypeToolStarted:
-		var d transcript.ToolStarted
-		_ = json.Unmarshal(e.Data, &d)
+	case transcript.ModelFailure:
+		s.endActivity(requestKey(e))
+	case transcript.ToolStarted:
 		if !d.Refused {
 			s.replaceActivity(s.callActivity(e, d, now))
 		}
-	case transcript.TypeToolFinished:
-		var d transcript.ToolFinished
-		_ = json.Unmarshal(e.Data, &d)
-		s.keepSession(e, d)
-		s.endActivity(callKey(e, d.CallID, d.Ref()))
-	case transcript.TypeAgentFinished:
+	case transcript.ToolFinished:
+		s.keepSession(d)
+		s.endActivity(callKey(d.CallID, d.Ref()))
+	case transcript.AgentFinished:
 		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.agent == e.OtherAgent() })
-	case transcript.TypeChange: // nothing of the agent runs any more
+	case transcript.Verify:
+		s.phase = record.PhaseVerification
+		if d.Attempt == 0 {
+			s.phase = record.PhaseBaseline
+		}
+	case transcript.Change: // nothing of the agent runs any more
+		s.phase = record.PhaseVerification
 		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 })
+	case transcript.Publish:
+		s.phase = record.PhasePublishing
 	}
 }
 
 // callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity
 // shows that command and its start.
 func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
-	a := &activity{key: callKey(e, d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
-	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
-		a.description, a.since = s.sessionActivities[in].description, s.sessionActivities[in].since
+	a := &activity{key: callKey(d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
+	if began := s.sessionActivities[session{d.Agent, d.PolledSession()}]; began != nil {
+		a.description, a.since = began.description, began.since
 	}
 	return a
 }
 
 // keepSession remembers the activity of a call whose command continues.
-func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
-	var finished struct{ Detail json.RawMessage }
-	_ = json.Unmarshal(e.Data, &finished)
-	in, names := sessionIn(e, finished.Detail)
-	if !names {
+func (s *status) keepSession(d transcript.ToolFinished) {
+	id := d.Session()
+	key := callKey(d.CallID, d.Ref())
+	i := slices.IndexFunc(s.activities, func(a *activity) bool { return a.key == key })
+	if id == 0 || i < 0 {
 		return
 	}
-	key := callKey(e, d.CallID, d.Ref())
-	if i := slices.IndexFunc(s.activities, func(a *activity) bool { return a.key == key }); i >= 0 {
-		if s.sessionActivities == nil {
-			s.sessionActivities = map[session]*activity{}
-		}
-		s.sessionActivities[in] = s.activities[i]
+	if s.sessionActivities == nil {
+		s.sessionActivities = map[session]*activity{}
 	}
+	s.sessionActivities[session{d.Agent, id}] = s.activities[i]
 }
 
 // agentPrefix returns the name of the event's agent and a colon. It is "" for the run's own agent.

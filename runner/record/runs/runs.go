@@ -8,7 +8,6 @@ package runs
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,21 +166,14 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 		if seen == 1 {
 			r.Started = e.Time
 		}
-		switch e.Type {
-		case transcript.TypeRunStarted:
-			var started struct {
-				RunID string `json:"run_id"`
-			}
-			_ = json.Unmarshal(e.Data, &started) // an unreadable event shows no id
-			id = started.RunID
-		case transcript.TypeTask:
-			var task transcript.Task
-			_ = json.Unmarshal(e.Data, &task)
-			r.Issue, r.Task = task.Issue, cmp.Or(task.Title, firstLine(task.Text))
-		case transcript.TypeWorkspace:
-			var where transcript.Workspace
-			_ = json.Unmarshal(e.Data, &where)
-			r.Repository = where.Repository
+		data, _ := transcript.Decode(e) // of an unreadable event, what is readable
+		switch d := data.(type) {
+		case transcript.RunStarted:
+			id = d.RunID
+		case transcript.Task:
+			r.Issue, r.Task = d.Issue, cmp.Or(d.Title, firstLine(d.Text))
+		case transcript.Workspace:
+			r.Repository = d.Repository
 			return id, nil // the task's event comes before
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -23,42 +24,117 @@ type Type = eventlog.Type
 // MainAgent is the Agent of events of the run's own agent.
 const MainAgent = eventlog.MainAgent
 
-// The event types. Each comment names the type of the data.
+// The event types. decoders has the type of their data.
 const (
-	TypeRunStarted    Type = "run.started"    // RunStarted
-	TypeTask          Type = "task"           // Task
-	TypeWorkspace     Type = "workspace"      // Workspace
-	TypePolicy        Type = "policy"         // Policy
-	TypeSetup         Type = "setup"          // Setup
-	TypeNetwork       Type = "network"        // HostRequest
-	TypeSecretUsed    Type = "secret_used"    // SecretUsed
-	TypeService       Type = "service"        // Service
-	TypeMCPServer     Type = "mcp_server"     // MCPServer
-	TypeHooks         Type = "hooks"          // Hooks
-	TypeSkills        Type = "skills"         // Skills
-	TypeHook          Type = "hook"           // HookAnswer
-	TypeModelRequest  Type = "model.request"  // ModelRequest
-	TypeModelResponse Type = "model.response" // ModelResponse
-	TypeModelRetry    Type = "model.retry"    // ModelRetry
-	TypeModelFailure  Type = "model.failure"  // ModelFailure
-	TypeModelFallback Type = "model.fallback" // ModelFallback
-	TypeCompaction    Type = "compaction"     // Compaction
-	TypeAgentStarted  Type = "agent.started"  // AgentStarted
-	TypeAgentFinished Type = "agent.finished" // AgentFinished
-	TypeToolStarted   Type = "tool.started"   // ToolStarted
-	TypeToolFinished  Type = "tool.finished"  // ToolFinished
-	TypePlan          Type = "plan"           // Plan
-	TypeVerify        Type = "verify"         // Verify
-	TypeChange        Type = "change"         // Change
-	TypeInspection    Type = "inspection"     // Inspection
-	TypePublish       Type = "publish"        // Publish
-	TypeMemory        Type = "memory"         // Memory
-	TypeLesson        Type = "lesson"         // Lesson
-	TypeLessons       Type = "lessons"        // Lessons
-	TypeWarning       Type = "warning"        // Warning
-	TypeRunResumed    Type = "run.resumed"    // RunResumed
-	TypeRunFinished   Type = "run.finished"   // RunFinished
+	TypeRunStarted    Type = "run.started"
+	TypeTask          Type = "task"
+	TypeWorkspace     Type = "workspace"
+	TypePolicy        Type = "policy"
+	TypeSetup         Type = "setup"
+	TypeNetwork       Type = "network"
+	TypeSecretUsed    Type = "secret_used"
+	TypeService       Type = "service"
+	TypeMCPServer     Type = "mcp_server"
+	TypeHooks         Type = "hooks"
+	TypeSkills        Type = "skills"
+	TypeHook          Type = "hook"
+	TypeModelRequest  Type = "model.request"
+	TypeModelResponse Type = "model.response"
+	TypeModelRetry    Type = "model.retry"
+	TypeModelFailure  Type = "model.failure"
+	TypeModelFallback Type = "model.fallback"
+	TypeCompaction    Type = "compaction"
+	TypeAgentStarted  Type = "agent.started"
+	TypeAgentFinished Type = "agent.finished"
+	TypeToolStarted   Type = "tool.started"
+	TypeToolFinished  Type = "tool.finished"
+	TypePlan          Type = "plan"
+	TypeVerify        Type = "verify"
+	TypeChange        Type = "change"
+	TypeInspection    Type = "inspection"
+	TypePublish       Type = "publish"
+	TypeMemory        Type = "memory"
+	TypeLesson        Type = "lesson"
+	TypeLessons       Type = "lessons"
+	TypeWarning       Type = "warning"
+	TypeRunResumed    Type = "run.resumed"
+	TypeRunFinished   Type = "run.finished"
 )
+
+// decoders maps event types to functions that decode their data.
+var decoders = map[Type]func(json.RawMessage) (any, error){
+	TypeRunStarted:    decodeAs[RunStarted],
+	TypeTask:          decodeAs[Task],
+	TypeWorkspace:     decodeAs[Workspace],
+	TypePolicy:        decodeAs[Policy],
+	TypeSetup:         decodeAs[Setup],
+	TypeNetwork:       decodeAs[HostRequest],
+	TypeSecretUsed:    decodeAs[SecretUsed],
+	TypeService:       decodeAs[Service],
+	TypeMCPServer:     decodeAs[MCPServer],
+	TypeHooks:         decodeAs[Hooks],
+	TypeSkills:        decodeAs[Skills],
+	TypeHook:          decodeAs[HookAnswer],
+	TypeModelRequest:  decodeAs[ModelRequest],
+	TypeModelResponse: decodeAs[ModelResponse],
+	TypeModelRetry:    decodeAs[ModelRetry],
+	TypeModelFailure:  decodeAs[ModelFailure],
+	TypeModelFallback: decodeAs[ModelFallback],
+	TypeCompaction:    decodeAs[Compaction],
+	TypeAgentStarted:  decodeAs[AgentStarted],
+	TypeAgentFinished: decodeAs[AgentFinished],
+	TypeToolStarted:   decodeAs[ToolStarted],
+	TypeToolFinished:  decodeAs[ToolFinished],
+	TypePlan:          decodeAs[Plan],
+	TypeVerify:        decodeAs[Verify],
+	TypeChange:        decodeAs[Change],
+	TypeInspection:    decodeAs[Inspection],
+	TypePublish:       decodeAs[Publish],
+	TypeMemory:        decodeAs[Memory],
+	TypeLesson:        decodeAs[Lesson],
+	TypeLessons:       decodeAs[Lessons],
+	TypeWarning:       decodeAs[Warning],
+	TypeRunResumed:    decodeAs[RunResumed],
+	TypeRunFinished:   decodeAs[RunFinished],
+}
+
+func decodeAs[T any](raw json.RawMessage) (any, error) {
+	var data T
+	err := plainjson.Unmarshal(raw, &data)
+	return data, err
+}
+
+// Decode returns an event's data in the type that belongs to the event's type, or nil for an unknown type. A call
+// gets the event's agent.
+func Decode(e Event) (data any, err error) {
+	decode := decoders[e.Type]
+	if decode == nil {
+		return nil, nil
+	}
+	if data, err = decode(e.Data); err != nil {
+		err = fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	switch d := data.(type) {
+	case ToolStarted:
+		d.Agent = e.OtherAgent()
+		return d, err
+	case ToolFinished:
+		d.Agent = e.OtherAgent()
+		return d, err
+	}
+	return data, err
+}
+
+// Decoded returns a function that decodes an event's data, which must be a T, and calls apply with it.
+func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
+	return func(state S, e Event) error {
+		data, err := Decode(e)
+		if err == nil {
+			apply(state, e, data.(T))
+		}
+		return err
+	}
+}
 
 // RunStarted is the first event: the program, its version and the settings.
 type RunStarted struct {
@@ -320,6 +396,17 @@ func (t ToolStarted) ReadableInput() string {
 	return t.Input
 }
 
+// PolledSession returns the session that the call names, a command that continues after its call, or 0.
+func (t ToolStarted) PolledSession() float64 {
+	var named struct {
+		ID float64 `json:"session_id"`
+	}
+	if json.Unmarshal([]byte(t.Input), &named) != nil {
+		return 0
+	}
+	return named.ID
+}
+
 // WrittenResultsPrefix is the beginning of a message with results, for a model that calls tools in
 // its text.
 const WrittenResultsPrefix = "What came of your last answer, from the runner."
@@ -351,6 +438,12 @@ type ToolFinished struct {
 	RewrittenInput string         `json:"made,omitempty"`    // the arguments after hooks rewrote them
 	Agent          string         `json:"-"`                 // that made the call, from the event; empty for the run's own
 	ScriptValue    any            `json:"object,omitempty"`  // the value that a script got instead of Output, from an external tool
+}
+
+// Session returns the session of a command that continues after the call, or 0.
+func (d ToolFinished) Session() float64 {
+	id, _ := d.Detail["session_id"].(float64)
+	return id
 }
 
 // DescribeResult returns how the call ended, in words: "ok", "failed" or "exit 1".

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
@@ -101,7 +99,7 @@ func (f *fold) foldLine(l eventlog.Line) error {
 // foldEvent folds the event of a line. Without visit it uses Envelope, which is fast, but may return data
 // that is invalid JSON. Then, and with visit, it parses the whole line.
 func (f *fold) foldEvent(l eventlog.Line) error {
-	if e, ok := l.Envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
+	if e, ok := l.Envelope(); ok && f.visit == nil && decoders[e.Type] != nil {
 		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
 			return err
@@ -119,11 +117,11 @@ func (f *fold) foldEvent(l eventlog.Line) error {
 
 // apply folds an event.
 func (f *fold) apply(e Event) error {
-	if add := foldFuncs[e.Type]; add != nil {
-		if err := add(f, e); err != nil {
-			return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
-		}
+	data, err := Decode(e)
+	if err != nil {
+		return err
 	}
+	f.add(e, data)
 	if f.view.ResumedAt.IsZero() {
 		f.view.ResumedAt = e.Time
 	}
@@ -131,70 +129,79 @@ func (f *fold) apply(e Event) error {
 	return nil
 }
 
-// foldFuncs maps event types to the functions that change a view. Other types change nothing.
-var foldFuncs = map[Type]func(*fold, Event) error{
-	TypeRunStarted:    Decoded((*fold).runStarted),
-	TypeRunResumed:    Decoded((*fold).runResumed),
-	TypeRunFinished:   Decoded(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
-	TypeTask:          Decoded(func(f *fold, _ Event, d Task) { f.view.Task = d }),
-	TypeWorkspace:     Decoded(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
-	TypePolicy:        Decoded(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
-	TypeSetup:         Decoded(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
-	TypeNetwork:       Decoded((*fold).network),
-	TypeSecretUsed:    Decoded((*fold).secretUsed),
-	TypeWarning:       Decoded(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
-	TypeMCPServer:     Decoded((*fold).mcpServer),
-	TypeHooks:         Decoded(func(f *fold, _ Event, d Hooks) { f.view.Hooks = NewHookUses(d.Hooks, f.view.Hooks) }),
-	TypeHook:          Decoded((*fold).hook),
-	TypeSkills:        Decoded(func(f *fold, _ Event, d Skills) { f.view.Skills = d }),
-	TypePlan:          Decoded(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
-	TypeVerify:        Decoded((*fold).verify),
-	TypeChange:        Decoded((*fold).change),
-	TypeInspection:    Decoded(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
-	TypePublish:       Decoded((*fold).publish),
-	TypeMemory:        Decoded(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
-	TypeLesson:        Decoded((*fold).lesson),
-	TypeLessons:       Decoded(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
-	TypeModelRequest:  Decoded((*fold).modelRequest),
-	TypeModelResponse: Decoded((*fold).modelResponse),
-	TypeModelRetry:    Decoded(func(f *fold, e Event, d usageOnly) { f.view.Retries++; f.addUsage(e, d.Usage) }),
-	TypeModelFailure:  Decoded(func(f *fold, e Event, d usageOnly) { f.addUsage(e, d.Usage) }),
-	TypeModelFallback: Decoded((*fold).modelFallback),
-	TypeCompaction:    Decoded((*fold).compaction),
-	TypeAgentStarted:  Decoded((*fold).agentStarted),
-	TypeAgentFinished: Decoded((*fold).agentFinished),
-	TypeToolStarted:   Decoded((*fold).toolStarted),
-	TypeToolFinished:  Decoded((*fold).toolFinished),
-}
-
-// Decoded returns a function that decodes an event's data as T and calls apply with it. Each event gets
-// a new T, so it has no fields of earlier events.
-func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
-	return func(state S, e Event) error {
-		var data T
-		if err := plainjson.Unmarshal(e.Data, &data); err != nil {
-			return err
+// add changes the view by an event with decoded data. Events of other types change nothing.
+func (f *fold) add(e Event, data any) {
+	v := f.view
+	switch d := data.(type) {
+	case RunStarted:
+		f.runStarted(e, d)
+	case RunResumed:
+		f.runResumed(e, d)
+	case RunFinished:
+		v.Finished = &d
+	case Task:
+		v.Task = d
+	case Workspace:
+		v.Workspace = d
+	case Policy:
+		v.Policy = d
+	case Setup:
+		v.Setup = append(v.Setup, d)
+	case HostRequest:
+		f.network(d)
+	case SecretUsed:
+		f.secretUsed(d)
+	case Warning:
+		v.Warnings = append(v.Warnings, d)
+	case MCPServer:
+		f.mcpServer(d)
+	case Hooks:
+		v.Hooks = NewHookUses(d.Hooks, v.Hooks)
+	case HookAnswer:
+		f.hook(d)
+	case Skills:
+		v.Skills = d
+	case Plan:
+		v.Plan = d
+	case Verify:
+		f.verify(d)
+	case Change:
+		f.change(d)
+	case Inspection:
+		v.Inspection = d
+	case Publish:
+		f.publish(d)
+	case Memory:
+		v.Memory = &d
+	case Lesson:
+		f.lesson(d)
+	case Lessons:
+		v.Lessons = &d
+	case ModelRequest:
+		f.modelRequest(e, d)
+	case ModelResponse:
+		f.modelResponse(e, d)
+	case ModelRetry:
+		v.Retries++
+		f.addUsage(e, d.Usage)
+	case ModelFailure:
+		f.addUsage(e, d.Usage)
+	case ModelFallback:
+		f.modelFallback(e, d)
+	case Compaction:
+		if d.Reason != RefusedItems {
+			v.Compactions++
 		}
-		apply(state, e, data)
-		return nil
+		f.addUsage(e, d.Usage)
+	case AgentStarted:
+		f.agentStarted(e, d)
+	case AgentFinished:
+		f.agentFinished(e, d)
+	case ToolStarted:
+		f.toolStarted(e, d)
+	case ToolFinished:
+		f.toolFinished(e, d)
 	}
-}
-
-// compaction counts a compaction, unless it only removed refused items.
-func (f *fold) compaction(e Event, d struct {
-	usageOnly
-	Reason string `json:"reason"`
-},
-) {
-	if d.Reason != RefusedItems {
-		f.view.Compactions++
-	}
-	f.addUsage(e, d.Usage)
-}
-
-// usageOnly is the token usage of a failed request or a compaction.
-type usageOnly struct {
-	Usage Usage `json:"usage"`
 }
 
 // runStarted sets the settings and the price of the first model.
@@ -218,7 +225,7 @@ func (f *fold) runResumed(e Event, d RunResumed) {
 
 // verify sets the last verification table. A table of attempt 0 is the baseline. A table for a moved base
 // does not belong to Work.
-func (f *fold) verify(_ Event, d Verify) {
+func (f *fold) verify(d Verify) {
 	v := f.view
 	v.Verify = &d
 	if d.Attempt == 0 {
@@ -230,7 +237,7 @@ func (f *fold) verify(_ Event, d Verify) {
 }
 
 // change sets the last change. A change on a moved base does not belong to Work.
-func (f *fold) change(_ Event, d Change) {
+func (f *fold) change(d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.calledTool
 	v.Change = &d
@@ -240,7 +247,7 @@ func (f *fold) change(_ Event, d Change) {
 }
 
 // publish adds a publishing step.
-func (f *fold) publish(_ Event, d Publish) {
+func (f *fold) publish(d Publish) {
 	if d.Operation == PublishBegun {
 		return // it may not have been made
 	}
@@ -253,11 +260,7 @@ func (f *fold) publish(_ Event, d Publish) {
 }
 
 // modelRequest records a request of the run's own agent.
-func (f *fold) modelRequest(e Event, d struct {
-	Turn  int    `json:"turn"`
-	Model string `json:"model"`
-},
-) {
+func (f *fold) modelRequest(e Event, d ModelRequest) {
 	if f.agentOf(e) != nil {
 		return
 	}
@@ -275,7 +278,7 @@ func (f *fold) modelRequest(e Event, d struct {
 // modelResponse counts a response's usage and turn. It adds the response's messages before the
 // calls of the same turn.
 func (f *fold) modelResponse(e Event, d ModelResponse) {
-	f.addUsage(e, d.Usage)
+	f.addUsage(e, &d.Usage)
 	f.countHosted(e, d.Output)
 	f.countTurn(e, d.Turn)
 	if e.Agent == MainAgent {
@@ -417,7 +420,7 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 // the call refers to that script's call.
 func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
-	call.Script = f.calls.Add(e, d, call)
+	call.Script = f.calls.Add(d, call)
 	f.view.Calls++
 	if a := f.agentOf(e); a != nil {
 		a.Calls++

@@ -14,16 +14,15 @@ type callKey struct {
 }
 
 // Add adds a call, and returns the call whose script made it. Without such a call, it returns the zero T.
-func (o *OpenCalls[T]) Add(e Event, started ToolStarted, call T) (script T) {
+func (o *OpenCalls[T]) Add(started ToolStarted, call T) (script T) {
 	if o.open == nil {
 		o.open, o.scripts = map[callKey][]T{}, map[CallRef]T{}
 	}
-	started.Agent = e.Agent
 	key := callKey{started.CallID, started.Ref()}
 	o.open[key] = append(o.open[key], call)
 	switch {
 	case started.Caller > 0:
-		return o.scripts[CallRef{Number: started.Caller, Agent: e.Agent}]
+		return o.scripts[CallRef{Number: started.Caller, Agent: started.Agent}]
 	case IsScript(started.Tool):
 		o.scripts[started.Ref()] = call
 	}
@@ -33,10 +32,9 @@ func (o *OpenCalls[T]) Add(e Event, started ToolStarted, call T) (script T) {
 // Take removes the oldest call with the id of a finished one, and returns it. If the log lacks the call's
 // start, it calls begin first, which has to add the call.
 func (o *OpenCalls[T]) Take(e Event, finished ToolFinished, begin func(Event, ToolStarted) T) T {
-	finished.Agent = e.Agent
 	key := callKey{finished.CallID, finished.Ref()}
 	if len(o.open[key]) == 0 {
-		begin(e, ToolStarted{Turn: finished.Turn, Number: finished.Number, Caller: finished.Caller, CallID: finished.CallID, Tool: finished.Tool})
+		begin(e, ToolStarted{Turn: finished.Turn, Number: finished.Number, Caller: finished.Caller, CallID: finished.CallID, Tool: finished.Tool, Agent: finished.Agent})
 	}
 	call := o.open[key][0]
 	if o.open[key] = o.open[key][1:]; len(o.open[key]) == 0 {

@@ -156,16 +156,19 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 	}
 }
 
-// addUsage adds the usage of an event's agent to the agent and the run.
-func (f *fold) addUsage(e Event, added Usage) {
-	f.view.Usage = f.view.Usage.Add(added)
+// addUsage adds the usage of an event's agent to the agent and the run. added is nil if the event has none.
+func (f *fold) addUsage(e Event, added *Usage) {
+	if added == nil {
+		added = &Usage{}
+	}
+	f.view.Usage = f.view.Usage.Add(*added)
 	a := f.agentOf(e)
 	if a == nil {
-		f.view.Models = WithUsage(f.view.Models, added)
+		f.view.Models = WithUsage(f.view.Models, *added)
 		return
 	}
-	a.Usage = a.Usage.Add(added)
-	a.Models = WithUsage(a.Models, added)
+	a.Usage = a.Usage.Add(*added)
+	a.Models = WithUsage(a.Models, *added)
 	a.CostUSD = nil // the price of a fallback model may be unknown
 	if cost, known := CostOf(a.Models); known {
 		a.CostUSD = &cost

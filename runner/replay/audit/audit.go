@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,21 +40,13 @@ type Replay struct {
 func (r Record) CompareRequests() (found Differences, number int, err error) {
 	rebuilders := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		switch e.Type {
-		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeModelFallback, transcript.TypeCompaction:
-		default:
-			return nil
-		}
-		var d conversationEvent
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
 		if rebuilders[e.Agent] == nil {
 			rebuilders[e.Agent] = r.newRebuilder()
 		}
 		rebuilder := rebuilders[e.Agent]
-		switch e.Type {
-		case transcript.TypeModelRequest:
+		data, err := transcript.Decode(e)
+		switch d := data.(type) {
+		case transcript.ModelRequest:
 			digest, err := rebuilder.Request(d.Settings, d.Input)
 			if err != nil {
 				return err
@@ -64,25 +55,16 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 			if !rebuilder.LacksImages() {
 				found.addUnlessEqual(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
 			}
-		case transcript.TypeModelResponse:
+		case transcript.ModelResponse:
 			rebuilder.Response(d.Output)
-		case transcript.TypeModelFallback:
+		case transcript.ModelFallback:
 			rebuilder.Fallback(d.OmittedItems)
-		case transcript.TypeCompaction:
+		case transcript.Compaction:
 			rebuilder.Compaction(d.Items)
 		}
-		return nil
+		return err
 	})
 	return found, number, err
-}
-
-// conversationEvent has the fields of all events that change the next request.
-type conversationEvent struct {
-	Turn                 int
-	SHA256               string
-	Settings             json.RawMessage
-	Input, Output, Items []json.RawMessage
-	OmittedItems         []int `json:"left_out"`
 }
 
 // newRebuilder returns a rebuilder for requests to the API of the job.
@@ -157,17 +139,13 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 	r := &replayOutputs{
 		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
 	}
-	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) {
-		switch e.Type {
-		case transcript.TypeToolStarted:
-			var d transcript.ToolStarted
-			err = json.Unmarshal(e.Data, &d)
-			d.Agent, d.Input = e.OtherAgent(), paths.Replace(d.Input)
+	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+		data, err := transcript.Decode(e)
+		switch d := data.(type) {
+		case transcript.ToolStarted:
+			d.Input = paths.Replace(d.Input)
 			r.scriptCalls.Add(d)
-		case transcript.TypeToolFinished:
-			var d transcript.ToolFinished
-			err = json.Unmarshal(e.Data, &d)
-			d.Agent = e.OtherAgent()
+		case transcript.ToolFinished:
 			r.results[d.Ref()] = d
 		}
 		return err
@@ -180,16 +158,17 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 func (r *replayOutputs) matchScriptCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		if e.Type != transcript.TypeToolStarted {
-			return nil
+		data, err := transcript.Decode(e)
+		d, isStart := data.(transcript.ToolStarted)
+		if !isStart {
+			return err
 		}
-		var d transcript.ToolStarted
-		err := json.Unmarshal(e.Data, &d)
-		d.Agent = e.OtherAgent()
 		if ref, found := r.scriptCalls.TakeEqual(d); found {
 			r.matchingCalls[d.Ref()], r.taken[ref] = ref, true
 		}
-		polled[d.Ref()] = polledSession(d)
+		if d.Tool == dialect.WriteStdin {
+			polled[d.Ref()] = d.PolledSession()
+		}
 		return err
 	})
 	return polled, err

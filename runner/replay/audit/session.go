@@ -1,11 +1,9 @@
 package audit
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // session identifies a command with several calls.
@@ -26,7 +24,8 @@ type sessions struct {
 func findSessions(calls []transcript.ToolFinished, polled map[transcript.CallRef]float64) sessions {
 	s := sessions{map[transcript.CallRef]session{}, map[session]transcript.CallRef{}, map[session]*Difference{}}
 	for _, call := range calls {
-		id, began := call.Detail["session_id"].(float64)
+		id := call.Session()
+		began := id != 0
 		if !began {
 			id = polled[call.Ref()]
 		}
@@ -36,17 +35,6 @@ func findSessions(calls []transcript.ToolFinished, polled map[transcript.CallRef
 		}
 	}
 	return s
-}
-
-// polledSession returns the session that a call of write_stdin names, or 0.
-func polledSession(d transcript.ToolStarted) (id float64) {
-	var a struct {
-		Session float64 `json:"session_id"`
-	}
-	if d.Tool == dialect.WriteStdin && json.Unmarshal([]byte(d.Input), &a) == nil {
-		return a.Session
-	}
-	return 0
 }
 
 // joinWithEarlier prepends the outputs of the session's earlier calls to d. hasLater is true if a later call of

@@ -62,7 +62,7 @@ func Read(rec *record.Record) (*Run, error) {
 
 // applyEvent adds the facts in an event that the view lacks.
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
-	err := h.storeEvent(known, e)
+	err := h.storeEvent(e)
 	if err == nil {
 		err = h.HookAnswers.Apply(e)
 	}
@@ -78,25 +78,28 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 }
 
 // storeEvent stores job, limits and hooks of an event, and counts the turns of a scripted session.
-func (h *Run) storeEvent(known *transcript.View, e transcript.Event) (err error) {
-	switch e.Type {
-	case transcript.TypeRunStarted:
-		err = json.Unmarshal(known.Started.Job, &h.Job)
-	case transcript.TypeHooks:
-		h.StartHooks = transcript.Hooks{}
-		err = json.Unmarshal(e.Data, &h.StartHooks)
-	case transcript.TypeModelResponse:
-		var d struct{ ID string }
-		if err = json.Unmarshal(e.Data, &d); err == nil && e.OtherAgent() == "" {
+func (h *Run) storeEvent(e transcript.Event) error {
+	ofOwnAgent := e.OtherAgent() == ""
+	data, err := transcript.Decode(e)
+	switch d := data.(type) {
+	case transcript.RunStarted:
+		err = json.Unmarshal(d.Job, &h.Job)
+	case transcript.Hooks:
+		h.StartHooks = d
+	case transcript.ModelResponse:
+		if ofOwnAgent {
 			h.ScriptedTurns = max(h.ScriptedTurns, scripted.Turn(d.ID))
 		}
-	case transcript.TypeModelRetry, transcript.TypeModelFailure:
-		var d struct{ Kind model.Kind }
-		if err = json.Unmarshal(e.Data, &d); err == nil && e.OtherAgent() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
+	case transcript.ModelRetry: // a turn that failed
+		if ofOwnAgent {
 			h.ScriptedTurns++
 		}
-	case transcript.TypeRunResumed:
-		h.Job.Limits, err = settings.SetLimits(h.Job.Limits, known.Resumed.Limits)
+	case transcript.ModelFailure:
+		if ofOwnAgent && d.Kind != string(model.ScriptMismatch) {
+			h.ScriptedTurns++
+		}
+	case transcript.RunResumed:
+		h.Job.Limits, err = settings.SetLimits(h.Job.Limits, d.Limits)
 	}
 	return err
 }

@@ -44,12 +44,21 @@ func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
-	handle := handlers[e.Type]
-	if handle == nil {
-		handle = (*assembler).addNote
+	data, err := transcript.Decode(e)
+	if err != nil {
+		return err
 	}
-	if err := handle(a, e); err != nil {
-		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	switch d := data.(type) {
+	case transcript.ModelRequest:
+		a.modelRequest(e, d)
+	case transcript.ModelResponse:
+		a.modelResponse(e, d)
+	case transcript.ToolStarted:
+		a.toolStarted(e, d)
+	case transcript.ToolFinished:
+		a.toolFinished(e, d)
+	default:
+		a.addNote(e, timeline.Describe(e.Type, data))
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
 		first := a.queue[0]
@@ -60,21 +69,8 @@ func (a *assembler) add(e transcript.Event) error {
 	return nil
 }
 
-// handlers maps event types to the functions that begin or complete an entry. Other events have an entry on
-// their own.
-var handlers = map[transcript.Type]func(*assembler, transcript.Event) error{
-	transcript.TypeModelRequest:  transcript.Decoded((*assembler).modelRequest),
-	transcript.TypeModelResponse: transcript.Decoded((*assembler).modelResponse),
-	transcript.TypeToolStarted:   transcript.Decoded((*assembler).toolStarted),
-	transcript.TypeToolFinished:  transcript.Decoded((*assembler).toolFinished),
-}
-
-// addNote adds an entry for an event on its own.
-func (a *assembler) addNote(e transcript.Event) error {
-	description, err := timeline.Describe(e)
-	if err != nil {
-		return err
-	}
+// addNote adds an entry for an event on its own, which has a description.
+func (a *assembler) addNote(e transcript.Event, description timeline.Entry) {
 	n := a.newEntry(e, "note", "")
 	n.Line, n.Bad, n.seconds = description.Line, description.Bad, description.Seconds
 	n.Topic, n.refused = description.Host, description.RefusedBy
@@ -88,7 +84,6 @@ func (a *assembler) addNote(e transcript.Event) error {
 		a.addPart(n, o.Title(), o.Tail)
 	}
 	a.addMessage(n, description.Message)
-	return nil
 }
 
 // releaseAll passes on all entries, complete or not.
@@ -166,7 +161,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 // addCall begins the entry of a call, with a reference to the script that made it.
 func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry {
 	n := a.newEntry(e, "call", d.Tool)
-	if script := a.calls.Add(e, d, n); script != nil {
+	if script := a.calls.Add(d, n); script != nil {
 		n.By = script.Seq
 	}
 	n.Nested = d.Caller > 0

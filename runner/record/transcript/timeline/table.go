@@ -15,19 +15,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Describe returns an event in words. For an unknown type, that is only the type's name. model.response has
-// no words, because it is shown with its request.
-func Describe(event transcript.Event) (e Entry, err error) {
-	switch event.Type {
-	case transcript.TypeRunStarted:
-		d := decode[transcript.RunStarted](event, &err)
+// Describe returns an event with decoded data in words. For an unknown type, that is only the type's name.
+// model.response has no words, because it is shown with its request.
+func Describe(event transcript.Type, data any) (e Entry) {
+	switch d := data.(type) {
+	case transcript.RunStarted:
 		scripted := withPrefix("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
 		e = Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
-	case transcript.TypeRunResumed:
-		d := decode[transcript.RunResumed](event, &err)
+	case transcript.RunResumed:
 		e = detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
 		if d.TornBytes > 0 {
 			e.add("; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off")
@@ -38,31 +36,25 @@ func Describe(event transcript.Event) (e Entry, err error) {
 		if d.RestoredElsewhere {
 			e.add("; the work was put into the checkout again")
 		}
-	case transcript.TypeRunFinished:
-		d := decode[transcript.RunFinished](event, &err)
+	case transcript.RunFinished:
 		e = detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.FormatSeconds(d.Seconds))
 		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
-	case transcript.TypeTask:
-		d := decode[transcript.Task](event, &err)
+	case transcript.Task:
 		e = detailEntry("task", withPrefix(": ", d.Title))
 		e.Texts = []LongText{{"Text", d.Text}}
-	case transcript.TypeWorkspace:
-		d := decode[transcript.Workspace](event, &err)
+	case transcript.Workspace:
 		e = Entry{Line: sentence("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
-	case transcript.TypePolicy:
-		d := decode[transcript.Policy](event, &err)
+	case transcript.Policy:
 		if len(d.Layers) == 0 {
-			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}, err
+			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
 		}
 		e = Entry{Line: sentence("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
-	case transcript.TypeSetup:
-		d := decode[transcript.Setup](event, &err)
+	case transcript.Setup:
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
 		e = Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
-	case transcript.TypeNetwork:
-		d := decode[transcript.HostRequest](event, &err)
+	case transcript.HostRequest:
 		if d.Allowed {
-			return detailEntry("allowed", " to reach ", d.Target), err
+			return detailEntry("allowed", " to reach ", d.Target)
 		}
 		e = Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
@@ -71,60 +63,46 @@ func Describe(event transcript.Event) (e Entry, err error) {
 		if d.Remedy != "" {
 			e.add(" To let it through, " + d.Remedy + ".")
 		}
-	case transcript.TypeSecretUsed:
-		d := decode[transcript.SecretUsed](event, &err)
+	case transcript.SecretUsed:
 		e = Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.Sandbox), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
 			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.Sandbox+" for ", d.Target), false
 		}
-	case transcript.TypeService:
-		d := decode[transcript.Service](event, &err)
+	case transcript.Service:
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}, err
+			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
 		}
 		e = Entry{Line: sentence("service "+d.Name, " for "+d.Sandbox+": ", d.Reason), PartOfNeighbours: true, Bad: true}
-	case transcript.TypeMCPServer:
-		d := decode[transcript.MCPServer](event, &err)
+	case transcript.MCPServer:
 		if d.State == transcript.MCPReady && d.Reason == "" {
-			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}, err
+			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
 		e = Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
-	case transcript.TypeHooks:
-		d := decode[transcript.Hooks](event, &err)
+	case transcript.Hooks:
 		e = detailEntry("hooks", ": "+transcript.CountNoun(len(d.Hooks), "hook"))
-	case transcript.TypeHook:
-		d := decode[transcript.HookAnswer](event, &err)
+	case transcript.HookAnswer:
 		e = Entry{Line: sentence("hook "+d.Name, " on "+d.Event+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
 		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
-	case transcript.TypeSkills:
-		d := decode[transcript.Skills](event, &err)
+	case transcript.Skills:
 		e = detailEntry("skills", ": "+transcript.CountNoun(len(d.Skills), "skill")+" can be loaded")
-	case transcript.TypeMemory:
-		d := decode[transcript.Memory](event, &err)
+	case transcript.Memory:
 		e = detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs)))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.ChosenIDs, "\n")}}
-	case transcript.TypeLesson:
-		d := decode[transcript.Lesson](event, &err)
+	case transcript.Lesson:
 		e = Entry{Line: sentence("lesson proposed", ": "+d.Claim)}
-	case transcript.TypeLessons:
-		d := decode[transcript.Lessons](event, &err)
+	case transcript.Lessons:
 		e = detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
-	case transcript.TypeModelRequest:
-		d := decode[transcript.ModelRequest](event, &err)
+	case transcript.ModelRequest:
 		e = Entry{Line: sentence(fmt.Sprintf("turn %d", d.Turn))}
-	case transcript.TypeModelRetry:
-		d := decode[transcript.ModelRetry](event, &err)
+	case transcript.ModelRetry:
 		e = Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
-	case transcript.TypeModelFailure:
-		d := decode[transcript.ModelFailure](event, &err)
+	case transcript.ModelFailure:
 		e = detailEntry("request failed", " after "+transcript.CountNoun(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
-	case transcript.TypeModelFallback:
-		d := decode[transcript.ModelFallback](event, &err)
+	case transcript.ModelFallback:
 		e = Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Message), Bad: true}
-	case transcript.TypeCompaction:
-		d := decode[transcript.Compaction](event, &err)
+	case transcript.Compaction:
 		e = detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
 		if d.Reason == transcript.RefusedItems {
 			e = detailEntry("conversation repaired", ": the API refused a part of it")
@@ -139,42 +117,36 @@ func Describe(event transcript.Event) (e Entry, err error) {
 			}
 		}
 		e.Texts = []LongText{{"The conversation from here on", items.String()}}
-	case transcript.TypeAgentStarted:
-		d := decode[transcript.AgentStarted](event, &err)
+	case transcript.AgentStarted:
 		e = Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.StartedBy)}
-	case transcript.TypeAgentFinished:
-		d := decode[transcript.AgentFinished](event, &err)
+	case transcript.AgentFinished:
 		e = Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
-	case transcript.TypeToolStarted:
-		d := decode[transcript.ToolStarted](event, &err)
+	case transcript.ToolStarted:
 		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, withPrefix(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
-	case transcript.TypeToolFinished:
-		d := decode[transcript.ToolFinished](event, &err)
+	case transcript.ToolFinished:
 		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, " failed after "+formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
-	case transcript.TypePlan:
-		e = describePlan(decode[transcript.Plan](event, &err))
-	case transcript.TypeChange:
-		d := decode[transcript.Change](event, &err)
+	case transcript.Plan:
+		e = describePlan(d)
+	case transcript.Change:
 		e = detailEntry("change", ": "+d.DescribeSize())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
 		}
 		e.Texts = []LongText{{"Files", files.String()}}
-	case transcript.TypeVerify:
-		e = describeVerify(decode[transcript.Verify](event, &err))
-	case transcript.TypeInspection:
-		e = describeInspection(decode[transcript.Inspection](event, &err))
-	case transcript.TypePublish:
-		e = describePublish(decode[transcript.Publish](event, &err))
-	case transcript.TypeWarning:
-		d := decode[transcript.Warning](event, &err)
+	case transcript.Verify:
+		e = describeVerify(d)
+	case transcript.Inspection:
+		e = describeInspection(d)
+	case transcript.Publish:
+		e = describePublish(d)
+	case transcript.Warning:
 		text := append(sentence("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
 		e = Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	default:
-		e = detailEntry(string(event.Type))
+		e = detailEntry(string(event))
 	}
-	return e, err
+	return e
 }
 
 // hookVerbs describes the decisions of hooks that are worth a line.

@@ -20,7 +20,8 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 	}
 	for _, m := range types {
 		kind := transcript.Type(m[1])
-		e, err := Describe(transcript.Event{Type: kind, Data: []byte("{}")})
+		data, err := transcript.Decode(transcript.Event{Type: kind, Data: []byte("{}")})
+		e := Describe(kind, data)
 		unknown := cmp.Equal(e, detailEntry(string(kind)), cmpopts.EquateEmpty())
 		if (err != nil || unknown) && kind != transcript.TypeModelResponse {
 			t.Errorf("%s has no row: %v", kind, err)

@@ -4,10 +4,8 @@
 package timeline
 
 import (
-	"encoding/json"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
@@ -40,12 +38,6 @@ func (o Output) Title() string { return sections.OutputTitle(o.Name, o.result).S
 
 // withoutTexts is for events that their line, or another part of a page, describes completely.
 var withoutTexts = []LongText{}
-
-// decode returns an event's data. It sets err if it cannot decode the data.
-func decode[T any](e transcript.Event, err *error) (data T) {
-	*err = json.Unmarshal(e.Data, &data)
-	return data
-}
 
 // outputsOf returns the last lines of a command's output as a list. It is nil if tail is empty.
 func outputsOf(name, result, tail string) []Output {
