@@ -183,6 +183,11 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		b.must(b.RecordPull(b.campaign, r.Target, 7, "merged"))
 		b.wave(1, WaitOpen)
 	})
+	t.Run("a limit of the campaign behind one of a repository", func(t *testing.T) {
+		b := newBook(t, 4, func(c *spec.Campaign) { c.Budget.OpenPRsPerRepository, c.Rollout.PerHour = 1, 2 })
+		b.plan.Targets[1].Repository = b.plan.Targets[0].Repository
+		b.wave(2, WaitPerHour) // which ends by itself
+	})
 	t.Run("hours and windows", func(t *testing.T) {
 		b := newBook(t, 6, func(c *spec.Campaign) {
 			c.Rollout.PerHour, c.Rollout.Windows = 2, []string{"Mon 09:00-11:30 UTC", "Tue 22:00-02:00 UTC"}
@@ -206,8 +211,11 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		b.settle(first[1:], "model_failed", "outage", 1)
 		b.settle(b.wave(2, WaitAtOnce)[:1], "model_failed", "outage", 1)
 		b.wave(0, WaitStopped)
-		_, err := b.Resume(b.campaign, b.plan, "nothing like it", "dev")
-		b.must(err)
+		b.plan.Targets[1].Blocker = "the repository is archived"
+		again, err := b.Resume(b.campaign, b.plan, "outage", "dev")
+		if err != nil || len(again) != 1 {
+			t.Errorf("run again: %v, %v", again, err)
+		}
 		b.wave(1, WaitAtOnce)
 	})
 }

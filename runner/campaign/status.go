@@ -49,7 +49,7 @@ const (
 	Running        Class = "running"
 	Opened         Class = "opened" // its pull request is open, and its last run ended well
 	Merged         Class = "merged"
-	ClosedUnmerged Class = "closed"    // a person closed its pull request
+	ClosedUnmerged Class = "closed"    // its pull request was closed without a merge
 	Committed      Class = "committed" // a change without a pull request
 	NoChange       Class = "no_change"
 	NotApplicable  Class = "not_applicable"
@@ -106,7 +106,7 @@ func (e TargetState) class(t Target, template string) Class {
 		return Running
 	case t.Blocker != "" && e.Last == nil:
 		return Lacking
-	case e.Last == nil || e.Last.Template != template || e.Again:
+	case t.Blocker == "" && (e.Last == nil || e.Last.Template != template || e.Again):
 		return Waiting
 	case classOfPull[e.Pull.State] != "":
 		return classOfPull[e.Pull.State]

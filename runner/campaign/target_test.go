@@ -50,5 +50,8 @@ func TestClassifiesTargetsByOutcomeAndPull(t *testing.T) {
 	} {
 		e := TargetState{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
 		must.Same(t, c.want, e.class(Target{}, "one"), c.outcome, "with a pull request that", c.pull)
+		must.Same(t, Waiting, e.class(Target{}, "two"), c.outcome, "with another job")
+		e.Again = true
+		must.Same(t, c.want, e.class(Target{Blocker: "the campaign file names it no more"}, "two"), c.outcome, "and it cannot run again")
 	}
 }

@@ -66,7 +66,7 @@ type rollout struct {
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpenPulls()
 	if s := r.campaignState.Stopped; s != nil {
-		if slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Blocker == "" && r.campaignState.mustRun(t, r.plan.Template) }) {
+		if slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return r.campaignState.mustRun(t, r.plan.Template) }) {
 			r.waitFor(WaitStopped, time.Time{}, "%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", s.Failed, s.Of, s.Reason)
 		}
 		return nil, r.wait
@@ -94,17 +94,16 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 	return r.chosen, r.wait
 }
 
-// mustRun reports whether a target still has to run with this template.
+// mustRun reports whether a target still has to run with this template, and can.
 func (c *CampaignState) mustRun(t Target, template string) bool {
 	e := c.TargetState(t.Key)
-	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
+	return t.Blocker == "" && e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
 }
 
-// waitFor stores why the remaining targets wait, unless a reason is stored already. It returns true.
+// waitFor stores why the remaining targets wait. A later reason replaces an earlier one: a limit of the whole
+// campaign comes after those of single targets. It returns true.
 func (r *rollout) waitFor(why string, until time.Time, format string, args ...any) bool {
-	if r.wait.Why == "" {
-		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
-	}
+	r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	return true
 }
 
@@ -294,7 +293,7 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, filter, by string) (repeated []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).TargetState(t.Key)
-		if e.Claimed != nil || e.Last == nil || e.Last.EndedWell() || !e.Last.matchesReason(filter) {
+		if t.Blocker != "" || e.Claimed != nil || e.Last == nil || e.Last.EndedWell() || !e.Last.matchesReason(filter) {
 			continue
 		}
 		repeated = append(repeated, t.Key)

@@ -22,7 +22,7 @@ var classStyles = map[campaign.Class]struct {
 	tone  document.Tone
 }{
 	campaign.Waiting: {"waiting", document.Neutral}, campaign.Running: {"running", document.Doubtful}, campaign.Opened: {"pull request open", document.Good}, campaign.Merged: {"merged", document.Good},
-	campaign.ClosedUnmerged: {"closed by a person", document.Doubtful}, campaign.Committed: {"changed", document.Good}, campaign.NoChange: {"nothing to change", document.Neutral}, campaign.NotApplicable: {"does not apply", document.Neutral},
+	campaign.ClosedUnmerged: {"closed unmerged", document.Doubtful}, campaign.Committed: {"changed", document.Good}, campaign.NoChange: {"nothing to change", document.Neutral}, campaign.NotApplicable: {"does not apply", document.Neutral},
 	campaign.Existing: {"had a pull request", document.Neutral}, campaign.Skipped: {"skipped", document.Neutral}, campaign.Red: {"checks red", document.Bad}, campaign.Budget: {"out of budget", document.Bad},
 	campaign.Refused: {"refused by the policy", document.Bad}, campaign.NeedsPerson: {"needs a person", document.Doubtful}, campaign.Failed: {"failed", document.Bad}, campaign.Lacking: {"cannot run", document.Bad},
 }
