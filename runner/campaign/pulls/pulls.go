@@ -96,14 +96,15 @@ func FindExisting(f Forge, c *spec.Campaign) func(context.Context, []campaign.Ta
 	}
 }
 
-// CloseResult is the result of closing a pull request.
+// CloseResult is the result of closing a pull request. Its State is open if the pull request stays open.
 type CloseResult struct {
 	PullOnForge
-	KeptReason string // why it stays open; "" if it was closed
+	KeptReason string // why it is left alone
+	Failure    error  // of closing it, or of deleting its branch
 }
 
 // Close closes the campaign's open pull requests. If the last commit is not from a run, a person has worked on the
-// pull request, and it stays open. drop deletes a branch.
+// pull request, and it stays open. One that cannot be closed does not keep the others open. drop deletes a branch.
 func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]CloseResult, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {
@@ -114,29 +115,29 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p
 		if seen.State != open {
 			continue
 		}
-		e := l.Of(c.Name).TargetState(seen.Target.Key)
+		result, e := CloseResult{PullOnForge: seen}, l.Of(c.Name).TargetState(seen.Target.Key)
 		switch {
 		case e.Claimed != nil:
-			ended = append(ended, CloseResult{seen, "a run of it is going on"})
-			continue
+			result.KeptReason = "a run of it is going on"
 		case !slices.Contains(e.Commits, seen.Head):
-			ended = append(ended, CloseResult{seen, "its last commit is not one of a run"})
-			continue
+			result.KeptReason = "its last commit is not one of a run"
+		default:
+			result.Failure = closePull(ctx, f, l, c, &result.PullOnForge, drop)
 		}
-		if err := closePull(ctx, f, l, c, seen, drop); err != nil {
-			return ended, err
+		if ctx.Err() != nil {
+			return ended, result.Failure
 		}
-		ended = append(ended, CloseResult{PullOnForge: seen})
+		ended = append(ended, result)
 	}
 	return ended, nil
 }
 
 // closePull closes a pull request, records that, and deletes its branch.
-func closePull(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen PullOnForge, drop func(ctx context.Context, repository, branch string) error) error {
-	state := closed
-	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {
+func closePull(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen *PullOnForge, drop func(ctx context.Context, repository, branch string) error) error {
+	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: new(closed)}); err != nil {
 		return err
 	}
+	seen.State = closed
 	if err := l.RecordPull(c, seen.Target.Key, seen.Number, closed); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package pulls_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
-// Of four pull requests one was merged, one closed by a person, one has work of somebody else.
+// Of five pull requests one cannot be closed, one was merged, one closed by a person, one has work of somebody else.
 func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo-org", "widgets")
@@ -31,7 +32,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	defer ledger.Close()
 	c := &spec.Campaign{Name: "bump", Rollout: spec.Rollout{AtOnce: 9}}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "one"}
-	keys := []string{"ours", "merged", "closed", "theirs"}
+	keys := []string{"ours", "merged", "closed", "theirs", "refused"}
 	for _, key := range keys {
 		plan.Targets = append(plan.Targets, campaign.Target{Key: key, Repository: "octo-org/widgets", Base: "main"})
 	}
@@ -48,6 +49,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	}
 	repository.SetPullRequest(2, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	repository.SetPullRequest(3, func(p *forgetest.PullRequest) { p.State = "closed" })
+	plan.Targets[0], plan.Targets[4] = plan.Targets[4], plan.Targets[0] // the refused one comes first
 	work.Git("commit", "--quiet", "--allow-empty", "--message=by hand")
 	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
 
@@ -61,20 +63,21 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 		}
 		return got
 	}
-	must.Same(t, map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open"}, states())
+	must.Same(t, map[string]string{"ours": "open", "merged": "merged", "closed": "closed", "theirs": "open", "refused": "open"}, states())
 	drop := func(ctx context.Context, repository, branch string) error {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
+	server.On("PATCH", "/repos/octo-org/widgets/pulls/5", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Repository was archived so is read-only."}`}, 1)
 	ended, err := pulls.Close(t.Context(), client, ledger, c, plan, drop)
-	if err != nil || len(ended) != 2 || ended[0].KeptReason != "" || ended[1].KeptReason != "its last commit is not one of a run" {
+	if err != nil || len(ended) != 3 || ended[0].Failure == nil || ended[0].State != "open" || ended[1].KeptReason != "its last commit is not one of a run" || ended[2].State != "closed" {
 		t.Errorf("got %+v, %v", ended, err)
 	}
-	must.Same(t, map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open"}, states())
+	must.Same(t, map[string]string{"ours": "closed", "merged": "merged", "closed": "closed", "theirs": "open", "refused": "open"}, states())
 	if all := repository.PullRequests(); all[0].State != "closed" || all[3].State != "open" {
 		t.Errorf("on the forge: %+v", all)
 	}
-	must.Same(t, "agent-ci/closed\nagent-ci/merged\nagent-ci/theirs", (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"), "branches left")
-	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, drop); err != nil || len(ended) != 1 {
+	must.Same(t, "agent-ci/closed\nagent-ci/merged\nagent-ci/refused\nagent-ci/theirs", (gittest.Repo{T: t, Dir: repository.Dir}).Git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent-ci"), "branches left")
+	if ended, err = pulls.Close(t.Context(), client, ledger, c, plan, drop); err != nil || len(ended) != 2 || ended[0].State != "closed" {
 		t.Errorf("once more: %+v, %v", ended, err)
 	}
 }

@@ -153,8 +153,8 @@ func (c *openedCampaign) refreshPulls(ctx context.Context, ledger *campaign.Ledg
 	return nil
 }
 
-// closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open;
-// that is no failure.
+// closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open.
+// That is no failure, unless agent-ci tried to close them.
 func closeCampaign(ctx context.Context, c *openedCampaign) error {
 	client, _, err := c.newForgeClient()
 	if err != nil {
@@ -163,20 +163,28 @@ func closeCampaign(ctx context.Context, c *openedCampaign) error {
 	deleteBranch := func(ctx context.Context, repository, branch string) error {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
-	return c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+	status := cli.ExitOK
+	err = c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		pullRequests, err := pulls.Close(ctx, client, l, c.Campaign, plan, deleteBranch)
 		leftOpen := 0
 		for _, pull := range pullRequests {
-			if pull.KeptReason != "" {
+			name := fmt.Sprintf("%s#%d", pull.Target.Repository, pull.Number)
+			if pull.State == "open" {
 				leftOpen++
-				c.Print("%s#%d stays open: %s", pull.Target.Repository, pull.Number, pull.KeptReason)
-				continue
 			}
-			c.Print("%s#%d is closed", pull.Target.Repository, pull.Number)
+			switch {
+			case pull.Failure != nil:
+				status = c.Report("campaign close", pull.Failure)
+			case pull.KeptReason != "":
+				c.Print("%s stays open: %s", name, pull.KeptReason)
+			default:
+				c.Print("%s is closed", name)
+			}
 		}
 		c.Print("%d pull requests closed, %d left open.", len(pullRequests)-leftOpen, leftOpen)
 		return err
 	})
+	return cmp.Or(err, cli.Exit(status, nil))
 }
 
 // approver returns the account that approves. In GitHub Actions, each account that started the workflow
