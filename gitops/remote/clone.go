@@ -61,7 +61,7 @@ func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	case strings.Contains(warned, "cloned an empty repository"):
 		return ErrEmpty
 	case strings.Contains(warned, "HEAD refers to nonexistent ref"):
-		return fmt.Errorf("%w: the branch of its HEAD; name a branch that is there", ErrNotFound)
+		return fmt.Errorf("%w: the branch of its HEAD", errNoBranch)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ var (
 	ErrNotFound    = errors.New("not found")
 	ErrUnreachable = errors.New("the server cannot be reached")
 	ErrEmpty       = errors.New("the repository has no commit yet")
+	errNoBranch    = fmt.Errorf("%w", ErrNotFound) // in a repository that is there
 )
 
 // LeaseError reports that a branch of the remote was not at the expected commit. Nothing was
@@ -127,6 +128,7 @@ var remedyByKind = map[error]string{
 	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push",
 	ErrForbidden:   "give the token the permission contents: write, in a workflow under permissions (contents: read is enough to clone); nobody can push to a repository that is archived or disabled",
 	ErrNotFound:    "check the URL, and that the token or key may see it: a private repository is not found without",
+	errNoBranch:    "it may have been renamed or deleted: name a branch that is there as repository.base",
 	ErrUnreachable: "check the URL and the network, or try again later",
 	ErrEmpty:       "push a first commit, it may be empty",
 }
@@ -203,7 +205,7 @@ var gitErrorKinds = []struct {
 	{"does not appear to be a git repository", ErrNotFound},
 	{"' not found", ErrNotFound},
 	{"does not exist", ErrNotFound},
-	{"remote branch", ErrNotFound},
+	{"remote branch", errNoBranch},
 	{"returned error: 404", ErrNotFound},
 	{"returned error: 410", ErrNotFound},
 	{"returned error: 429", ErrUnreachable},
@@ -218,7 +220,7 @@ var gitErrorKinds = []struct {
 
 // errorKind returns the kind of an error: one of ErrAuth to ErrEmpty, or nil if unknown.
 func errorKind(err error) error {
-	for _, kind := range []error{ErrAuth, ErrForbidden, ErrNotFound, ErrUnreachable, ErrEmpty} {
+	for _, kind := range []error{ErrAuth, ErrForbidden, errNoBranch, ErrNotFound, ErrUnreachable, ErrEmpty} {
 		if errors.Is(err, kind) {
 			return kind
 		}

@@ -446,7 +446,9 @@ func TestCloneFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "clone")
-			must.Is(t, c.want, remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch}))
+			err := remote.Clone(t.Context(), c.remote, remote.CloneOptions{Dir: dir, Branch: c.branch})
+			must.Is(t, c.want, err)
+			must.Same(t, c.branch != "", strings.Contains(err.Error(), "name a branch that is there"), err)
 			if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 				t.Errorf("the folder was left: %v", err)
 			}

@@ -121,5 +121,5 @@ type UnknownBaseError struct {
 }
 
 func (e *UnknownBaseError) Error() string {
-	return fmt.Sprintf("the base %q is not in this checkout: fetch it", e.Name)
+	return fmt.Sprintf("the base %q is not in this checkout: fetch it, or name another if its branch was rewritten", e.Name)
 }
