@@ -212,7 +212,8 @@ func TestSetDraft(t *testing.T) {
 	for message, want := range map[string]forge.Kind{
 		`{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}`: forge.Forbidden,
 		`{"type": "NOT_FOUND", "message": "Could not resolve to a node"}`:            forge.NotFound,
-		`{"message": "Parse error"}`: forge.Invalid,
+		`{"message": "You have exceeded a secondary rate limit."}`:                   forge.RateLimited,
+		`{"message": "Parse error"}`:                                                 forge.Invalid,
 	} {
 		reply = `{"errors": [` + message + `]}`
 		pull := &forge.PullRequest{NodeID: "PR_1", Draft: true}
@@ -254,6 +255,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"bad token", answer(401, `{"message": "Bad credentials"}`), forge.Unauthorized, []string{"Bad credentials", "401", "set GITHUB_TOKEN"}},
 		{"forbidden", answer(403, `{"message": "Resource not accessible by integration"}`), forge.Forbidden, []string{"permission pull-requests: write"}},
+		{"archived", answer(403, `{"message": "Repository was archived so is read-only."}`), forge.Forbidden, []string{"unarchive"}},
+		{"locked", answer(403, `{"message": "Unable to create comment because issue is locked."}`), forge.Forbidden, []string{"unlock"}},
 		{"pull requests not permitted", answer(403, `{"message": "GitHub Actions is not permitted to create or approve pull requests."}`), forge.NotPermitted, []string{"Settings, Actions, General"}},
 		{"not found", answer(404, `{"message": "Not Found"}`), forge.NotFound, []string{"check the name"}},
 		{"gone", answer(410, `{"message": "This issue was deleted"}`), forge.NotFound, []string{"deleted"}},

@@ -1,14 +1,16 @@
 package github
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const (
@@ -39,20 +41,56 @@ type graphQLError struct {
 	Path          []any
 }
 
-// queryGraphQL sends a GraphQL query and decodes the reply's data into data.
+// isTemporary reports whether GitHub stopped working on the query, because of a timeout or a fault of its own.
+func (e graphQLError) isTemporary() bool {
+	return strings.HasPrefix(e.Message, "Something went wrong while executing your query")
+}
+
+// kind returns the kind of error. Refusals of a query itself have no type.
+func (e graphQLError) kind() forge.Kind {
+	switch {
+	case pullRequestsNotPermitted(e.Message):
+		return forge.NotPermitted
+	case kindByGraphQLType[e.Type] != "":
+		return kindByGraphQLType[e.Type]
+	case namesRateLimit(e.Message):
+		return forge.RateLimited
+	case e.isTemporary():
+		return forge.Unavailable
+	}
+	return forge.Invalid
+}
+
+// queryGraphQL sends a GraphQL query and decodes the reply's data into data, which may be nil.
 func (c *Client) queryGraphQL(ctx context.Context, call apiCall, query string, variables, data any) error {
-	var reply struct {
-		Data   any
-		Errors []graphQLError
+	failures, err := c.askGraphQL(ctx, call, query, variables, data)
+	if err == nil && len(failures) > 0 {
+		err = c.graphQLFailure(call, failures)
 	}
-	reply.Data = data
-	if err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply); err != nil {
-		return c.callError(ctx, call, err)
+	return err
+}
+
+// askGraphQL is queryGraphQL for a reply with data and errors. It repeats a query after a temporary failure: all
+// queries of this package may be executed twice.
+func (c *Client) askGraphQL(ctx context.Context, call apiCall, query string, variables, data any) ([]graphQLError, error) {
+	for attempt := 1; ; attempt++ {
+		var reply struct {
+			Data   json.RawMessage
+			Errors []graphQLError
+		}
+		err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply)
+		isTemporary := slices.ContainsFunc(reply.Errors, graphQLError.isTemporary)
+		if isTemporary && attempt < transport.MaxAttempts && c.wait(ctx, transport.FirstDelay<<attempt) == nil {
+			continue
+		}
+		if err == nil && data != nil && len(reply.Data) > 0 {
+			err = json.Unmarshal(reply.Data, data)
+		}
+		if err != nil {
+			return nil, c.callError(ctx, call, err)
+		}
+		return reply.Errors, nil
 	}
-	if len(reply.Errors) > 0 {
-		return c.graphQLFailure(call, reply.Errors)
-	}
-	return nil
 }
 
 // sendJSON sends a request that go-github does not support, and decodes the JSON reply into into.
@@ -77,14 +115,9 @@ var kindByGraphQLType = map[string]forge.Kind{
 // graphQLFailure returns the error for GraphQL errors, which have status 200.
 func (c *Client) graphQLFailure(call apiCall, list []graphQLError) error {
 	messages := namesOf(list, func(each graphQLError) string { return each.Message })
-	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)
-	message := c.printable(strings.Join(messages, "; "))
-	if pullRequestsNotPermitted(message) {
-		kind = forge.NotPermitted
-	}
 	e := &forge.Error{
-		Kind: kind, Doing: call.action, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
-		Message: message, Err: errors.New("GraphQL errors"),
+		Kind: list[0].kind(), Doing: call.action, Status: http.StatusOK, Method: http.MethodPost, URL: c.graphQL,
+		Message: c.printable(strings.Join(messages, "; ")), Err: errors.New("GraphQL errors"),
 	}
 	e.Remedy = c.remedy(e, call)
 	return e

@@ -105,7 +105,7 @@ func kindOfReply(resp *http.Response, message string) forge.Kind {
 	switch {
 	case pullRequestsNotPermitted(message):
 		return forge.NotPermitted
-	case transport.RateLimited(resp), resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(message), "rate limit"):
+	case transport.RateLimited(resp), resp.StatusCode == http.StatusForbidden && namesRateLimit(message):
 		return forge.RateLimited
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return forge.Unavailable
@@ -133,6 +133,11 @@ func pullRequestsNotPermitted(message string) bool {
 	return strings.Contains(message, "not permitted to create or approve pull requests")
 }
 
+// namesRateLimit reports whether a message is about a rate limit.
+func namesRateLimit(message string) bool {
+	return strings.Contains(strings.ToLower(message), "rate limit")
+}
+
 // fillFromTransport describes a failure without a reply, or with a reply that is too large or no
 // JSON.
 func fillFromTransport(e *forge.Error, err error) {
@@ -155,12 +160,26 @@ func fillFromTransport(e *forge.Error, err error) {
 	}
 }
 
+// forbiddenRemedies maps messages of status 403 to advice. No permission of the token helps.
+var forbiddenRemedies = []struct{ words, remedy string }{
+	{"archived", "unarchive the repository, or leave it out"},
+	{"is locked", "unlock the conversation"},
+	{"SAML enforcement", "authorize the token for the organisation's single sign-on"},
+	{"IP allow list", "add the address of this machine to the organisation's IP allow list"},
+	{"access blocked", "see the repository's page on the forge"},
+}
+
 // remedy returns what the user can do about an error.
 func (c *Client) remedy(e *forge.Error, call apiCall) string {
 	switch e.Kind {
 	case forge.Unauthorized:
 		return "set GITHUB_TOKEN to a token that is valid for this server"
 	case forge.Forbidden:
+		for _, known := range forbiddenRemedies {
+			if strings.Contains(e.Message, known.words) {
+				return known.remedy
+			}
+		}
 		return "give the token the permission " + call.permission + " for this repository"
 	case forge.NotFound:
 		return "check the name, and that the token may see it (a private repository is not found without " + call.permission + ")"

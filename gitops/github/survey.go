@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -75,21 +74,19 @@ func (c *Client) surveyOnce(ctx context.Context, call apiCall, questions []forge
 		writeQuestion(&query, i, q)
 	}
 	query.WriteString("}\n")
-	var reply struct {
-		Data   map[string]*repositoryReply
-		Errors []graphQLError
+	var replies map[string]*repositoryReply
+	failures, err := c.askGraphQL(ctx, call, query.String(), nil, &replies)
+	if err != nil {
+		return nil, err
 	}
-	if err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query.String()}, &reply); err != nil {
-		return nil, c.callError(ctx, call, err)
-	}
-	for _, e := range reply.Errors {
+	for _, e := range failures {
 		if !e.concernsOneQuestion() {
 			return nil, c.graphQLFailure(call, []graphQLError{e})
 		}
 	}
 	all := make([]forge.Finding, len(questions))
 	for i, q := range questions {
-		s, isAnswered := reply.Data[questionAlias(i)]
+		s, isAnswered := replies[questionAlias(i)]
 		if !isAnswered {
 			return nil, c.callError(ctx, call, errors.New("it has no answer to a question"))
 		}

@@ -74,6 +74,12 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 	if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err != nil || found[0].Found {
 		t.Errorf("got %+v, %v", found, err)
 	}
+	aborted := forgetest.Reply{Body: `{"data": {"q0": null}, "errors": [{"path": ["q0"], "message": "Something went wrong while executing your query. Please include ` + "`A1`" + ` when reporting this issue."}]}`}
+	server.On("POST", "/api/graphql", aborted, 5)
+	must.Same(t, forge.Unavailable, forge.KindOf(must.Err(client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}))), "at each attempt")
+	if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err != nil || !found[0].Found {
+		t.Errorf("aborted once: %+v, %v", found, err)
+	}
 	for _, body := range []string{`{}`, `{"data": {}}`, `{"message": "hello"}`} {
 		server.On("POST", "/api/graphql", forgetest.Reply{Body: body}, 1)
 		if found, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); err == nil {
