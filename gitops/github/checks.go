@@ -170,7 +170,7 @@ func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
 // PullRequestsWith returns the open pull requests whose head is a commit.
 func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge.PullRequest, error) {
 	call := apiCall{action: fmt.Sprintf("look for the pull requests of the commit %.12s in %s", sha, r.fullName), permission: readPulls, objects: []string{sha}}
-	all, err := listUpTo(ctx, pageSize, r, call, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+	all, err := listUpTo(ctx, pageSize, r, call, r.pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
 		return r.rest.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, &page)
 	})
 	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { return p.State != "open" || p.HeadSHA != sha }), err

@@ -191,6 +191,29 @@ func TestFindPullRequest(t *testing.T) {
 	}
 }
 
+// A repository that was transferred is found by its old name, and so are its pull requests.
+func TestFindsPullRequestOfMovedRepository(t *testing.T) {
+	there := `{"number": 4, "state": "open", "head": {"ref": "x", "user": {"login": "new"}, "repo": {"full_name": "new/s"}}, "base": {"ref": "main", "repo": {"full_name": "new/s"}}}`
+	a := newAPI(t, map[string]http.HandlerFunc{
+		"GET /repos/o/r": answer(301, `{}`, "Location", "/api/v3/repositories/5"),
+		"GET /repos/o/r/pulls": func(w http.ResponseWriter, req *http.Request) {
+			answer(301, `{}`, "Location", "/api/v3/repositories/5/pulls?"+req.URL.RawQuery)(w, req)
+		},
+		"GET /repositories/5": answer(200, `{"full_name": "new/s", "owner": {"login": "new"}}`),
+		"GET /repositories/5/pulls": func(w http.ResponseWriter, req *http.Request) {
+			body := "[]"
+			if req.URL.Query().Get("head") == "new:x" {
+				body = "[" + there + "]"
+			}
+			answer(200, body)(w, req)
+		},
+	})
+	got := must.Get(a.repository.FindPullRequest(t.Context(), "x", "main"))(t)
+	if got == nil || got.Number != 4 || got.HeadRepository != "o/r" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestSetDraft(t *testing.T) {
 	var sent map[string]any
 	a := newAPI(t, nil)

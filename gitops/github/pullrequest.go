@@ -18,25 +18,44 @@ import (
 
 const writePulls = "pull-requests: write"
 
-// FindPullRequest looks at the newest pull requests from the branch, up to one page.
+// FindPullRequest looks at the newest pull requests from the branch, up to one page. If the repository was
+// transferred, it looks again with its new owner, because GitHub filters by that.
 func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
 	call := apiCall{action: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: headsPrefix + head}
+	owner := r.owner
 	pulls, err := request(ctx, r, call, func() ([]*gh.PullRequest, *gh.Response, error) {
-		return r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
-			State: "all", Head: r.owner + ":" + head,
-			Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
-		})
+		pulls, resp, err := r.listPulls(ctx, owner, head)
+		if err != nil || !isRedirected(resp) {
+			return pulls, resp, err
+		}
+		found, resp, err := r.rest.Repositories.Get(ctx, r.owner, r.name)
+		if owner = found.GetOwner().GetLogin(); err != nil || strings.EqualFold(owner, r.owner) {
+			return pulls, resp, err
+		}
+		return r.listPulls(ctx, owner, head)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return bestPullRequest(pulls, r.owner, head, base), nil
+	return r.bestPullRequest(pulls, owner, head, base), nil
 }
+
+// listPulls lists the newest pull requests from a branch of an owner.
+func (r *repository) listPulls(ctx context.Context, owner, head string) ([]*gh.PullRequest, *gh.Response, error) {
+	return r.rest.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
+		State: "all", Head: owner + ":" + head,
+		Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: pageSize},
+	})
+}
+
+// isRedirected reports whether the server redirected the call, as it does if the repository was renamed or
+// transferred.
+func isRedirected(resp *gh.Response) bool { return resp.Request.Response != nil }
 
 // bestPullRequest returns the best pull request from head, or nil. An open one into base is best, then an
 // open one into another base, then the newest closed one into base. An empty base fits any. GitHub ignores
 // filters that it does not understand, so it checks head again.
-func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
+func (r *repository) bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, otherBase *gh.PullRequest
 	for _, pull := range pulls {
 		from := pull.GetHead()
@@ -46,7 +65,7 @@ func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.P
 		open, intoBase := pull.GetState() == "open", base == "" || pull.GetBase().GetRef() == base
 		switch {
 		case open && intoBase:
-			return pullRequestFrom(pull)
+			return r.pullRequestFrom(pull)
 		case open:
 			otherBase = pull
 		case intoBase && (newest == nil || pull.GetNumber() > newest.GetNumber()):
@@ -54,7 +73,7 @@ func bestPullRequest(pulls []*gh.PullRequest, owner, head, base string) *forge.P
 		}
 	}
 	if found := cmp.Or(otherBase, newest); found != nil {
-		return pullRequestFrom(found)
+		return r.pullRequestFrom(found)
 	}
 	return nil
 }
@@ -141,11 +160,16 @@ func (r *repository) requestPullRequest(ctx context.Context, call apiCall, send 
 	if err != nil {
 		return nil, err
 	}
-	return pullRequestFrom(pull), nil
+	return r.pullRequestFrom(pull), nil
 }
 
-// pullRequestFrom converts a pull request of go-github.
-func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
+// pullRequestFrom converts a pull request of go-github. A head in the repository itself gets the name that r has
+// for it, which may be an earlier one.
+func (r *repository) pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
+	headRepository := pull.GetHead().GetRepo().GetFullName()
+	if headRepository != "" && headRepository == pull.GetBase().GetRepo().GetFullName() {
+		headRepository = r.fullName
+	}
 	return &forge.PullRequest{
 		Number:    pull.GetNumber(),
 		NodeID:    pull.GetNodeID(),
@@ -157,7 +181,7 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		Title:     pull.GetTitle(),
 		Body:      pull.GetBody(),
 		Head:      pull.GetHead().GetRef(),
-		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: pull.GetHead().GetRepo().GetFullName(),
+		HeadSHA:   pull.GetHead().GetSHA(), HeadRepository: headRepository,
 		Base:   pull.GetBase().GetRef(),
 		Labels: namesOf(pull.Labels, (*gh.Label).GetName),
 		People: forge.People{
