@@ -43,12 +43,21 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	return f.requireNotClosed(ctx, branch, base)
 }
 
-// requireNotClosed stops a run whose pull request a person closed. That means that the change is not wanted.
+// requireNotClosed stops a run whose pull request a person closed, or gave another base.
 func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, branch, base.Branch)
-	switch {
-	case err != nil || pull == nil || pull.Merged:
+	if err != nil {
 		return err
+	}
+	return refuseUnwanted(pull, branch, base)
+}
+
+// refuseUnwanted returns the outcome for a pull request that a person closed, or gave another base. A closed one
+// means that the change is not wanted. pull may be nil.
+func refuseUnwanted(pull *forge.PullRequest, branch string, base gitops.Base) error {
+	switch {
+	case pull == nil || pull.Merged:
+		return nil
 	case pull.State == "open" && pull.Base != base.Branch:
 		return refuseOtherBase(pull, branch, base)
 	case pull.State == "open":
