@@ -64,27 +64,31 @@ func NewID(now time.Time) string {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
-// DefaultPath returns the run directory to use without --out.
-func DefaultPath(getenv func(variable string) string, id string) (string, error) {
-	folder, err := RunsPath(getenv)
+// DefaultPath returns the run directory to use without --out. advice tells the user how to choose another.
+func DefaultPath(getenv func(variable string) string, id, advice string) (string, error) {
+	folder, err := runsPath(getenv, advice+", or set HOME")
 	return filepath.Join(folder, id), err
 }
 
 // RunsPath returns the usual folder of run directories. In Actions it is in the runner's temporary
 // folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8).
-func RunsPath(getenv func(variable string) string) (string, error) {
+func RunsPath(getenv func(variable string) string) (string, error) { return runsPath(getenv, "set HOME") }
+
+func runsPath(getenv func(variable string) string, advice string) (string, error) {
 	if temp := getenv("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
 	}
 	if state := StatePath(getenv); state != "" {
 		return filepath.Join(state, "runs"), nil
 	}
-	return TemporaryPath()
+	return temporaryPath(advice)
 }
 
 // TemporaryPath returns the user's own folder for temporary files, and makes it.
-func TemporaryPath() (string, error) {
-	return makePrivateFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+func TemporaryPath() (string, error) { return temporaryPath("set HOME") }
+
+func temporaryPath(advice string) (string, error) {
+	return makePrivateFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())), advice)
 }
 
 // CampaignsPath returns the user's folder of campaign ledgers, or "" if the environment names none.
@@ -116,30 +120,30 @@ func userFolder(getenv func(variable string) string, variable, belowHome string)
 
 // makePrivateFolder makes a folder in a place where all users may write. It accepts an existing folder only
 // if nobody else can change it. Otherwise others could replace run directories.
-func makePrivateFolder(path string) (string, error) {
+func makePrivateFolder(path, advice string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
+		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
 	}
 	private, err := isPrivateFolder(path)
 	if err != nil {
 		return "", fmt.Errorf("find run directory: %w", err)
 	}
 	if !private {
-		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; give another with --out, or set HOME.", path)
+		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; %s.", path, advice)
 	}
 	return path, nil
 }
 
 // NewDirectory makes a run directory. It accepts an existing folder only if that is empty, because
-// two runs must not mix.
-func NewDirectory(path string) (*Directory, error) {
+// two runs must not mix. advice tells the user how to choose another place.
+func NewDirectory(path, advice string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find run directory: %w", err)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory cannot be made (%v); give another with --out, or set XDG_STATE_HOME.", err).Because(err)
+			"The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -164,7 +168,7 @@ func OpenDirectory(path string) (*Directory, error) {
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, err).Because(err)
+		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory", "%s is not a run directory (%v); name one that agent-ci run wrote.", path, outcome.WithoutPath(err)).Because(err)
 	}
 	if _, err := root.Stat(TranscriptFile); err != nil {
 		root.Close()

@@ -26,7 +26,7 @@ func wantStop(t *testing.T, err error, reason, says string) {
 // directory is a new run directory.
 func directory(t *testing.T) *Directory {
 	t.Helper()
-	d := must.Get(NewDirectory(filepath.Join(t.TempDir(), "run")))(t)
+	d := must.Get(NewDirectory(filepath.Join(t.TempDir(), "run"), ""))(t)
 	t.Cleanup(d.Close)
 	return d
 }
@@ -74,7 +74,7 @@ func TestLocatesFolders(t *testing.T) {
 		get := func(variable string) string {
 			return map[string]string{"RUNNER_TEMP": c.runnerTemp, "XDG_STATE_HOME": c.state, "HOME": c.home}[variable]
 		}
-		must.Same(t, c.run, must.Get(DefaultPath(get, "id"))(t), name)
+		must.Same(t, c.run, must.Get(DefaultPath(get, "id", ""))(t), name)
 		if digests, baselines := DigestsPath(get), BaselinesPath(get); digests != c.digests || baselines != c.baselines {
 			t.Errorf("%s: digests in %q, baselines in %q; want %q, %q", name, digests, baselines, c.digests, c.baselines)
 		}
@@ -92,8 +92,8 @@ func TestRefusesUnsafeRunFolder(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			must.Do(t, make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))))
-			_, err := DefaultPath(func(string) string { return "" }, "id")
-			wantStop(t, err, "run_directory", "or set HOME")
+			_, err := DefaultPath(func(string) string { return "" }, "id", "give another")
+			wantStop(t, err, "run_directory", "give another, or set HOME")
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 	for name, says := range map[string]string{
 		"new/and/deep": "", "empty": "", "taken": "is not empty", "file": "cannot be made", "file/below": "cannot be made",
 	} {
-		d, err := NewDirectory(filepath.Join(folder, name))
+		d, err := NewDirectory(filepath.Join(folder, name), "")
 		if says != "" {
 			wantStop(t, err, "run_directory", says)
 			continue

@@ -101,7 +101,7 @@ func (r *Record) Redactor() *secrets.Redactor { return r.redactor.Load() }
 // Make makes the run directory at path, locks it, and begins the transcript. sink gets each written
 // event.
 func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
-	if r.Directory, err = NewDirectory(path); err != nil {
+	if r.Directory, err = NewDirectory(path, "give another with --out, or set XDG_STATE_HOME"); err != nil {
 		return err
 	}
 	if err := r.Lock(); err != nil {

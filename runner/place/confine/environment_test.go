@@ -95,7 +95,7 @@ func TestKillsLeftoverProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")
 	}
-	dir := must.Get(record.NewDirectory(filepath.Join(t.TempDir(), "run")))(t)
+	dir := must.Get(record.NewDirectory(filepath.Join(t.TempDir(), "run"), ""))(t)
 	defer dir.Close()
 	programs := dir.Join(ProgramsFolder)
 	left, _ := waiting(t, "A=b", "PATH=/bin:"+programs)

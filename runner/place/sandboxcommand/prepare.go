@@ -93,20 +93,17 @@ func realFolder(dir string) (string, error) {
 
 // makeDirectory makes the directory of the working files, outside the checkout.
 func (p *Prepared) makeDirectory() error {
-	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolderPrefix+p.Record.ID)
+	variable := "XDG_STATE_HOME"
+	if p.Environ.Get("RUNNER_TEMP") != "" { // which goes first
+		variable = "RUNNER_TEMP"
+	}
+	advice := "set " + variable + " to a folder outside of the checkout that can be written"
+	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolderPrefix+p.Record.ID, advice)
 	if err == nil {
-		err = workspace.RequireOutsideCheckout(path, p.Dir)
+		err = workspace.RequireOutsideCheckout(path, p.Dir, advice)
 	}
 	if err == nil {
-		p.Record.Directory, err = record.NewDirectory(path)
-	}
-	if stop, is := errors.AsType[*outcome.Stop](err); is { // its message names --out, a flag that only runs have
-		problem, _, _ := strings.Cut(stop.Message, "; give ")
-		variable := "XDG_STATE_HOME"
-		if p.Environ.Get("RUNNER_TEMP") != "" { // which goes first
-			variable = "RUNNER_TEMP"
-		}
-		return outcome.Stopf(outcome.InvalidInput, "run_directory", "%s; set %s to a folder outside of the checkout that can be written.", problem, variable).Because(err)
+		p.Record.Directory, err = record.NewDirectory(path, advice)
 	}
 	return err
 }

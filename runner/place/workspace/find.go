@@ -30,7 +30,7 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 	named := out != ""
 	if !named {
 		var err error
-		if out, err = record.DefaultPath(get, rec.ID); err != nil {
+		if out, err = record.DefaultPath(get, rec.ID, "give another with --out"); err != nil {
 			return err
 		}
 	}
@@ -38,7 +38,7 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 	if err != nil {
 		return fmt.Errorf("find run directory: %w", err)
 	}
-	if err := RequireOutsideCheckout(path, checkout); err != nil {
+	if err := RequireOutsideCheckout(path, checkout, "give one outside with --out"); err != nil {
 		return err
 	}
 	if err := rec.Make(path, show); err != nil {
@@ -51,8 +51,8 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 }
 
 // RequireOutsideCheckout returns an error for a run directory inside dir's checkout, because the
-// change would include it.
-func RequireOutsideCheckout(path, dir string) error {
+// change would include it. advice tells the user how to choose another.
+func RequireOutsideCheckout(path, dir, advice string) error {
 	root, ok := gitops.WorkTree(dir)
 	if !ok {
 		return nil
@@ -64,7 +64,7 @@ func RequireOutsideCheckout(path, dir string) error {
 		}
 		if pathname.IsInAny(real, root) {
 			return outcome.Stopf(outcome.InvalidInput, "run_directory",
-				"The run directory %s is in the checkout, where it would become part of the change; give one outside with --out.", path)
+				"The run directory %s is in the checkout, where it would become part of the change; %s.", path, advice)
 		}
 		return nil
 	}

@@ -25,10 +25,10 @@ func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 		"an empty .git above":   {filepath.Join(hollow, "out"), hollow, ""},
 		"no folder":             {filepath.Join(outside, "out"), filepath.Join(outside, "missing"), ""},
 	} {
-		t.Run(name, func(t *testing.T) { wantStop(t, RequireOutsideCheckout(test.path, test.dir), test.reason) })
+		t.Run(name, func(t *testing.T) { wantStop(t, RequireOutsideCheckout(test.path, test.dir, ""), test.reason) })
 	}
 	t.Chdir(repo.Path("src"))
-	wantStop(t, RequireOutsideCheckout(repo.Path("out"), ""), "run_directory") // the current folder
+	wantStop(t, RequireOutsideCheckout(repo.Path("out"), "", ""), "run_directory") // the current folder
 }
 
 func TestUsesNoGitFromCheckout(t *testing.T) {

@@ -87,7 +87,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	}
 	_, statErr := os.Lstat(tempFolder)
 	isNewFolder := statErr != nil
-	dir, err := record.NewDirectory(tempFolder)
+	dir, err := record.NewDirectory(tempFolder, "give another with --out")
 	if err != nil {
 		return nil, err
 	}

@@ -354,7 +354,7 @@ func TestRefusesWrongRecordedSizes(t *testing.T) {
 	for _, told := range []int64{-1, -1 << 62, 2} {
 		raw := pack(t, map[string]string{"transcript.jsonl": "", "changes.patch": "---"}, nil)
 		a := must.Get(openArchive(bytes.NewReader(raw), int64(len(raw))))(t)
-		dir := must.Get(record.NewDirectory(t.TempDir()))(t)
+		dir := must.Get(record.NewDirectory(t.TempDir(), ""))(t)
 		defer dir.Close()
 		if err := a.extractWithDigest(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
 			t.Errorf("%d: %v", told, err)
@@ -466,7 +466,7 @@ func FuzzArchive(f *testing.F) {
 		if err != nil {
 			return
 		}
-		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"))
+		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"), "")
 		must.Do(t, err)
 		defer dir.Close()
 		for _, name := range a.unusedFiles(nil) {

@@ -54,7 +54,7 @@ func (w *world) must(err error) {
 func (w *world) run(ago time.Duration, out string, task transcript.Task) *record.Record {
 	w.t.Helper()
 	rec := record.New(record.NewID(w.now.Add(-ago)), nil)
-	path, err := record.DefaultPath(w.get, rec.ID)
+	path, err := record.DefaultPath(w.get, rec.ID, "")
 	w.must(err)
 	if out != "" {
 		path = filepath.Join(w.dir, out)

@@ -19,7 +19,7 @@ import (
 // emptyRecord is a record without events, and its log.
 func emptyRecord(t *testing.T, clock func() time.Time) (*record.Record, *eventlog.Log) {
 	t.Helper()
-	dir := must.Get(record.NewDirectory(t.TempDir()))(t)
+	dir := must.Get(record.NewDirectory(t.TempDir(), ""))(t)
 	t.Cleanup(dir.Close)
 	log := must.Get(eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: clock}))(t)
 	t.Cleanup(func() { _ = log.Close() })
