@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -105,6 +106,9 @@ func (p *Plan) resolveHome() string {
 	return home
 }
 
+// ErrNoProc reports a machine without /proc, which cannot confine commands.
+var ErrNoProc = errors.New("/proc is not mounted: mount it (mount -t proc proc /proc), or run without confinement by policy.sandbox: danger-full-access")
+
 // resolveGrants resolves the workspace, writable and readable paths.
 func (p *Plan) resolveGrants() (err error) {
 	f := p.folders
@@ -126,6 +130,9 @@ func (p *Plan) resolveGrants() (err error) {
 		}
 	}
 	self, err := os.Executable() // commands run this program as apply_patch, and the supervisor is this program
+	if errors.Is(err, fs.ErrNotExist) && runtime.GOOS == "linux" {
+		return ErrNoProc
+	}
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}

@@ -226,6 +226,8 @@ func openFailure(o sandbox.Options, err error) error {
 	var mounted *layer.MountedError
 	var unshown *grants.UnshowableError
 	switch {
+	case errors.Is(err, grants.ErrNoProc):
+		return outcome.Stopf(outcome.SandboxUnavailable, "kernel", "Commands can't be confined here: %v.", grants.ErrNoProc).Because(err)
 	case errors.As(err, &unshown):
 		return outcome.Stopf(outcome.InvalidInput, "secret",
 			"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", unshown.Path).Because(err)

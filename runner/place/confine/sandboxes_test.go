@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,6 +100,7 @@ func TestExplainsOpenFailures(t *testing.T) {
 		want string
 	}{
 		"nothing to confine with":  {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Missing: []string{"x"}}, "sandbox_unavailable/kernel"},
+		"no /proc":                 {proxied, fmt.Errorf("look: %w", grants.ErrNoProc), "sandbox_unavailable/kernel"},
 		"no network to close":      {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelNone}, "sandbox_unavailable/network"},
 		"less than is required":    {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
 		"what can't be required":   {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
