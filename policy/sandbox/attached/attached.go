@@ -29,9 +29,10 @@ type starter func(sandbox.Command) (*sandbox.Process, error)
 type Streams struct {
 	// Input is all of the standard input; nil if the caller writes it to Program.Input.
 	Input io.Reader
-	// Output and Errors read standard output and standard error, each in a goroutine, until the stream
-	// ends. An error kills the program, and Wait returns it. A nil Output leaves standard output to the
-	// caller, who reads Program.Output and calls Close.
+	// Output and Errors read standard output and standard error, each in a goroutine. The stream is closed
+	// when they return: a program that still writes gets SIGPIPE. An error kills the program, and Wait
+	// returns it. A nil Output leaves standard output to the caller, who reads Program.Output and calls
+	// Close.
 	Output, Errors func(io.Reader) error
 }
 
@@ -101,10 +102,16 @@ func Start(start starter, c sandbox.Command, s Streams) (*Program, error) {
 		p.streams.Go(func() { p.killOnError(writeInput(p.Input, s.Input)) })
 	}
 	if s.Output != nil {
-		p.streams.Go(func() { p.killOnError(s.Output(p.Output)) })
+		p.streams.Go(func() {
+			defer ourEnds[1].Close()
+			p.killOnError(s.Output(p.Output))
+		})
 	}
-	p.streams.Go(func() { p.killOnError(s.Errors(endAtDeadline{proc.Drain(ourEnds[2])})) })
-	go p.closeStreamsOnExit(ourEnds, s.Output != nil)
+	p.streams.Go(func() {
+		defer ourEnds[2].Close()
+		p.killOnError(s.Errors(endAtDeadline{proc.Drain(ourEnds[2])}))
+	})
+	go p.closeStreamsOnExit(ourEnds)
 	return p, nil
 }
 
@@ -118,9 +125,8 @@ func Run(ctx context.Context, start starter, c sandbox.Command, s Streams) (sand
 	return p.Wait()
 }
 
-// closeStreamsOnExit waits until the program exits, and then ends and closes the streams. closeOutput is false if
-// the caller reads Output.
-func (p *Program) closeStreamsOnExit(ourEnds [3]*os.File, closeOutput bool) {
+// closeStreamsOnExit waits until the program exits, and then ends the streams.
+func (p *Program) closeStreamsOnExit(ourEnds [3]*os.File) {
 	defer close(p.finished)
 	p.status, p.err = p.Process.Wait()
 	_ = p.Input.Close() // ends a pending write, since nobody reads it any more
@@ -128,10 +134,6 @@ func (p *Program) closeStreamsOnExit(ourEnds [3]*os.File, closeOutput bool) {
 		_ = stream.SetReadDeadline(time.Now().Add(drainWait))
 	}
 	p.streams.Wait()
-	_ = ourEnds[2].Close()
-	if closeOutput {
-		_ = p.output.Close()
-	}
 	select {
 	case p.err = <-p.streamErrors:
 	default:

@@ -26,7 +26,7 @@ type running struct {
 
 // startPiped starts a command with pipes. Its output and error output stay separate.
 func startPiped(session *sandboxcommand.Session, p cli.Process, argv []string) (*running, error) {
-	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyOrDiscard(p.Stdout), Errors: copyOrDiscard(p.Stderr)})
+	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyTo(p.Stdout), Errors: copyTo(p.Stderr)})
 	if err != nil {
 		return nil, err
 	}
@@ -39,13 +39,11 @@ func startPiped(session *sandboxcommand.Session, p cli.Process, argv []string) (
 	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// copyOrDiscard returns a function that copies its input to a writer until the input ends. After a failed write
-// it discards the rest, so that the command does not block.
-func copyOrDiscard(to io.Writer) func(io.Reader) error {
+// copyTo returns a function that copies its input to a writer until the input ends or a write fails. The command
+// then gets SIGPIPE at its next write, as in a shell's pipeline.
+func copyTo(to io.Writer) func(io.Reader) error {
 	return func(from io.Reader) error {
-		if attached.To(to)(from) != nil {
-			_, _ = io.Copy(io.Discard, from)
-		}
+		_ = attached.To(to)(from) // the writer of standard output reports what it lost
 		return nil
 	}
 }
