@@ -113,7 +113,7 @@ func sortedCopy(list []string) []string {
 
 func TestIgnoreMatchesGitForRandomPatterns(t *testing.T) {
 	dir := worktree(t)
-	part := rapid.SampledFrom([]string{"a", "b", "*", "?", "**", "/", "dir", "sub", "foo", "bar", ".log", "[a-c]", "[!a]", "\\", "build", "x"})
+	part := rapid.SampledFrom([]string{"a", "b", "*", "?", "**", "**/", "/", "dir", "sub", "foo", "bar", ".log", "[a-c]", "[!a]", "\\", "build", "x"})
 	rapid.Check(t, func(rt *rapid.T) {
 		var b strings.Builder
 		for range rapid.IntRange(1, 3).Draw(rt, "lines") {
@@ -130,8 +130,14 @@ func TestIgnoreMatchesGitForRandomPatterns(t *testing.T) {
 	})
 }
 
-// Patterns that make a naive matcher take exponential time.
-func TestMatchIsNotExponential(t *testing.T) {
-	pattern := strings.Repeat("*a", 30) + "*b"
-	must.Same(t, false, wildmatch(pattern, strings.Repeat("a", 200), true, false), "it matches")
+// Patterns that make a naive matcher take exponential time, or more stack than there is.
+func TestMatchesHostilePatterns(t *testing.T) {
+	for _, c := range []struct{ pattern, text string }{
+		{strings.Repeat("*a", 30) + "*b", strings.Repeat("a", 200)},
+		{strings.Repeat("**/", 60) + "x*b", strings.Repeat("a/", 300)},
+		{strings.Repeat("**/a*/", 60) + "x*b", strings.Repeat("a/", 300)},
+		{strings.Repeat("**/", 8<<20/3) + "x", "a/b"},
+	} {
+		must.Same(t, false, wildmatch(c.pattern, c.text, true, false), c.pattern[:20])
+	}
 }

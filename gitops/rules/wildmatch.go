@@ -3,7 +3,7 @@ package rules
 import "strings"
 
 // verdict is the result of a step of the match. hopeless and beyondThisPart stop the search early:
-// without them, several "*" would take exponential time.
+// without them, several "*" or "**" would take exponential time, as "**" does in git.
 type verdict uint8
 
 const (
@@ -82,14 +82,20 @@ func (m matcher) same(p, t byte) bool {
 // matchStar matches one or more "*" at p. If next is negative, v is the final verdict. Otherwise
 // the match continues after pattern[next], with rest.
 func (m matcher) matchStar(pattern string, p int, text string) (next int, rest string, v verdict) {
-	end := p + 1
-	for end < len(pattern) && pattern[end] == '*' {
-		end++
-	}
+	end := endOfStars(pattern, p)
 	slashes := !m.paths
-	if m.paths && end-p > 1 && isWholePart(pattern, p, end) {
-		if end < len(pattern) && pattern[end] == '/' && m.run(pattern, end+1, text) == match {
-			return -1, "", match
+	if m.paths && isWholePart(pattern, p, end) {
+		for end < len(pattern) && pattern[end] == '/' { // "**/**" matches what "**" does, and must not recurse
+			next := endOfStars(pattern, end+1)
+			if !isWholePart(pattern, end+1, next) {
+				break
+			}
+			end = next
+		}
+		if end < len(pattern) && pattern[end] == '/' {
+			if v := m.run(pattern, end+1, text); v == match || v == hopeless {
+				return -1, "", v
+			}
 		}
 		slashes = true
 	}
@@ -109,9 +115,17 @@ func (m matcher) matchStar(pattern string, p int, text string) (next int, rest s
 	return -1, "", m.matchRest(pattern, end, text, slashes)
 }
 
-// isWholePart reports whether the "**" from p to end is a whole part of a path.
+// endOfStars returns the position after all "*" at p.
+func endOfStars(pattern string, p int) int {
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p
+}
+
+// isWholePart reports whether the "*" from p to end are two or more, and a whole part of a path.
 func isWholePart(pattern string, p, end int) bool {
-	if p > 0 && pattern[p-1] != '/' {
+	if end-p < 2 || p > 0 && pattern[p-1] != '/' {
 		return false
 	}
 	rest := pattern[end:]
