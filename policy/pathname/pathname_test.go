@@ -1,7 +1,11 @@
 package pathname_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -35,5 +39,29 @@ func TestComparesPathsByElement(t *testing.T) {
 		}
 		must.Same(t, c.below, pathname.IsInAny(c.path, "/none", c.folder), c.path, c.folder)
 		must.Same(t, c.overlap, pathname.Overlap(c.path, c.folder), c.path, c.folder)
+	}
+}
+
+func TestMatchesHostileGlobs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		glob    string
+		matches bool
+		err     error
+	}{
+		{"src/**/*.{ts,tsx}", true, nil},
+		{`{a\{,src}/**`, true, nil},
+		{"{src,{lib,{test,e2e}}}/*/x.ts", true, nil},
+		{"{src", false, doublestar.ErrBadPattern},
+		{strings.Repeat("{s,sr}", 40) + "c", false, pathname.ErrAlternatives},
+		{strings.Repeat("{}", 500_000), false, pathname.ErrAlternatives},
+		{"{" + strings.Repeat("a,", 2000) + "src}/**", false, pathname.ErrAlternatives},
+		{strings.Repeat("{", 500_000), false, doublestar.ErrBadPattern},
+		{strings.Repeat("**/", 500_000) + "x.ts", true, nil},
+	} {
+		matches, err := pathname.MatchGlob(c.glob, "src/lib/x.ts")
+		name := c.glob[:min(20, len(c.glob))]
+		must.Same(t, c.matches, matches, name)
+		must.Same(t, true, errors.Is(err, c.err), name)
 	}
 }

@@ -142,6 +142,7 @@ func TestGrepFilesRefuses(t *testing.T) {
 		{map[string]any{"pattern": "(?=x)"}, "not valid in RE2 syntax (no look-around, no back-references)"},
 		{map[string]any{"pattern": "a\nb"}, "lines are searched one by one; search for a part that stands on one line"},
 		{map[string]any{"pattern": "x", "include": "[a"}, "include is not a valid glob: [a"},
+		{map[string]any{"pattern": "x", "include": strings.Repeat("{f,fi}", 40) + "/**"}, "include has too many alternatives in braces"},
 		{map[string]any{"pattern": "x", "limit": 0}, "limit must be greater than zero"},
 		{map[string]any{"pattern": "x", "path": "missing"}, "there is no directory missing"},
 		{map[string]any{"pattern": "x", "path": "file/x"}, "file/x"},

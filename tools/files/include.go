@@ -1,10 +1,13 @@
 package files
 
 import (
+	"errors"
 	"path"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // include selects the searched files. The zero value selects all.
@@ -24,7 +27,10 @@ func newInclude(glob string) (include, error) {
 		i.glob += "**"
 	}
 	i.glob = strings.TrimPrefix(strings.TrimPrefix(i.glob, "./"), "/")
-	if !doublestar.ValidatePattern(i.glob) {
+	switch err := pathname.CheckGlob(i.glob); {
+	case errors.Is(err, pathname.ErrAlternatives):
+		return include{}, refusal("include has too many alternatives in braces: use a shorter glob, or several calls")
+	case err != nil:
 		return include{}, refusal("include is not a valid glob: " + glob)
 	}
 	return i, nil

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
@@ -122,7 +120,7 @@ func (c *child) mayChange(name string) bool {
 		if pathname.IsInAny(name, own) {
 			return true
 		}
-		matches, err := doublestar.Match(own, name)
+		matches, err := pathname.MatchGlob(own, name)
 		return err == nil && matches
 	})
 }

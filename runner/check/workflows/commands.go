@@ -2,14 +2,15 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Bounds on one walk.
@@ -88,7 +89,7 @@ func (k *walk) addChangedMatching(patterns []string, via string) {
 			if !anchored && !strings.Contains(pattern, "/") {
 				pattern = "**/" + pattern
 			}
-			if hit, err := doublestar.Match(pattern, p); hit && err == nil {
+			if hit, err := pathname.MatchGlob(pattern, p); hit || errors.Is(err, pathname.ErrAlternatives) {
 				k.addReached(p, via)
 			}
 		}

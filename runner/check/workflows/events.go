@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/rhysd/actionlint"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // branchEvents has the events of a push or its pull request that run the branch's version of a workflow.
@@ -82,7 +82,7 @@ func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 			continue
 		}
 		pattern, isNegated := strings.CutPrefix(value.Value, "!")
-		hit, err := doublestar.Match(pattern, name)
+		hit, err := pathname.MatchGlob(pattern, name)
 		if err != nil || strings.ContainsAny(pattern, "+?[") && !hit {
 			hit = err != nil || matchesLoosely(pattern, name)
 		}
