@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -42,4 +43,18 @@ func TestReadPackReportsProblems(t *testing.T) {
 	must.Same(t, []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemSubmodule}, kinds(cs), "problems")
 	must.Same(t, before, r.Files(), "work tree")
 	must.Same(t, nil, r.status(), "status")
+}
+
+// No git is started for a change without objects, and the pack is what git would write.
+func TestWritePackWithoutObjects(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("README", "one\n")
+	r.Commit("base")
+	empty := r.GitWith(nil, nil, "pack-objects", "-q", "--stdout")
+	c := r.open()
+	cs := must.Get(c.ReadPack(t.Context(), strings.NewReader(empty), gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))))(t)
+	var pack bytes.Buffer
+	must.Do(t, c.WritePack(t.Context(), cs, &pack))
+	must.Same(t, empty, pack.String())
 }

@@ -19,10 +19,18 @@ func (s *Store) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error
 	return nil
 }
 
+// emptyPack is the pack without objects, as git writes it (gitformat-pack(5)).
+const emptyPack = "PACK\x00\x00\x00\x02\x00\x00\x00\x00" +
+	"\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"
+
 // writePack lets git pack verified copies of the objects.
 func (s *Store) writePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		_, err := io.WriteString(w, emptyPack)
 		return err
 	}
 	if err := s.objects.CopyTo(ctx, s.objects, ids); err != nil {
