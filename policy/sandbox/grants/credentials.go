@@ -52,15 +52,17 @@ var credentialVariables = []string{
 
 // credential is a path that no command may read. It may be missing.
 type credential struct {
-	path string
-	by   string // what names the path, like Secret.By
+	path   string
+	by     string // what names the path, like Secret.By
+	real   string // the path with resolved links, set by locate; see there for a missing one
+	exists bool   // set by locate
 }
 
 // credentialsBy returns paths as credentials named by by.
 func credentialsBy(by string, paths []string) []credential {
 	all := make([]credential, len(paths))
 	for i, path := range paths {
-		all[i] = credential{path, by}
+		all[i] = credential{path: path, by: by}
 	}
 	return all
 }

@@ -53,8 +53,14 @@ type shownFiles struct {
 
 // NewPlan looks at the file system as it is now, and makes the scratch folder.
 func NewPlan(f Folders) (*Plan, error) {
+	if err := f.makeScratch(); err != nil {
+		return nil, err
+	}
 	p, err := newPlanOfSecrets(f)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.cleanRestricted(); err != nil {
 		return nil, err
 	}
 	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.credentials)
@@ -76,19 +82,17 @@ func NewPlan(f Folders) (*Plan, error) {
 	return p, nil
 }
 
-// newPlanOfSecrets makes the scratch folder and returns the part of a plan that secrets need.
+// newPlanOfSecrets returns the part of a plan that secrets need. It does not use the scratch folder.
 func newPlanOfSecrets(f Folders) (*Plan, error) {
-	if err := f.makeScratch(); err != nil {
-		return nil, err
-	}
 	p := &Plan{folders: f, mounts: make(map[string]stage.Mount)}
-	if err := p.resolveGrants(); err != nil {
+	err := p.resolveGrants()
+	if err == nil && f.Restrictions != nil {
+		p.restrictions, err = f.Restrictions(p.writable, f.homes())
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := p.prepareRestrictions(); err != nil {
-		return nil, err
-	}
-	p.credentials = withLockedFolders(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
+	p.credentials = p.layers.locate(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}
@@ -158,19 +162,12 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	return real, nil
 }
 
-// prepareRestrictions determines restricted files and writes their cleaned copies.
-func (p *Plan) prepareRestrictions() (err error) {
-	f := p.folders
-	if f.Restrictions == nil {
-		return nil
-	}
-	if p.restrictions, err = f.Restrictions(p.writable, f.homes()); err != nil {
+// cleanRestricted writes the cleaned copies of restricted files.
+func (p *Plan) cleanRestricted() (err error) {
+	if p.copies, err = p.folders.writeCopies("own", p.restrictions.Cleaned); err != nil {
 		return err
 	}
-	if p.copies, err = f.writeCopies("own", p.restrictions.Cleaned); err != nil {
-		return err
-	}
-	p.userCopies, err = f.writeCopies("user", p.restrictions.UserCleaned)
+	p.userCopies, err = p.folders.writeCopies("user", p.restrictions.UserCleaned)
 	return err
 }
 

@@ -87,17 +87,12 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 // findSecrets returns the credentials in writable folders or behind links there.
 func (p *Plan) findSecrets() *Secrets {
 	secrets := &Secrets{Within: p.folders.sharedWritable(), Found: []Secret{}}
-	layers := p.layers.caching()
 	for _, c := range p.credentials {
-		path, real := filepath.Clean(c.path), c.resolve(layers)
-		if !secrets.containsAny(path, real) {
+		path := filepath.Clean(c.path)
+		if !secrets.containsAny(path, c.real) || c.by == "" && !c.exists {
 			continue
 		}
-		exists := len(layers.resolveIfExists(real)) > 0
-		if c.by == "" && !exists {
-			continue
-		}
-		secrets.add(Secret{real, c.by, path, exists})
+		secrets.add(Secret{c.real, c.by, path, c.exists})
 		if c.by != "" {
 			secrets.add(Secret{path, c.by, path, false})
 		}
@@ -110,16 +105,29 @@ func (s *Secrets) containsAny(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
-// resolve resolves a credential's path. It resolves an explicitly named path as far as it exists, and
-// any other path only if it exists.
-func (c credential) resolve(l layers) string {
-	if c.by != "" {
-		return l.resolveExistingPart(filepath.Clean(c.path))
+// locate sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. Locate
+// replaces credentials in locked folders by the folders.
+func (l layers) locate(all []credential) []credential {
+	l = l.caching()
+	for i := range all {
+		c := &all[i]
+		real, err := l.resolve(c.path)
+		if errors.Is(err, fs.ErrPermission) {
+			if folder := lockedFolder(c.path); folder != "" {
+				c.path = folder
+				real, err = l.resolve(folder)
+			}
+		}
+		switch c.exists = err == nil; {
+		case c.exists:
+			c.real = real
+		case c.by != "":
+			c.real = l.resolveExistingPart(filepath.Clean(c.path))
+		default:
+			c.real = filepath.Clean(c.path)
+		}
 	}
-	if real := l.resolveIfExists(c.path); len(real) > 0 {
-		return real[0]
-	}
-	return filepath.Clean(c.path)
+	return all
 }
 
 // resolveExistingPart resolves the existing part of a path and appends the rest.
@@ -148,24 +156,14 @@ func (s *Secrets) existingPaths(layers layers, all []credential) []string {
 		}
 	}
 	for _, c := range all {
-		path, real := filepath.Clean(c.path), layers.resolveIfExists(c.path)
-		isElsewhere := !s.containsAny(append(real, path)...)
+		path := filepath.Clean(c.path)
+		isElsewhere := !s.containsAny(c.real, path)
 		isWritableFolder := slices.Contains(s.Within, path)
-		if isElsewhere || isWritableFolder {
-			paths = append(paths, real...)
+		if c.exists && (isElsewhere || isWritableFolder) {
+			paths = append(paths, c.real)
 		}
 	}
 	return paths
-}
-
-// withLockedFolders replaces credentials in locked folders by the folders.
-func withLockedFolders(all []credential) []credential {
-	for i, c := range all {
-		if folder := lockedFolder(c.path); folder != "" {
-			all[i].path = folder
-		}
-	}
-	return all
 }
 
 // lockedFolder returns the folder above path that this user owns and cannot search, or "". Commands
@@ -192,15 +190,17 @@ func lockedFolder(path string) string {
 func hardLinks(ctx context.Context, layers layers, folders []string, all []credential) ([]Secret, error) {
 	linkedFiles := map[fileID]credential{}
 	for _, c := range all {
-		real := c.resolve(layers)
-		info, _, err := layers.lstat(real)
-		if err != nil || info.IsDir() && !pathname.IsInAny(real, folders...) {
+		if !c.exists {
+			continue
+		}
+		info, _, err := layers.lstat(c.real)
+		if err != nil || info.IsDir() && !pathname.IsInAny(c.real, folders...) {
 			continue
 		}
 		if info.IsDir() {
 			c.by = "" // the folder was named, not the files in it
 		}
-		err = layers.eachFile(ctx, real, func(_ string, info fs.FileInfo) {
+		err = layers.eachFile(ctx, c.real, func(_ string, info fs.FileInfo) {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 				linkedFiles[idOf(info)] = c
 			}
