@@ -25,8 +25,8 @@ func (t WorkTree) ChangesFolder() string { return t.Sandboxes.ChangesFolder(Agen
 // GitFolder returns the folder of the .git of setup's or the agent's commands in an overlay.
 func (t WorkTree) GitFolder(of string) string { return t.Sandboxes.GitFolder(Place{Scratch: of}) }
 
-// CopySetupGit copies setup's .git for the agent in an overlay. If that .git is too large, the
-// agent gets none.
+// CopySetupGit replaces the agent's .git in an overlay by a copy of setup's. If that is missing or
+// too large, the agent gets none.
 func (t WorkTree) CopySetupGit(ctx context.Context) error {
 	agent := Place{Scratch: AgentScratch}
 	if err := sandbox.RemoveScratch(t.Sandboxes.GitFolder(agent)); err != nil {

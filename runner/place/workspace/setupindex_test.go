@@ -21,8 +21,11 @@ func (layeredTree) Drop(Changes) error      { return nil }
 func (l layeredTree) GitFolder(of string) string { return filepath.Join(string(l.privateTree), of) }
 
 func (l layeredTree) CopySetupGit(context.Context) error {
-	agent := l.GitFolder(OfAgent)
-	return errors.Join(os.RemoveAll(agent), os.CopyFS(agent, os.DirFS(l.GitFolder(OfSetup))))
+	setup, agent := l.GitFolder(OfSetup), l.GitFolder(OfAgent)
+	if _, err := os.Lstat(setup); err != nil {
+		return os.RemoveAll(agent)
+	}
+	return errors.Join(os.RemoveAll(agent), os.CopyFS(agent, os.DirFS(setup)))
 }
 
 // An index can be large, so only the git folders that commands use next have one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,7 +27,7 @@ type Tree interface {
 	// private tree.
 	ChangesFolder() string
 	// GitFolder returns the folder of commands' .git in an overlay; a private tree contains its
-	// .git. CopySetupGit copies setup's .git for the agent.
+	// .git. CopySetupGit replaces the agent's .git by a copy of setup's, if there is one.
 	GitFolder(of Changes) string
 	CopySetupGit(ctx context.Context) error
 	// Open opens the tree while no command runs. None may start until it is closed.
@@ -122,7 +123,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		}
 		w.warnOfSubmodules()
 	}
-	return w.checkout.MakeGitFolder(ctx, w.gitOnBase(w.tree.GitFolder(OfSetup)))
+	return nil
 }
 
 // warnOfSubmodules warns of submodules that commands see at another commit than the base's.
@@ -225,17 +226,16 @@ func (w *Workspace) gitOnBase(dir string) gitops.GitFolder {
 	return gitops.GitFolder{Dir: dir, TreeForCommands: w.TreeForCommands(w.base, w.base.Tree, &gitops.Head{})}
 }
 
-// BeginSetup takes a snapshot and gives setup's .git an index. Without setup commands it has none,
-// because an index can be large.
+// BeginSetup takes a snapshot and makes setup's .git.
 func (w *Workspace) BeginSetup(ctx context.Context) error {
 	if err := w.TakeSnapshot(ctx); err != nil || w.tree.Private() {
 		return err
 	}
-	return w.checkout.WriteIndex(ctx, w.gitOnBase(w.tree.GitFolder(OfSetup)), nil)
+	return w.MakeGit(ctx, w.tree.GitFolder(OfSetup))
 }
 
-// copySetupGit copies setup's .git for the agent in an overlay. Nothing needs setup's own index
-// afterwards. Without an index, the agent gets a new one.
+// copySetupGit copies setup's .git for the agent in an overlay, or makes one without setup. Nothing
+// needs setup's own index afterwards. Without an index, the agent gets a new one.
 func (w *Workspace) copySetupGit(ctx context.Context) error {
 	if w.tree.Private() {
 		return nil
@@ -244,6 +244,9 @@ func (w *Workspace) copySetupGit(ctx context.Context) error {
 		return err
 	}
 	agent := w.tree.GitFolder(OfAgent)
+	if _, err := os.Lstat(w.tree.GitFolder(OfSetup)); errors.Is(err, fs.ErrNotExist) {
+		return w.MakeGit(ctx, agent)
+	}
 	if _, err := os.Lstat(agent); err != nil {
 		return ignoreMissing(err) // setup's .git was too large
 	}
