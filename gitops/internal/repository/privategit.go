@@ -179,10 +179,10 @@ func (r *Repository) filterConfig() string {
 	return b.String()
 }
 
+var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 // quote quotes a text for git's configuration and path lists.
-func quote(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
-}
+func quote(text string) string { return `"` + quoteEscaper.Replace(text) + `"` }
 
 // Exclude returns the rules of info/exclude.
 func (r *Repository) Exclude() rules.Ignore {

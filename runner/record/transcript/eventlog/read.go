@@ -76,7 +76,7 @@ func (l Line) Event() (Event, error) {
 // *TornError reports an incomplete last line.
 func Lines(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		br := bufio.NewReaderSize(r, 64<<10)
+		br := bufio.NewReaderSize(r, 32<<10)
 		var offset int64
 		for number := 1; ; number++ {
 			text, err := readLine(br)

@@ -22,7 +22,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := bufio.NewWriterSize(w, 16<<10)
 	entries := g.NodeFunc(func(w io.Writer) error { return first.writeEntries(w, log) })
 	if err := first.page(entries).Render(out); err != nil {
 		return fmt.Errorf("write report: %w", err)
