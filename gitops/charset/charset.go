@@ -24,6 +24,9 @@ func Of(head []byte) string {
 		}
 	}
 	head = head[:min(len(head), Head)]
+	if !bytes.Contains(head, []byte{0}) {
+		return ""
+	}
 	switch zero := zeroes(head); {
 	case zero == [4]bool{false, true, true, true}:
 		return "UTF-32LE"

@@ -35,9 +35,9 @@ func (d *differ) change(c *change) {
 		d.deleted(c.Path, f.before, f.content.WithText("").Diff())
 		d.added(c.Path, f, v4a.NewContent("").WithText(f.content.Text()).Diff())
 	case c.Op == v4a.Add:
-		d.added(c.Path, f, c.diff)
+		d.added(c.Path, f, c.diff())
 	case c.Op == v4a.Delete:
-		d.deleted(c.Path, f.before, c.diff)
+		d.deleted(c.Path, f.before, c.diff())
 	default:
 		d.updated(c)
 	}
@@ -53,7 +53,7 @@ func (d *differ) updated(c *change) {
 	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
 		fmt.Fprintf(d, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
 	}
-	d.hunks(header("a/", from), header("b/", c.Path), c.diff)
+	d.hunks(header("a/", from), header("b/", c.Path), c.diff())
 }
 
 func (d *differ) added(name string, f *file, diff v4a.Diff) {

@@ -12,9 +12,10 @@ type Edit struct {
 // Edits returns the changes of the plan with their texts, sorted by path.
 func (p *Plan) Edits() []Edit {
 	edits := make([]Edit, len(p.changed))
-	for i, c := range p.changed {
-		edit := Edit{Change: c.Change}
-		edit.Old, edit.New = c.diff.Texts()
+	for i := range p.changed {
+		c := &p.changed[i]
+		edit := Edit{Change: c.counted()}
+		edit.Old, edit.New = c.diff().Texts()
 		if c.Op != v4a.Delete {
 			edit.Text = c.file.content.Text()
 		}

@@ -57,8 +57,8 @@ func sameUpdates(sections []v4a.Section) int {
 // Changes returns the changes, sorted by path.
 func (p *Plan) Changes() []Change {
 	changes := make([]Change, len(p.changed))
-	for i, c := range p.changed {
-		changes[i] = c.Change
+	for i := range p.changed {
+		changes[i] = p.changed[i].counted()
 	}
 	return changes
 }
@@ -106,11 +106,27 @@ type Change struct {
 	Removed   int    `json:"removed"` // lines
 }
 
-// change is a Change with the data needed to write it.
+// change is a Change without its counts of lines, with the data needed to write it.
 type change struct {
 	Change
-	file *file
-	diff v4a.Diff
+	file     *file
+	compared *v4a.Diff // the result of diff, or nil before its first call
+}
+
+// diff returns the difference between the file's texts. It compares them at the first call, because not every caller of
+// [NewPlan] needs the difference of a long file.
+func (c *change) diff() v4a.Diff {
+	if c.compared == nil {
+		c.compared = new(c.file.content.Diff())
+	}
+	return *c.compared
+}
+
+// counted returns the Change with its counts of lines.
+func (c *change) counted() Change {
+	counted := c.Change
+	counted.Added, counted.Removed = c.diff().Added, c.diff().Removed
+	return counted
 }
 
 // changes returns the changes of all files, sorted by path.
@@ -157,8 +173,6 @@ func (f *file) change() (change, bool) {
 	case !f.isLink() && !f.content.Changed() && f.modeBefore() == f.modeAfter():
 		return c, false
 	}
-	c.diff = f.content.Diff()
-	c.Added, c.Removed = c.diff.Added, c.diff.Removed
 	return c, true
 }
 
