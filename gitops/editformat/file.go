@@ -26,7 +26,7 @@ type file struct {
 func newFile(path string, text *string, s *find.Seeker) *file {
 	f := &file{path: path, ending: "\n", ended: true, endings: make([]string, 1)}
 	if text == nil {
-		f.Text = s.Text(nil)
+		f.Text = s.Text(0)
 		return f
 	}
 	f.exists, f.size = true, len(*text)+1
@@ -35,17 +35,18 @@ func newFile(path string, text *string, s *find.Seeker) *file {
 		f.mark = byteOrderMark
 	}
 	f.ended = rest == "" || strings.HasSuffix(rest, "\n")
-	lines := make([]string, 0, strings.Count(rest, "\n")+1)
+	f.Text = s.Text(strings.Count(rest, "\n") + 1)
 	for whole := range strings.Lines(rest) {
 		line, ending := strings.TrimSuffix(whole, "\n"), ""
 		if len(line) < len(whole) {
 			line = strings.TrimSuffix(line, "\r")
 			ending = whole[len(line):]
 		}
-		lines, f.endings = append(lines, line), append(f.endings, ending)
+		f.Insert(0, line)
+		f.endings = append(f.endings, ending)
 	}
-	f.Text, f.was = s.Text(lines), find.ID(len(lines))
-	if len(lines) > 0 && f.endings[1] != "" {
+	f.was = find.ID(f.Len())
+	if f.Len() > 0 && f.endings[1] != "" {
 		f.ending = f.endings[1]
 	}
 	return f

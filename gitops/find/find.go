@@ -87,10 +87,10 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	passed := false
 	along := func(from ID, key int32, step func(ID) ID) ID {
 		t.seeker.steps--
-		if from = step(from); from != 0 && t.keyOfLine[from] != key && !passed {
+		if from = step(from); from != 0 && t.lines[from].key != key && !passed {
 			passed, from = true, step(from)
 		}
-		if t.keyOfLine[from] != key {
+		if t.lines[from].key != key {
 			return 0
 		}
 		return from

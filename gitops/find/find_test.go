@@ -40,10 +40,18 @@ func TestFind(t *testing.T) {
 			if strings.HasPrefix(test.block, "  ") {
 				block.Margin = "  "
 			}
-			fit, others := find.NewSeeker(block.Lines).Text(strings.Split(test.text, "|")).Find(block, test.from, test.ways...)
+			fit, others := textOf(find.NewSeeker(block.Lines), strings.Split(test.text, "|")...).Find(block, test.from, test.ways...)
 			must.Same(t, test.want, strings.TrimSpace(shown(fit)+"; "+shown(others)))
 		})
 	}
+}
+
+func textOf(seeker *find.Seeker, lines ...string) *find.Text {
+	text := seeker.Text(len(lines))
+	for _, line := range lines {
+		text.Insert(0, line)
+	}
+	return text
 }
 
 func shown(places []find.Place) string {
@@ -61,7 +69,7 @@ func shown(places []find.Place) string {
 // Lines that came are found, and those that went are not.
 func TestFindFollowsTextEdits(t *testing.T) {
 	block := find.Block{Lines: []string{"a", "b"}}
-	text := find.NewSeeker(block.Lines).Text([]string{"a", "b", "x", "a", "b"})
+	text := textOf(find.NewSeeker(block.Lines), "a", "b", "x", "a", "b")
 	text.Insert(text.Delete(1), "c")
 	text.Insert(3, "b")
 	text.Insert(text.Prev(3), "a")
@@ -81,7 +89,7 @@ func TestSeekerBoundsSteps(t *testing.T) {
 	block := find.Block{Lines: append(append([]string{}, half...), half...)}
 	seeker := find.NewSeeker(block.Lines)
 	lines := strings.Split(strings.Repeat(strings.Repeat("a|", 19_999)+"b|", 20)+strings.Repeat("b|a|", 20_000), "|")
-	text := seeker.Text(lines)
+	text := textOf(seeker, lines...)
 	for range 10_000 {
 		if text.Find(block, 0, find.Exact); seeker.OutOfSteps() {
 			return

@@ -75,27 +75,20 @@ type Text struct {
 	lines     []line
 	lineCount int // number of lines, without deleted ones
 
-	keyOfLine    []int32 // key of each line, or 0
-	linesWithKey [][]ID  // lines by key, possibly with deleted ones
-	liveCount    []int   // number of lines by key, without deleted ones
+	linesWithKey [][]ID // lines by key, possibly with deleted ones
+	liveCount    []int  // number of lines by key, without deleted ones
 }
 
 type line struct {
 	text       string
 	prev, next ID
+	key        int32 // its number in Seeker.keys, or 0
 	deleted    bool
 }
 
-// Text returns a text. lines have no endings and no byte order mark.
-func (s *Seeker) Text(lines []string) *Text {
-	t := &Text{
-		seeker: s, lines: make([]line, 1, len(lines)+1), keyOfLine: make([]int32, 1, len(lines)+1),
-		linesWithKey: make([][]ID, len(s.keys)+1), liveCount: make([]int, len(s.keys)+1),
-	}
-	for _, text := range lines {
-		t.Insert(0, text)
-	}
-	return t
+// Text returns an empty text with room for lines, which [Text.Insert] adds. They have no endings and no byte order mark.
+func (s *Seeker) Text(room int) *Text {
+	return &Text{seeker: s, lines: make([]line, 1, room+1), linesWithKey: make([][]ID, len(s.keys)+1), liveCount: make([]int, len(s.keys)+1)}
 }
 
 // Len returns the number of lines.
@@ -120,15 +113,13 @@ func (t *Text) Follows(above, below ID) bool {
 
 // Insert inserts a line before the line above, or at the end if above is 0.
 func (t *Text) Insert(above ID, text string) ID {
-	id, prev := ID(len(t.lines)), t.lines[above].prev
-	t.lines = append(t.lines, line{text: text, prev: prev, next: above})
+	id, prev, key := ID(len(t.lines)), t.lines[above].prev, t.seeker.number(text)
+	t.lines = append(t.lines, line{text: text, prev: prev, next: above, key: key})
 	t.lines[prev].next, t.lines[above].prev = id, id
 	t.lineCount++
-	k := t.seeker.number(text)
-	t.keyOfLine = append(t.keyOfLine, k)
-	if k > 0 {
-		t.linesWithKey[k] = append(t.linesWithKey[k], id)
-		t.liveCount[k]++
+	if key > 0 {
+		t.linesWithKey[key] = append(t.linesWithKey[key], id)
+		t.liveCount[key]++
 	}
 	return id
 }
@@ -139,7 +130,7 @@ func (t *Text) Delete(id ID) ID {
 	l.deleted = true
 	t.lines[l.prev].next, t.lines[l.next].prev = l.next, l.prev
 	t.lineCount--
-	t.liveCount[t.keyOfLine[id]]--
+	t.liveCount[l.key]--
 	return l.next
 }
 

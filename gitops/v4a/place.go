@@ -93,12 +93,11 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	for _, h := range s.Hunks {
 		wanted = append(wanted, h.Context, oldLines(h.Lines))
 	}
-	all := make([]string, t.lines())
-	for i := range all {
-		all[i] = t.line(i)
-	}
 	p.seeker = find.NewSeeker(wanted...)
-	p.lines = p.seeker.Text(all)
+	p.lines = p.seeker.Text(t.lines())
+	for i := range t.lines() {
+		p.lines.Insert(0, t.line(i))
+	}
 	return p
 }
 

@@ -206,7 +206,10 @@ func newLines(text, old string) wholeLines {
 			w.block.Margin = indent
 		}
 	}
-	w.text = find.NewSeeker(w.block.Lines).Text(lineTexts(w.file))
+	w.text = find.NewSeeker(w.block.Lines).Text(len(w.file))
+	for _, l := range w.file {
+		w.text.Insert(0, l.text)
+	}
 	return w
 }
 
