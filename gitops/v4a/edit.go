@@ -10,10 +10,12 @@ import (
 // the result has no ending, and a text with a final line ending has an empty last line.
 func applyHunks(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
+	size := len(t.data)
 	for i := range placed {
 		e.fitByteOrderMark(&placed[i])
+		size += growth(placed[i].lines)
 	}
-	e.new.Grow(len(t.data))
+	e.new.Grow(max(size, 0))
 	for _, p := range placed {
 		e.apply(p)
 	}
@@ -23,6 +25,19 @@ func applyHunks(t *text, placed []placement, bare bool) string {
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	}
 	return text
+}
+
+// growth returns how many bytes a hunk adds to a text, if its added lines end in CRLF and its removed ones in LF.
+func growth(lines []Line) (bytes int) {
+	for _, l := range lines {
+		switch l.Kind {
+		case Insert:
+			bytes += len(l.Text) + len("\r\n")
+		case Remove:
+			bytes -= len(l.Text) + len("\n")
+		}
+	}
+	return bytes
 }
 
 // editor builds the new text from top to bottom.
