@@ -42,11 +42,12 @@ type planner struct {
 	order       []*file
 	folders     map[string]bool // directories that must exist for new files
 	loadedBytes int64           // bytes read so far
+	buffer      []byte          // for reading files
 	notes       []string        // remarks for the model
 }
 
 func newPlanner(tree Dir) *planner {
-	return &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
+	return &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}, buffer: make([]byte, 32<<10)}
 }
 
 // addFile adds a file to the planner's files.
@@ -71,7 +72,7 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if p.loadedBytes > maxTotalSize {
 		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
 	}
-	text, err := readContent(w.dir(), name, info.Size())
+	text, err := p.readContent(w.dir(), name, info.Size())
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
@@ -79,14 +80,14 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 }
 
 // readContent returns the content of a file of size bytes. It fails if the file grew.
-func readContent(dir Dir, name string, size int64) (string, error) {
+func (p *planner) readContent(dir Dir, name string, size int64) (string, error) {
 	r, err := dir.Open(name)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	b.Grow(int(size))
-	n, err := io.Copy(&b, io.LimitReader(r, size+1))
+	n, err := io.CopyBuffer(&b, io.LimitReader(r, size+1), p.buffer)
 	if err == nil && n > size {
 		err = errors.New("it grew while it was read")
 	}
