@@ -56,12 +56,11 @@ func key(line string) string {
 // isPlain reports whether a trimmed line has only ASCII characters and single spaces.
 func isPlain(line string) bool {
 	for i := range len(line) {
-		c := line[i]
-		if c < ' ' || c >= utf8.RuneSelf || c == ' ' && line[i+1] == ' ' {
+		if line[i] < ' ' || line[i] >= utf8.RuneSelf {
 			return false
 		}
 	}
-	return true
+	return !strings.Contains(line, "  ")
 }
 
 // fold replaces Unicode dashes, quotes and spaces by ASCII ones.
