@@ -95,12 +95,10 @@ func (s viewTree) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Open implements tree.Dir. It checks the opened file again, since the path may lead to another one by then.
-func (s viewTree) Open(name string) (*os.File, error) {
-	if _, err := s.Lstat(name); err != nil {
-		return nil, err
-	}
-	file, err := s.Dir.Open(name)
+// Open implements tree.Dir. Lstat has checked the path. Open checks the opened file, since the path may lead to another
+// one by then.
+func (s viewTree) Open(name string, seen fs.FileInfo) (*os.File, error) {
+	file, err := s.Dir.Open(name, seen)
 	if err != nil {
 		return nil, err
 	}

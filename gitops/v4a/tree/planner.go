@@ -72,19 +72,20 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if p.loadedBytes > maxTotalSize {
 		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
 	}
-	text, err := p.readContent(w.dir(), name, info.Size())
+	text, err := p.readContent(w.dir(), name, info)
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
 	return p.addFile(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
 }
 
-// readContent returns the content of a file of size bytes. It fails if the file grew.
-func (p *planner) readContent(dir Dir, name string, size int64) (string, error) {
-	r, err := dir.Open(name)
+// readContent returns the content of the file seen. It fails if the file grew.
+func (p *planner) readContent(dir Dir, name string, seen fs.FileInfo) (string, error) {
+	r, err := dir.Open(name, seen)
 	if err != nil {
 		return "", err
 	}
+	size := seen.Size()
 	var b strings.Builder
 	b.Grow(int(size))
 	n, err := io.CopyBuffer(&b, io.LimitReader(r, size+1), p.buffer)

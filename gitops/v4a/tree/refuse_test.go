@@ -260,6 +260,10 @@ func (d bloated) Lstat(name string) (fs.FileInfo, error) {
 	return bloatedInfo{info}, err
 }
 
+func (d bloated) Open(name string, seen fs.FileInfo) (*os.File, error) {
+	return d.Dir.Open(name, seen.(bloatedInfo).FileInfo)
+}
+
 // Files that are not too large each may be so together.
 func TestRefusesLargePlan(t *testing.T) {
 	dir := t.TempDir()

@@ -29,22 +29,14 @@ func (d rootDir) Close() error {
 
 // Open opens a regular file. It compares the opened file with the one seen before, because a link
 // or FIFO may have replaced it.
-func (d rootDir) Open(name string) (*os.File, error) {
-	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
-	seen, err := d.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !seen.Mode().IsRegular() {
-		return nil, wrong
-	}
+func (d rootDir) Open(name string, seen fs.FileInfo) (*os.File, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	opened, err := f.Stat()
 	if err == nil && !os.SameFile(seen, opened) {
-		err = wrong
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("another file is in its place")}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -117,8 +109,8 @@ func resemble(f *os.File, like fs.FileInfo) error {
 type Dir interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
-	// Open reads a regular file; anything else is an error.
-	Open(name string) (*os.File, error)
+	// Open reads the regular file that Lstat returned as seen. Another file in its place is an error.
+	Open(name string, seen fs.FileInfo) (*os.File, error)
 	// Sub opens a directory. The caller closes it.
 	Sub(name string) (Dir, error)
 	Close() error
