@@ -142,7 +142,7 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 		if k.Elem.Shape != Either {
 			k.Elem.Example = strings.Trim(k.Example, "[]")
 		}
-		if k.Elem.Shape == Text {
+		if k.Elem.Shape == Text && k.Example == "" {
 			k.Example = "[a, b]"
 			if k.Values != nil {
 				k.Example = "[" + k.Values[0] + "]"

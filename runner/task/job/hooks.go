@@ -15,7 +15,7 @@ import (
 type Hook struct {
 	On       string   `json:"on" config:"required" values:"$hook_events" about:"Event that starts it."`
 	Run      []string `json:"run" config:"required,nonempty" form:"value" example:"[.github/guard.py, --strict]" about:"Program and arguments, without a shell. Relative paths are files of the base commit. ~/ and ${HOME} are replaced."`
-	Tools    []string `json:"tools" form:"one_line" about:"Matchers of tools as in Claude Code: names with | between them, or a regular expression. Empty: all tools."`
+	Tools    []string `json:"tools" form:"one_line" example:"['Bash|Edit|Write']" about:"Matchers of tools as in Claude Code: names with | between them, or a regular expression. Empty: all tools."`
 	Argv     []string `json:"argv" form:"value" example:"[git, push]" about:"First words of the commands that it is asked about. Empty: all commands."`
 	Timeout  Duration `json:"timeout" default:"10s" about:"Time limit of a call."`
 	OnError  string   `json:"on_error" values:"fail|continue" default:"fail" about:"If the hook gives no valid answer: refuse (fail), or warn and continue."`

@@ -189,7 +189,7 @@ type Change struct {
 }
 
 type Env struct {
-	Pass []string          `json:"pass" form:"variable" about:"Names of variables that commands get with agent-ci's own values. Tokens and the API key cannot be passed."`
+	Pass []string          `json:"pass" form:"variable" example:"[DEPLOY_TARGET]" about:"Names of variables that commands get with agent-ci's own values. Tokens and the API key cannot be passed."`
 	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{CGO_ENABLED: 0}" about:"Variables that commands get with these values."`
 }
 
@@ -252,7 +252,7 @@ type PullRequest struct {
 	Branch     string   `json:"branch" form:"branch" about:"Branch of the change. Empty: agent-ci/ and the task key."`
 	Title      string   `json:"title" form:"title" about:"Title. Empty: from the task."`
 	Draft      bool     `json:"draft" about:"true: always a draft, even if all checks pass."`
-	Labels     []string `json:"labels" form:"label" about:"Labels to add. GitHub creates missing ones."`
+	Labels     []string `json:"labels" form:"label" example:"[dependencies]" about:"Labels to add. GitHub creates missing ones."`
 	Reviewers  []string `json:"reviewers" form:"reviewer" example:"[octocat, octo-org/core]" about:"Logins, or teams as ORGANISATION/TEAM, asked for a review when the pull request is opened."`
 	Assignees  []string `json:"assignees" form:"login" about:"Logins to assign."`
 	Transcript string   `json:"transcript" values:"full|digest|none" default:"full" about:"How much of the transcript is shown: each call with its output (full), one line a call (digest), or nothing."`

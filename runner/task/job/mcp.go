@@ -21,7 +21,7 @@ type MCPServer struct {
 	Headers        map[string]string `json:"headers" form:"header_value" names:"header_name" example:"{X-Team: build}" about:"More headers for every request. They appear in the transcript."`
 	BearerTokenEnv string            `json:"bearer_token_env" form:"variable" about:"Name of the variable with the bearer token, never the token itself."`
 	Tools          []string          `json:"tools" config:"required,nonempty" form:"one_line" example:"[search, fetch]" about:"Tools of the server that the model may call. [\"*\"]: all of them."`
-	Deny           []string          `json:"deny" form:"one_line" about:"Tools that the model may not call, with tools: [\"*\"]."`
+	Deny           []string          `json:"deny" form:"one_line" example:"[delete_issue]" about:"Tools that the model may not call, with tools: [\"*\"]."`
 	Required       bool              `json:"required" default:"true" about:"true: the run ends if the server or one of its tools is missing. false: it warns."`
 	StartTimeout   Duration          `json:"start_timeout" default:"1m" about:"Time limit for the start, including the download of a package."`
 	ToolTimeout    Duration          `json:"tool_timeout" default:"2m" about:"Time limit of a call."`
@@ -32,7 +32,7 @@ type MCPServer struct {
 
 // ServerEnv configures the environment of a server.
 type ServerEnv struct {
-	Pass []string          `json:"pass" form:"variable" about:"Names of variables that it gets with agent-ci's own values. Secrets are allowed: no other command sees them."`
+	Pass []string          `json:"pass" form:"variable" example:"[DOCS_TOKEN]" about:"Names of variables that it gets with agent-ci's own values. Secrets are allowed: no other command sees them."`
 	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{LOG_LEVEL: warn}" about:"Variables that it gets with these values."`
 }
 

@@ -28,7 +28,7 @@ type Secret struct {
 	Header    string   `json:"header" form:"header_name" default:"Authorization" about:"Header with the value: whole, after a scheme such as Bearer, or as user or password of Basic authentication."`
 	Parameter string   `json:"parameter" form:"parameter" about:"Query parameter with the value, in place of header."`
 	User      string   `json:"user" form:"basic_user" about:"User name beside the value, for the presets pypi, goproxy, maven and git, which each have a default."`
-	Methods   []string `json:"methods" form:"method" default:"[GET, HEAD]" about:"Request methods that may carry the value. The preset git sets its own."`
+	Methods   []string `json:"methods" form:"method" default:"[GET, HEAD]" example:"[GET, POST]" about:"Request methods that may carry the value. The preset git sets its own."`
 	Commands  []string `json:"commands" config:"nonempty" values:"agent|setup|verify" default:"[setup]" about:"Commands that get the placeholder: those of setup, agent or verify."`
 	Server    string   `json:"server" form:"server_id" about:"Id of the server in Maven's settings, which pom.xml uses. The preset maven needs it."`
 }
