@@ -23,7 +23,7 @@ type Role struct {
 	Model        string   `json:"model" form:"one_line" about:"Model of the role, at the same API. Empty: that of the agent that starts it."`
 	Effort       string   `json:"effort" values:"$efforts" about:"Reasoning effort. Empty: that of the agent that starts it."`
 	Tools        []string `json:"tools" form:"tool_name" example:"[read_file, grep_files]" about:"Built-in tools that the role may call, of those that its starter has. Empty: all."`
-	Writes       string   `json:"writes" values:"|none|own|shared" about:"What the role may change: nothing, its own copy (merged later), or its starter's workspace. Empty: the built-in role's setting."`
+	Writes       string   `json:"writes" values:"|none|own|shared" about:"What the role may change: nothing, its own copy (merged later), or its starter's work tree. Empty: the built-in role's setting."`
 }
 
 // What an agent of a role may change.

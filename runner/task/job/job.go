@@ -94,7 +94,7 @@ type Model struct {
 	MaxOutputTokens int64             `json:"max_output_tokens" span:"0.." about:"Most tokens in one answer, including reasoning. 0: the model's own limit."`
 	ContextWindow   int64             `json:"context_window" span:"0.." about:"Tokens that fit into one request and its answer. 0: from the model's profile, or 128000. agent-ci shortens conversations at 85 %."`
 	Tools           string            `json:"tools" values:"$model_tools" default:"auto" about:"Form of the model's tools. auto: freeform, function or code, by model."`
-	Outage          Duration          `json:"outage" default:"10m" about:"Most time that the run spends on retries and pauses in all."`
+	Outage          Duration          `json:"outage" default:"10m" about:"Most time that the run spends on retries and pauses, for each model."`
 	Price           Price             `json:"price" about:"What the model costs. Empty: the price in its profile, if known."`
 }
 
@@ -163,7 +163,7 @@ type Skills struct {
 }
 
 type Policy struct {
-	Sandbox      string   `json:"sandbox" values:"read-only|workspace-write|danger-full-access" default:"workspace-write" about:"What commands may write: only temporary files, also the workspace, or anything. danger-full-access confines nothing, and each run warns."`
+	Sandbox      string   `json:"sandbox" values:"read-only|workspace-write|danger-full-access" default:"workspace-write" about:"What commands may write: only temporary files, also the work tree, or anything. danger-full-access confines nothing, and each run warns."`
 	Require      string   `json:"require" values:"|landlock|namespaces|full" about:"The least confinement that you accept: landlock, namespaces, or full for both. Empty: any."`
 	Network      Network  `json:"network" suggest:"allow" values:"none|loopback|full" default:"loopback" example:"{allow: [api.example.com]}" about:"What commands reach: nothing, their own loopback, everything, or that loopback and a list of hosts."`
 	Writable     []string `json:"writable" form:"one_line" example:"[~/.gradle]" about:"More folders that commands may write: relative to the repository, below ~/, or absolute."`
@@ -179,7 +179,7 @@ type Policy struct {
 
 // Change sets the treatment of a change for each concern: fail, warn or allow.
 type Change struct {
-	Protected   string `json:"protected" values:"fail|warn|allow|drop" default:"fail" about:"Files that policy.protect matches. drop: leave them out with a warning and publish the rest."`
+	Protected   string `json:"protected" values:"fail|warn|allow|drop" default:"fail" about:"Files protected by default or by policy.protect. drop: leave them out with a warning and publish the rest."`
 	Submodules  string `json:"submodules" values:"$treatments" default:"fail" about:"New, deleted or moved submodules. A commit that exists only in this run is never part of the change."`
 	NestedGit   string `json:"nested_git" values:"$treatments" default:"fail" about:"Repositories inside the repository. Their content is never part of the change."`
 	SymlinksOut string `json:"symlinks_out" values:"$treatments" default:"fail" about:"Symbolic links that lead out of the repository."`

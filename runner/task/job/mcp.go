@@ -15,7 +15,7 @@ import (
 type MCPServer struct {
 	Command        string            `json:"command" form:"one_line" about:"Program of a server on standard streams, in its own sandbox. A server has command or url. ~/ and ${HOME} are replaced."`
 	Args           []string          `json:"args" form:"value" example:"[--stdio]" about:"Arguments of the program."`
-	Cwd            string            `json:"cwd" form:"folder" about:"Folder below the workspace to start in, with workspace: read or write, without env.pass. Empty: a fresh tree of the base commit."`
+	Cwd            string            `json:"cwd" form:"folder" about:"Folder of the work tree to start in, with workspace: read or write, without env.pass. Empty: a fresh tree of the base commit."`
 	Env            ServerEnv         `json:"env" suggest:"env_key" about:"Variables of the server."`
 	URL            string            `json:"url" form:"server_url" about:"Address of a streamable HTTP server, whose host is thereby allowed. http works for this machine and its network only."`
 	Headers        map[string]string `json:"headers" form:"header_value" names:"header_name" example:"{X-Team: build}" about:"More headers for every request. They appear in the transcript."`
@@ -26,7 +26,7 @@ type MCPServer struct {
 	StartTimeout   Duration          `json:"start_timeout" default:"1m" about:"Time limit for the start, including the download of a package."`
 	ToolTimeout    Duration          `json:"tool_timeout" default:"2m" about:"Time limit of a call."`
 	Network        Network           `json:"network" suggest:"allow" values:"none|loopback|full" default:"loopback" example:"{allow: [api.example.com]}" about:"What the server reaches, as in policy.network."`
-	Workspace      string            `json:"workspace" values:"none|read|write" default:"none" about:"Access of the server to the workspace. Its writes count as the agent's."`
+	Workspace      string            `json:"workspace" values:"none|read|write" default:"none" about:"Access of the server to the agent's work tree. Its writes count as the agent's."`
 	Defer          bool              `json:"defer" about:"true: the model finds its tools by searching only."`
 }
 
