@@ -209,7 +209,7 @@ func (c *child) closeAndRemove() {
 	}
 	c.copyRemoved = true
 	if err := c.starter.team.options.Sandboxes.Remove(*c.place); err != nil {
-		c.starter.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
+		c.starter.team.options.Record.Warn("agent_copy", "The copy of the work tree of the agent %s could not be removed: %v.", c.name, err)
 	}
 }
 
@@ -326,7 +326,7 @@ func (m *member) End() {
 		t.options.Record.Warn("agents_ended", "The agent finished while others that it had started still worked (%s); they were stopped, and their work is not in the change.", strings.Join(ended, ", "))
 	}
 	if len(lost) > 0 {
-		t.options.Record.Warn("agents_ended", "Changes of other agents on copies of the workspace (%s) were not merged, and are not in the change.", strings.Join(lost, ", "))
+		t.options.Record.Warn("agents_ended", "Changes of other agents on copies of the work tree (%s) were not merged, and are not in the change.", strings.Join(lost, ", "))
 	}
 	m.ctx, m.news = nil, nil
 }

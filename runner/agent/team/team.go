@@ -78,7 +78,7 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 		}
 	}
 	if len(killed) > 0 {
-		rec.Warn("agents_ended", "The run was killed while agents worked (%s); their work on copies of the workspace is not in the change.", strings.Join(killed, ", "))
+		rec.Warn("agents_ended", "The run was killed while agents worked (%s); their work on copies of the work tree is not in the change.", strings.Join(killed, ", "))
 	}
 	return boxes.DropCopies()
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // ReadGuides returns the AGENTS.md files of a base commit in the folders from the root down to dir. It warns about files
-// that are too large, and skips them.
+// that are too large and about links, and skips them: a link may lead to a file that changes can edit.
 func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFileBytes)
@@ -26,6 +26,9 @@ func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefin
 		if errors.As(err, &large) {
 			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
 			return nil, fs.ErrNotExist
+		}
+		if entry, _ := base.BaseEntry(path); entry.Kind == gitops.BaseLink {
+			warn("guide_link", "%s is a symbolic link, which is not followed; commit the text itself.", path)
 		}
 		return raw, err
 	})
