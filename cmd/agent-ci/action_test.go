@@ -276,20 +276,6 @@ func TestExampleWorkflowsMatchInit(t *testing.T) {
 	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.PinAction([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
-// TestActionPageMatchesIssueWorkflow compares the workflow on the action's page with the example, without comments.
-func TestActionPageMatchesIssueWorkflow(t *testing.T) {
-	t.Parallel()
-	const page = "docs/reference/action.md"
-	var want, got any
-	must.Do(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want))
-	for _, block := range yamlBlocks(t, page) {
-		if strings.HasPrefix(block, "# .github/workflows/agent-ci-issue.yml") {
-			must.Do(t, yaml.Unmarshal([]byte(block), &got))
-		}
-	}
-	must.Same(t, want, got, page, "(-example +page)")
-}
-
 // TestDocsNameNoUnpublishedRelease reads what a person copies from.
 func TestDocsNameNoUnpublishedRelease(t *testing.T) {
 	t.Parallel()

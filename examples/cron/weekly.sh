@@ -6,7 +6,7 @@ umask 077
 
 exec 9>lock
 if ! flock --nonblock 9; then
-	echo "the run before is still at work" >&2
+	echo "the previous run is still active" >&2
 	exit 75
 fi
 

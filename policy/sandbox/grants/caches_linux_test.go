@@ -182,9 +182,9 @@ func TestCachesAreDocumented(t *testing.T) {
 		if len(v.parts) > 0 {
 			what += "; `" + strings.Join(v.parts, "`, `") + "` in one around the checkout or a mount"
 		}
-		moved := map[bool]string{true: "not there", false: ""}[v.fallback != ""]
+		moved := map[bool]string{true: "missing", false: ""}[v.fallback != ""]
 		if v.replaceable {
-			moved += ", or not to be changed"
+			moved += " or read-only"
 		}
 		want = append(want, strings.Join([]string{v.name, what, moved}, ": "))
 	}

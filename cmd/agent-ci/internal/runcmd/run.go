@@ -64,7 +64,7 @@ func defineRun(f *cli.FlagSet) cli.RunFunc {
 	f.Replay(&o.Replay)
 	f.Assignments(&o.Set)
 	f.Text(&o.Model, "model", "NAME", "model to ask")
-	f.Text(&failOn, "fail-on", "LIST", "outcomes that give an exit status other than 0: names of outcomes,\nfailures (all that are failures), or none (default: failures)", failOnChoices()...)
+	f.Text(&failOn, "fail-on", "LIST", "outcomes that fail the command, separated by commas; failures: all with an\nexit status other than 0; none: no outcome (default: failures)", failOnChoices()...)
 	f.Boolean(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.JSONEvents(&asJSON)
 	f.Quiet(&o.Quiet)
