@@ -124,7 +124,7 @@ func (c *Conversation) lastBudget() *budget {
 func (c *Conversation) StopIfNoTurnLeft() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastTurnShare*b.limit {
-			return b.exceeded("The agent has ended and gets no further turn to mend what is left, since")
+			return b.exceeded("The agent has ended and gets no further turn for the rest, since")
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ func (t *thread) setCase(c *Case, last intake.Repair) {
 		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.describeFailure())
 	}
 	for _, red := range c.OnBase {
-		fmt.Fprintf(&b, "- %s: red on %s too, so it is nothing of this pull request\n", red.link(), markdown.Text(c.Pull.Base))
+		fmt.Fprintf(&b, "- %s: red on %s too, so this pull request is not the cause\n", red.link(), markdown.Text(c.Pull.Base))
 	}
 	if c.ConflictsWithBase {
 		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(c.Pull.Base))

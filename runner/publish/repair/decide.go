@@ -53,10 +53,10 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits
 	pull := fmt.Sprintf("pull request #%d", c.Pull.Number)
 	switch {
 	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.ConflictsWithBase:
-		return stopWith("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
+		return stopWith("red_on_base", "The checks that fail on %s fail on %s too (%s), so its change is not the cause; fix %s first: %s.",
 			pull, c.Pull.Base, nameChecks(c.OnBase, ", "), c.Pull.Base, c.Pull.URL)
 	case len(c.Red) == 0 && !c.ConflictsWithBase:
-		return stopWith("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
+		return stopWith("nothing_red", "No check fails on %s, and it does not conflict with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
 	if c.onlyInfrastructure() {
 		rerunStarted, err := t.rerunFailedJobs(ctx, c)
@@ -64,7 +64,7 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits
 			return nil, err
 		}
 		if rerunStarted {
-			return stopWith("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
+			return stopWith("rerun_asked", "The failure on %s looks like one of the CI system (%s): the failed jobs run again, once: %s.",
 				pull, nameChecks(c.Red, "; "), c.Pull.URL)
 		}
 	}
