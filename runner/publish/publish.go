@@ -110,7 +110,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	if err := askPublishHooks(ctx, to, p, out); err != nil {
 		return err
 	}
-	if f, onForge := to.(Forge); onForge && p.Task.Mode != intake.Join {
+	if f, onForge := to.(Forge); onForge && p.Task.Mode() != intake.Join {
 		pull, _ := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch) // publishPull reports an error, with the change on the branch
 		if err := refuseUnwanted(pull, p.Task.Branch, p.Base); err != nil {          // since RequirePublishable
 			return err
