@@ -182,6 +182,9 @@ func (c *Client) remedy(e *forge.Error, call apiCall) string {
 		}
 		return "give the token the permission " + call.permission + " for this repository"
 	case forge.NotFound:
+		if e.Status == http.StatusGone {
+			return "name another one"
+		}
 		return "check the name, and that the token may see it (a private repository is not found without " + call.permission + ")"
 	case forge.NotPermitted:
 		return "allow it in the repository's (or organisation's) Settings, Actions, General, " +

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -94,9 +96,14 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestP
 // forgeIssue reads an issue, or a pull request as one.
 func (s *Source) forgeIssue(ctx context.Context, ref form.Issue) (*forge.Issue, error) {
 	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
-	if forge.KindOf(err) == forge.NotFound {
+	failed, _ := errors.AsType[*forge.Error](err)
+	switch {
+	case forge.KindOf(err) != forge.NotFound:
+	case failed.Status == http.StatusNotFound:
 		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
 			"The issue %s does not exist, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
+	default: // deleted or moved
+		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found", "The issue %s cannot be read: %s; %s.", ref, failed.Message, failed.Remedy).Because(err)
 	}
 	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
 }
