@@ -92,6 +92,11 @@ func (t *tip) madeBy(p *Proposal) bool {
 	return t != nil && t.SHA == p.EarlierCommit && t.Tree == string(p.Change.Tree)
 }
 
+// isLatePush reports whether this run made the commit before its last one: when a run is killed, git may still push.
+func (t *tip) isLatePush(p *Proposal) bool {
+	return t != nil && t.Trailer(forge.TrailerRun) == p.RunID && t.hasSameChange(p)
+}
+
 // lease returns the commit that a push expects on the branch, or "" for a new branch.
 func (t *tip) lease() string {
 	if t == nil || !t.pushed {

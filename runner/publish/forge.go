@@ -147,6 +147,9 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error
 		return foreignCommitError(p.Task.Branch, now)
 	case now.hasSameChange(p):
 		out.adoptCommit(now, p.Task.Branch)
+		if now.isLatePush(p) {
+			f.switchCheckout(ctx, p, now.SHA, out)
+		}
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",

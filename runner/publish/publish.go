@@ -110,7 +110,8 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	if err := askPublishHooks(ctx, to, p, out); err != nil {
 		return err
 	}
-	if f, onForge := to.(Forge); onForge && p.Task.Mode() != intake.Join {
+	f, onForge := to.(Forge)
+	if onForge && p.Task.Mode() != intake.Join {
 		pull, _ := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch) // publishPull reports an error, with the change on the branch
 		if err := refuseUnwanted(pull, p.Task.Branch, p.Base); err != nil {          // since RequirePublishable
 			return err
@@ -121,7 +122,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 		return err
 	}
 	madeByThisRun := current.madeBy(p)
-	overtaken := p.Task.Repair != nil && !madeByThisRun && current.lease() != p.Task.Repair.HeadSHA
+	overtaken := p.Task.Repair != nil && !madeByThisRun && !current.isLatePush(p) && current.lease() != p.Task.Repair.HeadSHA
 	switch {
 	case current.isForeign(p.Base):
 		return foreignCommitError(p.Task.Branch, current)
@@ -129,6 +130,9 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 		return refuseOvertaken(p.Task.Branch, current)
 	case current != nil && !madeByThisRun && current.hasSameChange(p):
 		out.adoptCommit(current, p.Task.Branch)
+		if onForge && current.isLatePush(p) {
+			f.switchCheckout(ctx, p, current.SHA, out)
+		}
 	default:
 		err = to.commitAndPush(ctx, p, current, out)
 	}

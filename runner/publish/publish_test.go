@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // A push that could run what the agent wrote, or that would push the base as well, is left out.
@@ -109,6 +110,33 @@ func TestYieldsToConcurrentPush(t *testing.T) {
 		if !out.Unchanged || out.Commit != theirs {
 			t.Errorf("publication: %+v", out)
 		}
+	}
+}
+
+// A run is killed while git pushes, makes another commit when it is resumed, and is killed again; then git's push
+// arrives.
+func TestAdoptsItsLatePush(t *testing.T) {
+	t.Parallel()
+	for name, publish := range map[string]func(w *world, p *Proposal, out *Publication) error{
+		"before": func(w *world, p *Proposal, out *Publication) error {
+			return Publish(t.Context(), w.toForge(), *p, out)
+		},
+		"during the push": func(w *world, p *Proposal, out *Publication) error {
+			return w.toForge().commitAndPush(t.Context(), p, nil, out)
+		},
+		"of a repair": func(w *world, p *Proposal, out *Publication) error {
+			p.Task.Repair = &intake.Repair{HeadSHA: p.Base.SHA}
+			return Publish(t.Context(), w.toForge(), *p, out)
+		},
+	} {
+		w := newWorld(t)
+		p := w.proposal("hello.txt", "Hello.\n")
+		p.EarlierCommit = p.Base.SHA // not the one that arrives
+		late := w.onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+forge.TrailerRun+": "+p.RunID+"\n"+forge.TrailerBase+": "+p.Base.SHA)
+		var out Publication
+		must.Do(t, publish(w, &p, &out), name)
+		must.Same(t, late, out.Commit, name)
+		must.Same(t, late, w.git(w.dir, "rev-parse", "HEAD"), name, "in the checkout")
 	}
 }
 
