@@ -138,12 +138,20 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	g := &d.GitHub
 	token := p.Environ.Token()
 	api, server := github.Addresses(p.Environ.Get)
-	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(ctx, p, server)
+	g.APIURL, g.Token = api, github.TokenKind(token)
+	sources := intake.RepositorySources{Job: p.Job, Server: server}
+	sources.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
+	if checkout := p.Workspace.Checkout(); checkout != nil {
+		sources.Origin = checkout.Origin()
+	}
+	name, err := sources.Repository()
+	d.addErrorOf(ctx, "github", err)
+	g.Repository = name
 	if token == "" {
 		d.addWarning("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
 	}
 	if g.Repository == "" {
-		d.addWarning("github", "It is not known which repository on GitHub this is.", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
+		d.addWarning("github", "It is not known which repository on GitHub this is"+intake.ForeignOrigin(sources.Origin, server)+".", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
 	}
 	if !online || g.Repository == "" {
 		return
@@ -157,18 +165,6 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 		g.Permissions = repository.Permissions
 	}
 	d.addGitHubProblems(token != "")
-}
-
-// repositoryName returns the repository of a run in this folder, or "" if it is unknown.
-func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
-	n := intake.RepositorySources{Job: p.Job, Server: server}
-	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
-	if checkout := p.Workspace.Checkout(); checkout != nil {
-		n.Origin = checkout.Origin()
-	}
-	name, err := n.Repository()
-	d.addErrorOf(ctx, "github", err)
-	return name
 }
 
 // addGitHubProblems adds the problems that GitHub's answer shows.

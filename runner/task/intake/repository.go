@@ -100,6 +100,15 @@ func RepositoryInURL(origin, server string) string {
 	return name
 }
 
+// ForeignOrigin returns ", as ..." with the reason why a checkout's origin is no repository on server. It returns ""
+// if it is one, and without an origin.
+func ForeignOrigin(origin, server string) string {
+	if origin == "" || RepositoryInURL(origin, server) != "" {
+		return ""
+	}
+	return fmt.Sprintf(", as the origin %s is not on %s (for GitHub Enterprise Server, set GITHUB_SERVER_URL and GITHUB_API_URL)", origin, server)
+}
+
 // pathOnServer returns the path in an origin, or "" for an origin on another server.
 func pathOnServer(origin string, server *url.URL) string {
 	if host, path, isSCP := strings.Cut(origin, ":"); isSCP && !strings.Contains(origin, "://") {

@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 func InitCommand() cli.Command {
@@ -88,12 +90,12 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 		if onGitHub.on {
 			return onGitHub.setUp(ctx, p)
 		}
-		return writeFiles(p, repo, workflows, recipes)
+		return writeFiles(ctx, p, repo, workflows, recipes)
 	}
 }
 
 // writeFiles writes the files and prints what is left to do by hand.
-func writeFiles(p cli.Process, repo string, workflows, recipes []string) error {
+func writeFiles(ctx context.Context, p cli.Process, repo string, workflows, recipes []string) error {
 	written, err := onboard.Write(repo, workflows, recipes, p.Build)
 	for _, note := range written.Notes {
 		p.Print("%s", note)
@@ -108,6 +110,11 @@ func writeFiles(p cli.Process, repo string, workflows, recipes []string) error {
 	}
 	if _, err := os.Lstat(filepath.Join(filepath.Clean(repo), ".git")); errors.Is(err, fs.ErrNotExist) {
 		p.Print("There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
+	}
+	_, server := github.Addresses(p.Variable)
+	origin, _ := readOrigin(ctx, repo, p.Variable("PATH"), server) // the files need no origin
+	if foreign := intake.ForeignOrigin(origin, server); foreign != "" {
+		p.Print("These workflows do not run here%s. In another CI, start agent-ci run --publish local: it commits the change on a branch, for you to push.", foreign)
 	}
 	p.Print("Next:")
 	for i, step := range written.NextSteps(workflows, recipes, p.Build) {
