@@ -153,6 +153,8 @@ func fillFromTransport(e *forge.Error, err error) {
 		e.Kind, e.Message = forge.Other, err.Error()
 	case errors.As(err, new(*http.MaxBytesError)):
 		e.Kind, e.Message = forge.Other, fmt.Sprintf("the reply is larger than %d MiB", maxReply>>20)
+	case errors.As(err, new(*transport.BrokenReplyError)):
+		e.Kind, e.Message = forge.Unavailable, err.Error()
 	case e.Method != "":
 		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
 	default:

@@ -124,10 +124,35 @@ var (
 // request sends a call of go-github on a repository and returns the reply.
 func request[T any](ctx context.Context, r *repository, call apiCall, send func() (T, *gh.Response, error)) (answer T, err error) {
 	err = r.runCall(ctx, call, func() (err error) {
-		answer, _, err = send()
+		if answer, _, err = send(); err == nil && !isIdentified(answer) {
+			err = errUnidentified
+		}
 		return err
 	})
 	return answer, err
+}
+
+var errUnidentified = errors.New("it does not say what it is about")
+
+// isIdentified reports whether a reply names its object. go-github accepts an empty reply.
+func isIdentified(answer any) bool {
+	switch a := answer.(type) {
+	case *gh.PullRequest:
+		return a.GetNumber() > 0
+	case *gh.Issue:
+		return a.GetNumber() > 0
+	case *gh.IssueComment:
+		return a.GetID() > 0
+	case *gh.Reference:
+		return a.GetObject().GetSHA() != ""
+	case *gh.Commit:
+		return a.GetSHA() != ""
+	case *gh.Blob:
+		return a.GetSHA() != ""
+	case *gh.CommitsComparison:
+		return a.GetStatus() != ""
+	}
+	return true
 }
 
 // runCall sends calls on a repository and describes their failure. It sends nothing if a name in call
@@ -185,6 +210,8 @@ func (r *repository) Permission(ctx context.Context, login string) (forge.Permis
 		return none, nil
 	case err != nil:
 		return none, err
+	case reply.Permission == "":
+		return none, r.callError(ctx, call, errors.New("it has no permission"))
 	}
 	return forge.Permission{Level: reply.Permission, Role: reply.RoleName}, nil
 }
@@ -259,8 +286,12 @@ func (r *repository) CreateCommit(ctx context.Context, message, tree, parent str
 	call := apiCall{action: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
 	var made gh.Commit
 	err := r.runCall(ctx, call, func() error { // go-github's own call has more only for signatures
-		return r.sendJSON(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
+		err := r.sendJSON(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
 			map[string]any{"message": message, "tree": tree, "parents": []string{parent}}, &made)
+		if err == nil && !isIdentified(&made) {
+			err = errUnidentified
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -100,12 +101,31 @@ func (b *BoundedReplies) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = http.MaxBytesReader(nil, resp.Body, b.Limit)
+	resp.Body = replyBody{http.MaxBytesReader(nil, resp.Body, b.Limit)}
 	if values := resp.Header.Values("X-OAuth-Scopes"); len(values) > 0 && resp.StatusCode < http.StatusBadRequest {
 		scopes := strings.Join(values, ",")
 		b.Scopes.Store(&scopes)
 	}
 	return resp, nil
+}
+
+// BrokenReplyError reports that the connection broke, or timed out, before the end of a reply.
+type BrokenReplyError struct{ Err error }
+
+func (e *BrokenReplyError) Error() string { return "the reply ended early: " + e.Err.Error() }
+
+func (e *BrokenReplyError) Unwrap() error { return e.Err }
+
+// replyBody returns a *BrokenReplyError for an error of the connection. Decoders cannot tell it from a mistake of the
+// server.
+type replyBody struct{ io.ReadCloser }
+
+func (b replyBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !errors.As(err, new(*http.MaxBytesError)) {
+		err = &BrokenReplyError{err}
+	}
+	return n, err
 }
 
 // IsCertificateError reports whether a request failed because of the server's certificate.
