@@ -57,6 +57,7 @@ func TestEarlyEndHasResult(t *testing.T) {
 		"no such folder": {func(o *Options) { o.Set = []string{"repository.path=nosuch"} }, "invalid_input/no_such_path", base, true},
 		"no session":     {func(o *Options) { o.Replay = filepath.Join(empty, "nosuch") }, "invalid_input/file", base, true},
 		"no key":         {func(o *Options) { o.Replay = "" }, "invalid_input/no_api_key", base, true},
+		"a broken token": {func(o *Options) { o.Environ = append(o.Environ, "GITHUB_TOKEN=ghp_1\nghp_2") }, "invalid_input/no_token", base, true},
 		"no repository":  {func(o *Options) { o.Publish = publish.ToForge }, "invalid_input/no_repository", base, true},
 		"a clone that is none": {func(o *Options) {
 			o.Set = []string{"repository.name=octo/widgets"}

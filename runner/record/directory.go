@@ -72,7 +72,9 @@ func DefaultPath(getenv func(variable string) string, id, advice string) (string
 
 // RunsPath returns the usual folder of run directories. In Actions it is in the runner's temporary
 // folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8).
-func RunsPath(getenv func(variable string) string) (string, error) { return runsPath(getenv, "set HOME") }
+func RunsPath(getenv func(variable string) string) (string, error) {
+	return runsPath(getenv, "set HOME")
+}
 
 func runsPath(getenv func(variable string) string, advice string) (string, error) {
 	if temp := getenv("RUNNER_TEMP"); temp != "" {

@@ -137,7 +137,7 @@ func (srv *server) mcpServer() (mcp.Server, error) {
 	}
 	token := ""
 	if srv.BearerTokenEnv != "" {
-		token = srv.Environ.Get(srv.BearerTokenEnv)
+		token = strings.TrimSpace(srv.Environ.Get(srv.BearerTokenEnv)) // a pasted token may end in a line break
 	}
 	client, err := mcp.NewClient(mcp.Remote{URL: srv.URL, Headers: srv.Headers, Bearer: token})
 	if err != nil {

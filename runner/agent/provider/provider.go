@@ -247,6 +247,9 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}
+	if err := settings.CheckKey(m.APIKeyEnv, e.APIKey); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key", "The model's key cannot be used: %v.", err).Because(err)
+	}
 	return nil
 }
 

@@ -175,6 +175,8 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 		{"a key and a URL", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
 		{"as a chat", job.Model{APIKeyEnv: "KEY", Wire: "chat"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
 		{"a server that wants no key", job.Model{BaseURL: "http://127.0.0.1:1/v1"}, nil, "", ""},
+		{"a key in quotes", job.Model{APIKeyEnv: "KEY"}, settings.Environment{`KEY="sk-1"`}, "no_api_key", "the value of KEY holds a space, a line break, a quote"},
+		{"a key of two lines", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=sk\n1"}, "no_api_key", "set it to the key alone"},
 		{"no key", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=", "OTHER=k"}, "no_api_key", "set KEY, or name"},
 		{"a URL that is none", job.Model{BaseURL: "ftp//host"}, nil, "base_url", "give a URL like https://api.openai.com/v1."},
 		{"one in the clear", job.Model{BaseURL: "http://models.example.com/v1"}, nil, "base_url", "is http to the public host models.example.com, where others could read the key"},

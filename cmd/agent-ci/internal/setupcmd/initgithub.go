@@ -144,7 +144,7 @@ func askRepository(p cli.Process, person *dialog, origin, server string) (string
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
 	if err == nil && form.ValidateRepository(name) != nil {
-		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
+		err = fmt.Errorf("it is not known which repository on %s this is%s: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server, intake.ForeignOrigin(origin, server))
 	}
 	return name, err
 }
@@ -254,7 +254,7 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p cli.Process, person *dialog) (e
 	if err == nil && s.Key == "" {
 		err = fmt.Errorf("there is no key: set %s to that of the provider", variable)
 	}
-	return err
+	return cmp.Or(err, settings.CheckKey(variable, s.Key))
 }
 
 // confirmSetup shows a person what init is about to do, and asks for consent. replace reports whether to
