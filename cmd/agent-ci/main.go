@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/sandboxcmd"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/setupcmd"
+	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -42,6 +44,7 @@ func main() {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
 	proc.Conceal()
+	http.DefaultTransport.(*http.Transport).OnProxyConnectResponse = reach.RefusedByProxy // errors name the proxy
 	build := readBuild()
 	if version == unknownVersion {
 		version = describeVersion(build)

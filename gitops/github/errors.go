@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/plainjson"
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // apiCall describes a call of the API, for its error.
@@ -156,7 +157,7 @@ func fillFromTransport(e *forge.Error, err error) {
 	case errors.As(err, new(*transport.BrokenReplyError)):
 		e.Kind, e.Message = forge.Unavailable, err.Error()
 	case e.Method != "":
-		e.Kind, e.Message = forge.Unavailable, "no connection: "+err.Error()
+		e.Kind, e.Message = forge.Unavailable, "no connection: "+reach.Explain(err)
 	default:
 		e.Kind, e.Message = forge.Other, "the reply is not the JSON of a GitHub API: "+plainjson.Explain(err).Error()
 	}

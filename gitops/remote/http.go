@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 const (
@@ -35,6 +36,7 @@ func newHTTPTransport(to target) *httpTransport {
 		base: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: headerTimeout,
+			OnProxyConnectResponse: reach.RefusedByProxy,
 		},
 		to: to,
 	}

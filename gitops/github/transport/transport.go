@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // MaxRedirects is the largest number of redirects that are followed for one request.
@@ -37,6 +38,8 @@ func New() *http.Transport {
 		IdleConnTimeout:       30 * time.Second,
 		TLSHandshakeTimeout:   15 * time.Second,
 		ResponseHeaderTimeout: time.Minute,
+
+		OnProxyConnectResponse: reach.RefusedByProxy,
 	}
 }
 

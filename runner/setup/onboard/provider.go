@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // Provider is a service that offers models at an API address.
@@ -176,7 +178,7 @@ func Fetch(ctx context.Context, address, key string, headers map[string]string) 
 
 func withoutAddress(err error) error {
 	if failure, is := errors.AsType[*url.Error](err); is {
-		return failure.Err
+		return errors.New(reach.Explain(failure.Err))
 	}
 	return err
 }

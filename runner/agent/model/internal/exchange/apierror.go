@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
+	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
@@ -35,7 +36,7 @@ func FailureOf(err error) *model.Failure {
 	if step, isNetworkError := errors.AsType[*net.OpError](err); isNetworkError && step.Op == "proxyconnect" {
 		advice = "check HTTPS_PROXY; "
 	}
-	return &model.Failure{Kind: model.Unreachable, Cause: err, Advice: advice}
+	return &model.Failure{Kind: model.Unreachable, Message: reach.Explain(err), Cause: err, Advice: advice}
 }
 
 // Refusal returns the failure for an answer with an error status.
