@@ -163,6 +163,8 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	}
 	if json.Unmarshal(body, &repository) == nil {
 		g.Permissions = repository.Permissions
+	} else if g.Status == http.StatusOK {
+		d.addError("github", "The server at "+g.APIURL+" is not GitHub's API: it answers without JSON.", "Check GITHUB_API_URL: it is https://HOST/api/v3 for GitHub Enterprise Server.")
 	}
 	d.addGitHubProblems(token != "")
 }

@@ -28,6 +28,7 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 		{"a token that is refused", answering(200, ``), answering(401, `{}`), []string{"GitHub refuses the token"}},
 		{"a token for another repository", answering(200, ``), answering(404, `{}`), []string{"octo/widgets can't be read with it"}},
 		{"a token that only reads", answering(200, ``), answering(200, `{"permissions": {"push": false, "pull": true}}`), []string{"may not write to octo/widgets"}},
+		{"another server", answering(200, ``), answering(200, `<html>`), []string{"GitHub's API: it answers without JSON"}},
 		{"a redirection, which would take the token along", answering(302, ``), answering(200, `{}`), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
