@@ -118,11 +118,13 @@ func TestSetBaseRefuses(t *testing.T) {
 		"an unknown branch": {gitops.BaseSpec{Branch: "none"}, is[*gitops.UnknownBaseError]},
 		"an unknown commit": {gitops.BaseSpec{SHA: strings.Repeat("1", 40)}, is[*gitops.UnknownBaseError]},
 		"no commit":         {gitops.BaseSpec{SHA: "HEAD~1"}, is[*gitops.UnknownBaseError]},
+		"a tag":             {gitops.BaseSpec{Branch: "v1"}, func(err error) bool { return strings.Contains(err.Error(), `the base "v1" is a tag in the checkout /`) }},
 		"a path":            {gitops.BaseSpec{Branch: "../../config"}, func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := twoBranches(t)
+			r.Git("tag", "v1")
 			before := r.Files()
 			_, err := r.open().SetBase(c.spec)
 			must.Same(t, true, c.want(err), err)

@@ -82,7 +82,7 @@ func (s *Store) resolve(spec BaseSpec) (Base, error) {
 	if spec.SHA != "" {
 		id, err := repository.ParseID(spec.SHA)
 		if err != nil {
-			return Base{}, &UnknownBaseError{Name: spec.SHA}
+			return Base{}, &UnknownBaseError{Name: spec.SHA, Checkout: s.repo.Root}
 		}
 		branch := spec.Branch
 		if branch == "" && id.String() == s.start.SHA {
@@ -99,7 +99,8 @@ func (s *Store) resolve(spec BaseSpec) (Base, error) {
 			return Base{}, err
 		}
 	}
-	return Base{}, &UnknownBaseError{Name: spec.Branch}
+	_, err := s.repo.ReadRef("refs/tags/" + spec.Branch)
+	return Base{}, &UnknownBaseError{Name: spec.Branch, Checkout: s.repo.Root, IsTag: err == nil}
 }
 
 // baseAt returns the base at a commit, with branch as its name, or an *UnknownBaseError if the
@@ -107,7 +108,7 @@ func (s *Store) resolve(spec BaseSpec) (Base, error) {
 func (s *Store) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	commit, err := s.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return Base{}, &UnknownBaseError{Name: id.String()}
+		return Base{}, &UnknownBaseError{Name: id.String(), Checkout: s.repo.Root}
 	}
 	if err != nil {
 		return Base{}, err
@@ -117,9 +118,14 @@ func (s *Store) baseAt(branch string, id plumbing.Hash) (Base, error) {
 
 // UnknownBaseError reports a base that the checkout does not have.
 type UnknownBaseError struct {
-	Name string // branch or commit
+	Name     string // branch or commit
+	Checkout string // its folder
+	IsTag    bool   // whether Name is a tag there
 }
 
 func (e *UnknownBaseError) Error() string {
-	return fmt.Sprintf("the base %q is not in this checkout: fetch it, or name another if its branch was rewritten", e.Name)
+	if e.IsTag {
+		return fmt.Sprintf("the base %q is a tag in the checkout %s: name a branch", e.Name, e.Checkout)
+	}
+	return fmt.Sprintf("the base %q is not in the checkout %s: fetch it, or name another if its branch was rewritten", e.Name, e.Checkout)
 }

@@ -226,7 +226,7 @@ func (s *Source) promptFromStdin() (string, error) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFileBytes+1))
 	if err != nil {
-		return "", fmt.Errorf("read prompt from standard input: %w", err)
+		return "", outcome.Stopf(outcome.InvalidInput, "file", "The prompt cannot be read from standard input (%v); check where that comes from.", outcome.WithoutPath(err)).Because(err)
 	}
 	s.stdinPrompt, err = promptText("standard input", raw)
 	return s.stdinPrompt, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func (p Process) Report(name string, err error) int {
 	}
 	f, is := errors.AsType[*failure](err)
 	if !is {
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("it was stopped by a signal")
+		}
 		f = &failure{status: ExitFailed, err: err}
 	}
 	switch {
