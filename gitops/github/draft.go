@@ -83,7 +83,11 @@ func (c *Client) askGraphQL(ctx context.Context, call apiCall, query string, var
 		if isTemporary && attempt < transport.MaxAttempts && c.wait(ctx, transport.FirstDelay<<attempt) == nil {
 			continue
 		}
-		if err == nil && data != nil && len(reply.Data) > 0 {
+		switch hasData := len(reply.Data) > 0 && string(reply.Data) != "null"; {
+		case err != nil:
+		case !hasData && len(reply.Errors) == 0:
+			err = errors.New("it has neither data nor errors")
+		case hasData && data != nil:
 			err = json.Unmarshal(reply.Data, data)
 		}
 		if err != nil {

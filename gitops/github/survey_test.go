@@ -86,6 +86,8 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 			t.Errorf("%s reads as %+v", body, found)
 		}
 	}
+	server.On("POST", "/api/graphql", forgetest.Reply{Body: `{"data": null}`}, 1)
+	must.Fail(t, "it has neither data nor errors", must.Err(client.Search(t.Context(), forge.Search{Issues: "greet"}, 10)))
 }
 
 func TestSurveyAssumesAppCanWrite(t *testing.T) {
