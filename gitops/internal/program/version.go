@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,11 @@ func (e *UnusableError) Error() string {
 	case e.Path == "":
 		found = "there is no git program on PATH"
 	case e.Version == "":
-		found = fmt.Sprintf("%s does not tell its version (%v)", e.Path, e.Err)
+		reason := e.Err
+		if start, is := errors.AsType[*fs.PathError](e.Err); is && start.Path == e.Path {
+			reason = start.Err
+		}
+		found = fmt.Sprintf("%s does not tell its version (%v)", e.Path, reason)
 	}
 	return fmt.Sprintf("%s: install git %d.%d or newer, and put it first on PATH", found, oldestMajor, oldestMinor)
 }

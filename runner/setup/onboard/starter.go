@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // embedded has the starter workflows, the defaults of a repository, and the recipes: each a folder with a job
@@ -93,7 +95,7 @@ type Written struct {
 func Write(dir string, workflows, recipes []string, b Build) (w Written, err error) {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {
-		return w, fmt.Errorf("open the repository: %w; give its root with --repo", err)
+		return w, fmt.Errorf("open the repository %s: %w; give its root with --repo", cmp.Or(dir, "."), outcome.WithoutPath(err))
 	}
 	defer root.Close()
 	if w.provider, err = providerIn(root); err != nil {
@@ -127,7 +129,7 @@ func providerIn(root *os.Root) (Provider, error) {
 	const longest = 1 << 20
 	content, err := boundedfile.ReadIn(root, DefaultsPath, longest)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Provider{}, fmt.Errorf("read %s: %w", DefaultsPath, err)
+		return Provider{}, fmt.Errorf("read %s: %w", DefaultsPath, outcome.WithoutPath(err))
 	}
 	provider, _, err := parseDefaults(content)
 	return provider, err
@@ -136,7 +138,7 @@ func providerIn(root *os.Root) (Provider, error) {
 // write writes a new file below the repository's root, and notes what it did. An existing file stays.
 func (w *Written) write(root *os.Root, to string, content []byte) error {
 	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("make %s: %w", path.Dir(to), err)
+		return fmt.Errorf("make %s: %w", path.Dir(to), outcome.WithoutPath(err))
 	}
 	f, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -148,7 +150,7 @@ func (w *Written) write(root *os.Root, to string, content []byte) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
+		return fmt.Errorf("write %s: %w", to, outcome.WithoutPath(err))
 	}
 	w.Notes = append(w.Notes, "wrote "+to)
 	w.defaults = w.defaults || to == DefaultsPath

@@ -2,6 +2,7 @@
 package scripted
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // Script gives one agent the answers in a scripted session, instead of an API. It is for
@@ -132,8 +134,12 @@ type scriptFail struct {
 
 // Read parses a scripted session and checks all of it. name is the file's name in errors.
 func Read(name string, r io.Reader) (*Script, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
+	}
 	var file scriptFile
-	dec := yaml.NewDecoder(r)
+	dec := yaml.NewDecoder(bytes.NewReader(content))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
@@ -142,6 +148,9 @@ func Read(name string, r io.Reader) (*Script, error) {
 		problem, _, _ = strings.Cut(problem, " into ")
 		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, problem)
 	} else if err != nil {
+		if _, problems := config.ParseDocument(name, content); len(problems) > 0 && len(content) <= config.MaxSize {
+			return nil, fmt.Errorf("read scripted session: %v", problems[0]) // in plainer words
+		}
 		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
