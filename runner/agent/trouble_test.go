@@ -169,7 +169,7 @@ var lasting = map[string]struct {
 	"400":                    {answer(400, "", `{"error":{"message":"bad field"}}`), "invalid_request", "bad field"},
 	"401":                    {answer(401, "", `{"error":{"message":"bad key"}}`), "unauthorized", "model.api_key_env"},
 	"403":                    {answer(403, "", `{"error":{"message":"no"}}`), "forbidden", "permissions"},
-	"404":                    {answer(404, "", `{"error":{"message":"no model"}}`), "not_found", "model.name"},
+	"404":                    {answer(404, "", `{"error":{"message":"no model"}}`), "not_found", "/responses; check model.name"},
 	"quota":                  {answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`), "quota", "billing"},
 	"no money":               {answer(402, "", `{"error":{"message":"Insufficient balance","code":402}}`), "quota", "Insufficient balance"},
 	"error is words alone":   {answer(404, "", `{"error":"model x not found"}`), "not_found", "model x not found"},

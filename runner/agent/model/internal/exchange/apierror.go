@@ -49,6 +49,9 @@ func Refusal(answer *http.Response) *model.Failure {
 	if f.Kind == model.InvalidRequest && apiError.param == "service_tier" {
 		f.Kind = model.TierUnknown
 	}
+	if f.Kind == model.NotFound && answer.Request != nil {
+		f.Advice = "the request went to " + addressOf(answer.Request) + "; "
+	}
 	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
 	return f
 }

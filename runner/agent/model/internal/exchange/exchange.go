@@ -107,9 +107,14 @@ func webPageFailure(response *http.Response) *model.Failure {
 	if !strings.HasPrefix(strings.ToLower(response.Header.Get("Content-Type")), "text/html") {
 		return nil
 	}
-	from := *response.Request.URL
-	from.User, from.RawQuery = nil, ""
-	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
+	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + addressOf(response.Request) + " in the place of an answer"}
+}
+
+// addressOf returns the address of a request without user and query, which may be credentials.
+func addressOf(request *http.Request) string {
+	address := *request.URL
+	address.User, address.RawQuery = nil, ""
+	return address.String()
 }
 
 // WithIdleLimit runs work and returns its error. It cancels the context of work if work does not call alive for the
