@@ -34,17 +34,20 @@ func WorkTree(dir string) (root string, ok bool) {
 // other variable: a GIT_DIR of a parent process belongs to another repository.
 func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
-	if err != nil {
-		return Layout{}, fmt.Errorf("find the checkout: %w", err)
-	}
-	start, err = filepath.EvalSymlinks(start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Layout{}, missingFolder(dir)
+		return Layout{}, noCheckout("the current folder was deleted: change to another one, or name a checkout with --repo")
+	}
+	if err == nil {
+		start, err = filepath.EvalSymlinks(start)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Layout{}, noCheckout(fmt.Sprintf("there is no folder %s: check the path, or leave out --repo to work in the current one", dir))
 	}
 	if err != nil {
 		return Layout{}, fmt.Errorf("find the checkout: %w", err)
 	}
 	ceilings := ceilingsOf(os.Getenv("GIT_CEILING_DIRECTORIES"))
+	none := fmt.Errorf("%s: %w", start, ErrNotRepository)
 	for at := start; ; at = filepath.Dir(at) {
 		if gitDir, ok := GitDirOf(at); ok {
 			return withCommonDir(Layout{Root: at, GitDir: gitDir})
@@ -55,21 +58,21 @@ func discover(dir string) (Layout, error) {
 		if isFile(filepath.Join(at, ".git")) {
 			return Layout{}, fmt.Errorf("%s names no git folder: %w", filepath.Join(at, ".git"), ErrNotRepository)
 		}
+		if _, err := os.Stat(filepath.Join(at, ".git", "HEAD")); errors.Is(err, fs.ErrPermission) {
+			none = noCheckout(fmt.Sprintf("%s cannot be read (permission denied): run as the user that it belongs to", filepath.Join(at, ".git")))
+		}
 		if above := filepath.Dir(at); at == above || slices.Contains(ceilings, above) {
-			return Layout{}, fmt.Errorf("%s: %w", start, ErrNotRepository)
+			return Layout{}, none
 		}
 	}
 }
 
-// missingFolder is the error for a missing folder. It is an ErrNotRepository with a more exact
-// message.
-type missingFolder string
+// noCheckout is an ErrNotRepository with a more exact message.
+type noCheckout string
 
-func (dir missingFolder) Error() string {
-	return fmt.Sprintf("there is no folder %s: check the path, or leave out --repo to work in the current one", string(dir))
-}
+func (why noCheckout) Error() string { return string(why) }
 
-func (missingFolder) Is(target error) bool { return target == ErrNotRepository }
+func (noCheckout) Is(target error) bool { return target == ErrNotRepository }
 
 // ceilingsOf returns the folders at which a search stops. It resolves links, except in entries
 // after an empty one, like git.

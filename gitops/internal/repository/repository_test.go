@@ -44,6 +44,28 @@ func TestOpenRefusesNonCheckouts(t *testing.T) {
 	}
 }
 
+func TestSaysWhyThereIsNoCheckout(t *testing.T) {
+	open := func(dir string) error {
+		return must.Err(repository.Open(t.Context(), dir, gittest.Program(t), t.TempDir(), ""))
+	}
+	locked := gittest.New(t)
+	gone := filepath.Join(t.TempDir(), "gone")
+	must.Do(t, os.Mkdir(gone, 0o700))
+	t.Chdir(gone)
+	must.Do(t, os.Remove(gone))
+	err := open(".")
+	must.Is(t, repository.ErrNotRepository, err)
+	must.Contain(t, err.Error(), "the current folder was deleted")
+	if os.Geteuid() == 0 {
+		return // who may read everything
+	}
+	must.Do(t, os.Chmod(locked.Path(".git"), 0))
+	t.Cleanup(func() { must.Do(t, os.Chmod(locked.Path(".git"), 0o700)) })
+	err = open(locked.Dir)
+	must.Is(t, repository.ErrNotRepository, err)
+	must.Contain(t, err.Error(), ".git cannot be read (permission denied)")
+}
+
 func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 	for name, prepare := range map[string]func(r gittest.Repo) gittest.Repo{
 		"sparse": func(r gittest.Repo) gittest.Repo {

@@ -1,6 +1,7 @@
 package sandboxcommand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func realFolder(dir string) (string, error) {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, outcome.WithoutPath(err)).Because(err)
+		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", cmp.Or(dir, "."), outcome.WithoutPath(err)).Because(err)
 	}
 	return path, nil
 }
