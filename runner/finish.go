@@ -74,6 +74,9 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	files, unread := r.Record.Digests(late)
 	end.Files = files
 	result := r.writeEnd(end)
+	if unread != nil && late.Err() != nil {
+		unread = errors.New("the run was stopped before they were computed")
+	}
 	if unread != nil {
 		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.Record.Redact(unread.Error())))
 	}
