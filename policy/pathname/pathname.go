@@ -8,10 +8,21 @@ import (
 )
 
 // Below returns path relative to folder, or "." for folder itself. It reports false for a path outside
-// of folder, and if only one of the two is absolute.
+// of folder, and if only one of the two is absolute. Unlike filepath.Rel it makes no text of a path
+// outside, because a hostile path is compared with hundreds of folders.
 func Below(folder, path string) (rel string, ok bool) {
-	rel, err := filepath.Rel(folder, path)
-	return rel, err == nil && filepath.IsLocal(rel)
+	folder, path = filepath.Clean(folder), filepath.Clean(path)
+	if path == folder {
+		return ".", true
+	}
+	if folder != "." {
+		inside, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
+		if !ok || inside == "" || inside[0] != '/' {
+			return "", false
+		}
+		path = inside[1:]
+	}
+	return path, filepath.IsLocal(path)
 }
 
 // IsInAny reports whether path is one of folders, or below one.
