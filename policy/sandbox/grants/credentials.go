@@ -19,9 +19,12 @@ var homeCredentialPaths = []string{
 	".config/op", ".password-store", ".local/share/keyrings", ".config/rclone",
 	".npmrc", ".yarnrc.yml", ".pypirc", ".config/pip/pip.conf", ".pip/pip.conf", ".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json",
 	".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".nuget/NuGet/NuGet.Config", ".config/NuGet",
+	".config/pypoetry/auth.toml", ".local/share/uv/credentials", ".local/share/gem/credentials", ".ivy2/.credentials", ".sbt/.credentials", ".config/coursier/credentials.properties", ".lein/credentials.clj", ".config/helm/registry", ".dockercfg",
 	".config/configstore", ".heroku", ".fly", ".pgpass", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".databrickscfg", ".snowflake", ".config/snowflake",
+	".pulumi/credentials.json", ".config/sops", ".cloudflared", ".wrangler", ".config/.wrangler", ".local/share/com.vercel.cli", ".config/netlify", ".config/hcloud", ".config/linode-cli", ".config/openstack", ".aliyun", ".bluemix", ".mc/config.json", ".jfrog", ".tsh", ".config/stripe", ".config/ngrok", ".circleci", ".config/tea", ".sentryclirc", ".subversion/auth", ".kaggle", ".huggingface/token", ".cache/huggingface/token",
 	".codex", ".claude", ".claude.json", ".gemini", ".copilot", ".config/github-copilot", ".config/opencode", ".local/share/opencode", ".aider.conf.yml", ".config/agent-ci",
-	".bash_history", ".zsh_history", ".python_history", ".psql_history",
+	".cursor", ".config/cursor", ".qwen", ".kiro", ".continue", ".config/goose", ".config/crush", ".factory", ".config/amp", ".local/share/amp",
+	".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".irb_history", ".rediscli_history", ".sqlite_history", ".local/share/fish/fish_history",
 }
 
 // machineCredentialPaths lists the machine's credentials, readable for user 0.
