@@ -175,6 +175,7 @@ func TestCheckableSchema(t *testing.T) {
 		{"itself without end", `{"type":"object","allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}}`, `{"type":"object"}`, "without end"},
 		{"more steps than anybody waits for", doubling(40), `{"type":"object"}`, "more than 10000 steps"},
 		{"few steps", doubling(5), "", ""},
+		{"nested without end", `{"not":` + strings.Repeat(`{"items":`, 9000) + `{}` + strings.Repeat(`}`, 9001), `{"type":"object"}`, "more than 200 levels"},
 		{"no schema", `7`, `{"type":"object"}`, "not checked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

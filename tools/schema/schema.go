@@ -35,15 +35,34 @@ func New(source json.RawMessage) *Schema { return &Schema{source: source} }
 func (s *Schema) compile() error {
 	s.once.Do(func() {
 		s.root = new(jsonschema.Schema)
-		if s.err = json.Unmarshal(s.source, s.root); s.err != nil {
+		if s.err = json.Unmarshal(s.source, &s.document); s.err != nil {
 			return
 		}
-		if s.err = json.Unmarshal(s.source, &s.document); s.err != nil {
+		if isDeeper(s.document, maxNesting) { // the library's time grows with the square of the depth
+			s.err = fmt.Errorf("it is nested more than %d levels deep", maxNesting)
+			return
+		}
+		if s.err = json.Unmarshal(s.source, s.root); s.err != nil {
 			return
 		}
 		s.resolved, s.err = s.root.Resolve(nil)
 	})
 	return s.err
+}
+
+// maxNesting is the maximum number of objects and lists around a value of a schema.
+const maxNesting = 200
+
+// isDeeper reports whether a value of JSON has more than levels objects and lists inside each other.
+func isDeeper(value any, levels int) bool {
+	inner := func(v any) bool { return isDeeper(v, levels-1) }
+	switch value := value.(type) {
+	case map[string]any:
+		return levels == 0 || slices.ContainsFunc(slices.Collect(maps.Values(value)), inner)
+	case []any:
+		return levels == 0 || slices.ContainsFunc(value, inner)
+	}
+	return false
 }
 
 // tooMany tells the model that its arguments cannot be checked in bounded time.
