@@ -57,7 +57,7 @@ var (
 	// GitConfig reads the git configuration of user, machine and checkout.
 	GitConfig = &Use{
 		Name: "git on a checkout", program: gitOfUser, folder: "the checkout", commands: []string{"config", "remote"},
-		taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), set: quietVariables,
+		taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), set: append([]string{"GIT_TRACE2", "GIT_TRACE2_BRIEF"}, quietVariables...),
 		words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
 		starts: "nothing",
 	}
@@ -91,7 +91,7 @@ var (
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
-		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", program: gitOfUser, folder: Root, starts: "nothing",
+		Name: "`git --version`, before a clone, for `agent-ci doctor`, and if git cannot read the configuration", program: gitOfUser, folder: Root, starts: "nothing",
 	}
 	// Run is a run of a campaign.
 	Run = &Use{

@@ -134,3 +134,25 @@ func TestCheck(t *testing.T) {
 	cancel(why)
 	must.Is(t, why, must.Err(program.Check(ended, gittest.Program(t))), "after the end of the context")
 }
+
+// The version is asked for only of a git that did not report it while it read the configuration.
+func TestCheckedConfig(t *testing.T) {
+	r := gittest.New(t)
+	starts := filepath.Join(t.TempDir(), "starts")
+	noting := "echo $* >>" + starts + "\n"
+	const config = "config core.bare\n"
+	for script, want := range map[string]struct{ out, starts string }{
+		"exec " + gittest.Program(t) + ` "$@"`:                                                {"false\n", config},
+		`[ "$*" = --version ] && echo git version 2.38.1 || echo "$*"`:                        {config, config + "--version\n" + config},
+		`[ "$*" = --version ] && echo git version 2.37.9`:                                     {"", config + "--version\n"},
+		`[ "$*" = --version ] && echo git version 2.37.9 || { echo version 2.37.9 >&2; }`:     {"", config + "--version\n"},
+		`[ "$*" = --version ] && echo git version 2.38.1 || { echo version 3.1 >&2; exit 1;}`: {"", config + "--version\n" + config},
+	} {
+		must.Do(t, os.WriteFile(starts, nil, 0o600))
+		git := program.AsUser(standIn(t, noting+script), os.Environ(), r.Path(".git"), r.Dir)
+		out, err := git.CheckedConfig(t.Context(), r.Dir, "core.bare")
+		must.Same(t, want.out, string(out), script)
+		must.Same(t, want.starts, string(must.Get(os.ReadFile(starts))(t)), script)
+		must.Same(t, strings.Contains(script, "2.37.9"), errors.As(err, new(*program.UnusableError)), script, err)
+	}
+}

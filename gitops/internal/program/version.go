@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
@@ -58,9 +59,36 @@ func Check(ctx context.Context, path string) (version string, err error) {
 		return "", &UnusableError{Path: path, Err: err}
 	}
 	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+	if !isUsable(version) {
 		return version, &UnusableError{Path: path, Version: version}
 	}
 	return version, nil
+}
+
+func isUsable(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > oldestMajor || major == oldestMajor && minor >= oldestMinor)
+}
+
+// CheckedConfig runs `git config` like Config, after a check of git's version like Check. It starts git once if
+// that works: git can report its version while it runs (api-trace2).
+func (p Program) CheckedConfig(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, configTime, ErrBlockedConfig)
+	defer cancel()
+	report := clip.Head{Limit: 100} // begins with the version; the rest is of no use
+	cmd := p.With("GIT_TRACE2=2", "GIT_TRACE2_BRIEF=1").Command(ctx, dir, syscall.SIGKILL, append([]string{"config"}, args...)...)
+	cmd.Stderr = &report
+	out, err := cmd.Output()
+	version, isReported := strings.CutPrefix(report.Line(), "version ")
+	if err == nil && isReported && isUsable(version) {
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("git config: %w", context.Cause(ctx))
+	}
+	if _, err := Check(ctx, p.Path); err != nil {
+		return nil, err
+	}
+	return p.Config(ctx, dir, args...)
 }

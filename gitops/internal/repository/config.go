@@ -137,17 +137,21 @@ func readConfig(ctx context.Context, l Layout, git program.Program, home string)
 	return vars, s.checkExtensions()
 }
 
-// readVariables reads settings with `git config`. No match is no error.
+// readVariables reads settings with `git config`. No match is no error. It returns a *program.UnusableError without
+// a usable git.
 func (l Layout) readVariables(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
 	if err := l.requireRegularFiles(); err != nil {
 		return nil, err
 	}
-	out, err := git.Config(ctx, l.Root, append([]string{"-z", "--show-scope", "--show-origin"}, args...)...)
+	out, err := git.CheckedConfig(ctx, l.Root, append([]string{"-z", "--show-scope", "--show-origin"}, args...)...)
 	if errors.Is(err, program.ErrBlockedConfig) {
 		return nil, &UnsupportedError{Feature: "a configuration that git does not finish reading", Remedy: program.BlockedConfigRemedy}
 	}
 	if program.ExitStatus(err) == 128 { // such as a mistake in a file
 		return nil, &UnsupportedError{Feature: fmt.Sprintf("a configuration that git cannot read (%v)", err), Remedy: "correct the file that git names"}
+	}
+	if errors.As(err, new(*program.UnusableError)) {
+		return nil, err
 	}
 	if err != nil && program.ExitStatus(err) != 1 {
 		return nil, fmt.Errorf("read git's configuration: %w", err)

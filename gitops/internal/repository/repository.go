@@ -43,9 +43,6 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := program.Check(ctx, git); err != nil {
-		return nil, err
-	}
 	user := program.AsUser(git, os.Environ(), l.GitDir, l.Root)
 	vars, err := readConfig(ctx, l, user, os.Getenv("HOME"))
 	if err != nil {
