@@ -11,7 +11,7 @@ import (
 // ParseDiff parses the operation of an apply_patch_call: a path and a diff without an envelope. The
 // diff of a created file has only "+" lines. The diff of a deleted file is ignored. An error is a
 // [*ParseError].
-func ParseDiff(op Op, path, diff string) (*Patch, error) {
+func ParseDiff(op Op, path, diff string) (Patch, error) {
 	p := &parser{rest: diff, section: &Section{Op: op, Path: path, isBare: true, ending: "\n"}}
 	if strings.Contains(diff, "\r\n") {
 		p.section.ending = "\r\n"
@@ -29,7 +29,7 @@ func ParseDiff(op Op, path, diff string) (*Patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Patch{Sections: []Section{*p.section}}, nil
+	return Patch{*p.section}, nil
 }
 
 // readBareContent reads the content of a created file. It joins the lines with the line ending of

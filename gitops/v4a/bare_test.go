@@ -64,7 +64,7 @@ func TestAppliesBareDiffs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			patch, err := v4a.ParseDiff(tt.op, "f", tt.diff)
 			must.Do(t, err)
-			got := patch.Sections[0].Content
+			got := patch[0].Content
 			if tt.op == v4a.Update {
 				if got, err = text(tt.text, patch); err != nil {
 					t.Fatal(err)

@@ -73,7 +73,7 @@ func TestNotesLooseAndAmbiguousMatches(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), parsed(t, "*** Update File: f\n"+tt.hunks).Sections)
+			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), parsed(t, "*** Update File: f\n"+tt.hunks))
 			must.Do(t, err)
 			must.Same(t, tt.want, notes)
 		})

@@ -102,7 +102,7 @@ func TestGrammarExpressesParsedPatches(t *testing.T) {
 		if err != nil || !ofGrammar.MatchString(canon) {
 			t.Fatalf("not in the grammar, or refused (%v):\n%s\nfrom\n%s", err, canon, text)
 		}
-		if diff := cmp.Diff(patch.Sections, again.Sections, withoutLines); diff != "" {
+		if diff := cmp.Diff(patch, again, withoutLines); diff != "" {
 			t.Fatalf("%s\n%s\n%s", diff, canon, text)
 		}
 	})
@@ -118,9 +118,9 @@ var withoutLines = cmp.Options{
 }
 
 // inGrammar writes a patch without any tolerance, if that can be done.
-func inGrammar(p *v4a.Patch) (text string, ok bool) {
+func inGrammar(p v4a.Patch) (text string, ok bool) {
 	var b strings.Builder
-	for _, s := range p.Sections {
+	for _, s := range p {
 		if s.Path[0] == ' ' || s.Op == v4a.Add && s.Content == "" {
 			return "", false
 		}

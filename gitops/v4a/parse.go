@@ -21,12 +21,12 @@ const (
 )
 
 // Parse parses a patch in its envelope. An error is a [*ParseError].
-func Parse(text string) (*Patch, error) {
+func Parse(text string) (Patch, error) {
 	body, err := unwrap(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{rest: body, patch: &Patch{}}
+	p := &parser{rest: body}
 	p.next()
 	for p.next() {
 		if err := p.readLine(); err != nil {
@@ -36,7 +36,7 @@ func Parse(text string) (*Patch, error) {
 	if err := p.finishSection(); err != nil {
 		return nil, err
 	}
-	if len(p.patch.Sections) == 0 {
+	if len(p.patch) == 0 {
 		return nil, p.errorHere("the patch has no sections; " + wantHeader)
 	}
 	return p.patch, nil
@@ -114,12 +114,14 @@ type parser struct {
 	rest   string
 	line   string
 	number int
-	patch  *Patch
+	patch  Patch
 
 	section   *Section
 	content   strings.Builder // content of the current section, if it adds a file
 	hunk      *Hunk
 	hunkEnded bool // the current hunk ended with an end-of-file marker
+
+	hasEnvironment bool // the environment id was given
 }
 
 // next moves to the next line. It returns false at the end.
@@ -188,8 +190,8 @@ func (p *parser) openSection(op Op, name string) error {
 	if err := p.finishSection(); err != nil {
 		return err
 	}
-	p.patch.Sections = append(p.patch.Sections, Section{Op: op, Path: name, Line: p.number})
-	p.section = &p.patch.Sections[len(p.patch.Sections)-1]
+	p.patch = append(p.patch, Section{Op: op, Path: name, Line: p.number})
+	p.section = &p.patch[len(p.patch)-1]
 	return nil
 }
 
@@ -216,16 +218,16 @@ func (p *parser) finishSection() error {
 	return nil
 }
 
-// readEnvironment reads the environment id, which may be given once, before the first section.
+// readEnvironment checks the environment id, which may be given once, before the first section. It is ignored: a run has
+// one work tree.
 func (p *parser) readEnvironment() error {
-	id := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.line), environmentMarker))
-	if id == "" {
+	if strings.TrimSpace(p.line) == environmentMarker {
 		return p.errorHere("the environment id is empty; leave the line out")
 	}
-	if p.patch.Environment != "" {
+	if p.hasEnvironment {
 		return p.errorHere("the environment id stands there twice")
 	}
-	p.patch.Environment = id
+	p.hasEnvironment = true
 	return nil
 }
 

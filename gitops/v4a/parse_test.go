@@ -34,7 +34,7 @@ func TestParseTolerates(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			patch := must.Get(v4a.Parse(text))(t)
-			must.Same(t, want, patch.Sections, cmpopts.IgnoreUnexported(v4a.Section{}))
+			must.Same(t, want, patch, cmpopts.IgnoreUnexported(v4a.Section{}))
 		})
 	}
 }

@@ -17,13 +17,8 @@ func (o Op) Letter() string { return map[Op]string{Add: "A", Update: "M", Delete
 // MarshalText returns Letter, so that JSON contains the letter.
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.Letter()), nil }
 
-// Patch is a parsed patch. It was not compared with any file yet.
-type Patch struct {
-	// Environment is the value of "*** Environment ID:", or "". It is ignored: a run has one work
-	// tree.
-	Environment string
-	Sections    []Section
-}
+// Patch has the sections of a parsed patch in order. It was not compared with any file yet.
+type Patch []Section
 
 // Section is the change of one file.
 type Section struct {
@@ -77,9 +72,9 @@ func oldLines(lines []Line) []string {
 }
 
 // Paths returns the paths in a patch in order, as written, each once. It does not resolve links.
-func Paths(p *Patch) []string {
+func Paths(p Patch) []string {
 	var paths []string
-	for _, s := range p.Sections {
+	for _, s := range p {
 		paths = append(paths, s.Path)
 		if s.MoveTo != "" {
 			paths = append(paths, s.MoveTo)

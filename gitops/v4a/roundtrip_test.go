@@ -235,8 +235,8 @@ func (e edited) check(t rapid.TB, s style) {
 		return
 	}
 	must.Do(t, err, e.before, hunks)
-	if diff := cmp.Diff(want, got); clear && diff != "" || patch.Sections[0].MoveTo != moveTo {
-		t.Fatalf("%q\n%s\nmoves to %q\n%s", e.before, hunks, patch.Sections[0].MoveTo, diff)
+	if diff := cmp.Diff(want, got); clear && diff != "" || patch[0].MoveTo != moveTo {
+		t.Fatalf("%q\n%s\nmoves to %q\n%s", e.before, hunks, patch[0].MoveTo, diff)
 	}
 }
 

@@ -38,14 +38,14 @@ func FuzzUpdate(f *testing.F) {
 
 // checkUpdates applies the sections of a patch to a text, as if all were about
 // one file.
-func checkUpdates(t *testing.T, patch *Patch, file string) {
+func checkUpdates(t *testing.T, patch Patch, file string) {
 	c := NewContent(file)
-	for i, s := range patch.Sections {
+	for i, s := range patch {
 		if s.Op != Update {
 			c = c.WithText(s.Content)
 			continue
 		}
-		updated, _, err := c.Updated(t.Context(), patch.Sections[i:i+1])
+		updated, _, err := c.Updated(t.Context(), patch[i:i+1])
 		if err != nil {
 			checkMismatch(t, err)
 			return
@@ -85,9 +85,9 @@ func checkContent(t *testing.T, c *Content) {
 
 // checkSize checks that what a content holds grows with the file and the patch
 // and no faster: sections can only add what they say, with an ending for each line.
-func checkSize(t *testing.T, c *Content, patch *Patch) {
+func checkSize(t *testing.T, c *Content, patch Patch) {
 	said := 0
-	for _, s := range patch.Sections {
+	for _, s := range patch {
 		said += 2*len(s.Content) + 2
 		for _, h := range s.Hunks {
 			for _, l := range h.Lines {

@@ -15,7 +15,7 @@ func envelope(sections string) string {
 }
 
 // parsed reads a patch that is one.
-func parsed(t rapid.TB, sections string) *v4a.Patch {
+func parsed(t rapid.TB, sections string) v4a.Patch {
 	t.Helper()
 	patch, err := v4a.Parse(envelope(sections))
 	must.Do(t, err, sections)
@@ -23,8 +23,8 @@ func parsed(t rapid.TB, sections string) *v4a.Patch {
 }
 
 // text applies the sections of a patch, which all update one file, to its text.
-func text(before string, patch *v4a.Patch) (string, error) {
-	content, _, err := v4a.NewContent(before).Updated(context.Background(), patch.Sections)
+func text(before string, patch v4a.Patch) (string, error) {
+	content, _, err := v4a.NewContent(before).Updated(context.Background(), patch)
 	if err != nil {
 		return "", err
 	}

@@ -31,7 +31,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 }
 
 // apply applies a parsed patch with paths relative to Dir. text is the patch as the model wrote it, for Options.Keep.
-func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
+func (p *Patcher) apply(ctx context.Context, patch v4a.Patch, text string) (tools.Result, error) {
 	p.makeRelative(patch)
 	return p.makeChange(ctx, fileChange{
 		kind: "patch", requestedPaths: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
@@ -212,9 +212,9 @@ func (p *Patcher) relativeDir(dir string) (string, error) {
 
 // makeRelative changes a patch's absolute paths below Dir to relative ones. Other absolute paths stay, and are
 // refused later.
-func (p *Patcher) makeRelative(patch *v4a.Patch) {
-	for i := range patch.Sections {
-		section := &patch.Sections[i]
+func (p *Patcher) makeRelative(patch v4a.Patch) {
+	for i := range patch {
+		section := &patch[i]
 		section.Path, section.MoveTo = p.relative(section.Path), p.relative(section.MoveTo)
 	}
 }

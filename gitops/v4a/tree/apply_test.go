@@ -74,7 +74,7 @@ func openRoot(t testing.TB, dir string) *os.Root {
 }
 
 // parsed is the patch of sections.
-func parsed(t rapid.TB, sections string) *v4a.Patch {
+func parsed(t rapid.TB, sections string) v4a.Patch {
 	t.Helper()
 	return must.Get(v4a.Parse(envelope(sections)))(t)
 }
@@ -96,7 +96,7 @@ func apply(t testing.TB, dir, sections string) error {
 	return commit(t, dir, parsed(t, sections))
 }
 
-func commit(t testing.TB, dir string, patch *v4a.Patch) error {
+func commit(t testing.TB, dir string, patch v4a.Patch) error {
 	t.Helper()
 	plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
 	if err != nil {

@@ -39,13 +39,13 @@ func namesDirectory(name string) bool {
 // In returns a patch whose paths are relative to the root, from one whose paths are relative to
 // dir. dir is a slash-separated path below the root. Invalid paths, such as absolute ones, stay
 // unchanged.
-func In(dir string, p *v4a.Patch) *v4a.Patch {
+func In(dir string, p v4a.Patch) v4a.Patch {
 	if dir == "" || dir == "." {
 		return p
 	}
-	moved := &v4a.Patch{Environment: p.Environment, Sections: slices.Clone(p.Sections)}
-	for i := range moved.Sections {
-		s := &moved.Sections[i]
+	moved := slices.Clone(p)
+	for i := range moved {
+		s := &moved[i]
 		s.Path, s.MoveTo = below(dir, s.Path), below(dir, s.MoveTo)
 	}
 	return moved

@@ -15,7 +15,7 @@ import (
 // Plan is a planned change of a tree, based on the files when it was made.
 type Plan struct {
 	tree    Dir
-	patch   *v4a.Patch
+	patch   v4a.Patch
 	changed []change // sorted by path
 	notes   []string
 }
@@ -25,9 +25,9 @@ type Plan struct {
 // If sections depend on each other, each one costs time for the whole file.
 //
 // An error is a [*PathError], a [*v4a.MatchError] or ctx's.
-func NewPlan(ctx context.Context, tree Dir, patch *v4a.Patch) (*Plan, error) {
+func NewPlan(ctx context.Context, tree Dir, patch v4a.Patch) (*Plan, error) {
 	p := newPlanner(tree)
-	for rest := patch.Sections; len(rest) > 0; {
+	for rest := patch; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (p *Plan) Summary() string {
 		op     v4a.Op
 		letter string
 	}{{v4a.Add, "A "}, {v4a.Update, "M "}, {v4a.Delete, "D "}} {
-		for _, s := range p.patch.Sections {
+		for _, s := range p.patch {
 			if s.Op == group.op {
 				b.WriteString(group.letter + cmp.Or(s.MoveTo, s.Path) + "\n")
 			}

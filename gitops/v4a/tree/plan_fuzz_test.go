@@ -35,7 +35,7 @@ func FuzzPlan(f *testing.F) {
 
 // checkPlan plans and commits a patch in a tree where the first few paths that
 // it names are files of that text.
-func checkPlan(t *testing.T, patch *v4a.Patch, file string) {
+func checkPlan(t *testing.T, patch v4a.Patch, file string) {
 	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	defer root.Close()
 	for i, name := range v4a.Paths(patch) {

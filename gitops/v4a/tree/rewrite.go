@@ -39,7 +39,7 @@ func NewRewrite(ctx context.Context, tree Dir, paths []string, rewrite func(was 
 	if err := p.rewrite(files, now); err != nil {
 		return nil, err
 	}
-	return &Plan{tree: tree, patch: new(v4a.Patch), changed: p.changes()}, nil
+	return &Plan{tree: tree, changed: p.changes()}, nil
 }
 
 // text returns the current text, or nil for a missing file.

@@ -17,7 +17,7 @@ import (
 
 // patchOf returns the patch in a call's arguments, in any of its forms, or nil. alone means that
 // the arguments contain nothing else.
-func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
+func patchOf(tool, input string) (patch v4a.Patch, alone bool) {
 	if patch = editPatch(tool, input); patch != nil {
 		return patch, true
 	}
@@ -61,7 +61,7 @@ const (
 
 // patchIn returns the patch in a text, such as a command that applies it. alone means that the text
 // has nothing else.
-func patchIn(text string) (patch *v4a.Patch, alone bool) {
+func patchIn(text string) (patch v4a.Patch, alone bool) {
 	from, to := strings.Index(text, patchBegin), strings.LastIndex(text, patchEnd)
 	if from < 0 || to < from {
 		return nil, false
@@ -75,7 +75,7 @@ func patchIn(text string) (patch *v4a.Patch, alone bool) {
 }
 
 // operationPatch parses the arguments of the API's own patch tool. It returns nil for other arguments.
-func operationPatch(input string) *v4a.Patch {
+func operationPatch(input string) v4a.Patch {
 	var o struct {
 		Type string `json:"type"`
 		Path string `json:"path"`
@@ -102,7 +102,7 @@ func operationPatch(input string) *v4a.Patch {
 const opWritten v4a.Op = "write"
 
 // editPatch parses the arguments of the tools edit and write. It returns nil for others.
-func editPatch(tool, input string) *v4a.Patch {
+func editPatch(tool, input string) v4a.Patch {
 	t := dialect.Of(tool)
 	var a map[string]any
 	if t.Kind != dialect.Edits || json.Unmarshal([]byte(input), &a) != nil {
@@ -123,15 +123,15 @@ func editPatch(tool, input string) *v4a.Patch {
 	case old == "":
 		section.Op = v4a.Add
 	}
-	return &v4a.Patch{Sections: []v4a.Section{section}}
+	return v4a.Patch{section}
 }
 
 // drawDiff draws a patch up to the limit for its size, with a note if it is not complete.
-func drawDiff(limit textLimit, p *v4a.Patch) g.Node {
+func drawDiff(limit textLimit, p v4a.Patch) g.Node {
 	weight, all := patchSize(p)
 	d := diffDrawer{remaining: limit(weight)}
 	var nodes g.Group
-	for _, s := range p.Sections {
+	for _, s := range p {
 		nodes = append(nodes, d.file(s))
 		if d.remaining <= 0 {
 			break
@@ -144,8 +144,8 @@ func drawDiff(limit textLimit, p *v4a.Patch) g.Node {
 }
 
 // patchSize returns the size of a patch on the page in bytes, and the number of its lines.
-func patchSize(p *v4a.Patch) (bytes, lines int) {
-	for _, s := range p.Sections {
+func patchSize(p v4a.Patch) (bytes, lines int) {
+	for _, s := range p {
 		bytes += 2 * lineBytes
 		for _, h := range hunks(s) {
 			bytes += lineBytes
