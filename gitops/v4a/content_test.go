@@ -73,7 +73,7 @@ func TestNotesLooseAndAmbiguousMatches(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), parsed(t, "*** Update File: f\n"+tt.hunks))
+			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), &parsed(t, "*** Update File: f\n"+tt.hunks)[0])
 			must.Do(t, err)
 			must.Same(t, tt.want, notes)
 		})

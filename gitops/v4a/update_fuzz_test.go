@@ -45,7 +45,7 @@ func checkUpdates(t *testing.T, patch Patch, file string) {
 			c = c.WithText(s.Content)
 			continue
 		}
-		updated, _, err := c.Updated(t.Context(), patch[i:i+1])
+		updated, _, err := c.Updated(t.Context(), &patch[i])
 		if err != nil {
 			checkMismatch(t, err)
 			return

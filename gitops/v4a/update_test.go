@@ -24,9 +24,12 @@ func parsed(t rapid.TB, sections string) v4a.Patch {
 
 // text applies the sections of a patch, which all update one file, to its text.
 func text(before string, patch v4a.Patch) (string, error) {
-	content, _, err := v4a.NewContent(before).Updated(context.Background(), patch)
-	if err != nil {
-		return "", err
+	content := v4a.NewContent(before)
+	for i := range patch {
+		var err error
+		if content, _, err = content.Updated(context.Background(), &patch[i]); err != nil {
+			return "", err
+		}
 	}
 	return content.Text(), nil
 }

@@ -154,15 +154,12 @@ func changedPaths(plan *tree.Plan) []string {
 // has failed. Temporary files left behind only cause a warning.
 func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
-	var notes strings.Builder
-	_ = plan.WriteNotes(&notes) // writing to a builder cannot fail
-	notes.WriteString(p.ignoredNote(plan))
-	result := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": plan.Changes()}}
-	var leftover *tree.LeftoverError
+	notes := plan.Notes() + p.ignoredNote(plan)
+	result := tools.Result{Output: notes, Notes: notes, Detail: map[string]any{"files": plan.Changes()}}
 	switch {
 	case err == nil:
 		return result, nil
-	case errors.As(err, &leftover):
+	case errors.As(err, new(*tree.LeftoverError)):
 		result.Output += "Warning: " + err.Error() + "\n"
 		return result, nil
 	case ctx.Err() != nil:

@@ -198,9 +198,9 @@ var patches = map[string]struct {
 }
 
 // notes are the expected notes on replaced files. A file that the patch deletes gets none.
-var notes = map[string][]string{
-	"add over a file":  {"f: there was a file, and all of it was replaced. Make sure that this is meant."},
-	"move over a file": {"b: there was a file, and all of it was replaced. Make sure that this is meant."},
+var notes = map[string]string{
+	"add over a file":  "Note: f: there was a file, and all of it was replaced. Make sure that this is meant.\n",
+	"move over a file": "Note: b: there was a file, and all of it was replaced. Make sure that this is meant.\n",
 }
 
 func TestPatches(t *testing.T) {

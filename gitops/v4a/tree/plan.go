@@ -3,8 +3,6 @@ package tree
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -22,36 +20,21 @@ type Plan struct {
 
 // NewPlan reads the files named in a patch and computes their new content. It writes nothing. Paths
 // may go through symbolic links inside the tree. The time grows with the size of patch and files.
-// If sections depend on each other, each one costs time for the whole file.
+// Each section costs time for the whole file.
 //
 // An error is a [*PathError], a [*v4a.MatchError] or ctx's.
 func NewPlan(ctx context.Context, tree Dir, patch v4a.Patch) (*Plan, error) {
 	p := newPlanner(tree)
-	for rest := patch; len(rest) > 0; {
+	for i := range patch {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		p.section = &rest[0]
-		done := sameUpdates(rest)
-		if err := p.apply(ctx, rest[:done]); err != nil {
+		p.section = &patch[i]
+		if err := p.apply(ctx); err != nil {
 			return nil, err
 		}
-		rest = rest[done:]
 	}
 	return &Plan{tree: tree, patch: patch, changed: p.changes(), notes: p.notes}, nil
-}
-
-// sameUpdates returns how many of the first sections update the same file and do nothing else. It
-// is at least 1.
-func sameUpdates(sections []v4a.Section) int {
-	n := 0
-	for _, s := range sections {
-		if s.Op != v4a.Update || s.MoveTo != "" || s.Path != sections[0].Path {
-			break
-		}
-		n++
-	}
-	return max(n, 1)
 }
 
 // Changes returns the changes, sorted by path.
@@ -81,17 +64,13 @@ func (p *Plan) Summary() string {
 	return b.String()
 }
 
-// Notes returns remarks for the model about the patch, one or two sentences each.
-func (p *Plan) Notes() []string { return p.notes }
-
-// WriteNotes writes the notes, one per line.
-func (p *Plan) WriteNotes(w io.Writer) error {
+// Notes returns remarks for the model about the patch, one per line.
+func (p *Plan) Notes() string {
+	var b strings.Builder
 	for _, note := range p.notes {
-		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
-			return err
-		}
+		b.WriteString("Note: " + note + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 // Change is the change of one file by all sections together. If sections cancel each other out,

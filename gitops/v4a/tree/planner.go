@@ -95,16 +95,15 @@ func (p *planner) readContent(dir Dir, name string, seen fs.FileInfo) (string, e
 	return b.String(), errors.Join(err, r.Close())
 }
 
-// apply applies the current section. An update also applies the following sections in sections,
-// which update the same file.
-func (p *planner) apply(ctx context.Context, sections []v4a.Section) error {
+// apply applies the current section.
+func (p *planner) apply(ctx context.Context) error {
 	switch p.section.Op {
 	case v4a.Add:
 		return p.add()
 	case v4a.Delete:
 		return p.delete()
 	case v4a.Update:
-		return p.update(ctx, sections)
+		return p.update(ctx)
 	}
 	return p.refuse(p.section.Path, fmt.Sprintf("unknown operation %q", p.section.Op), nil)
 }
@@ -165,9 +164,8 @@ func (p *planner) remove(f *file) {
 	f.exists, f.content = false, f.content.WithText("")
 }
 
-// update applies consecutive sections that change one file. Then it moves the file if the section
-// has a new path.
-func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
+// update changes a file. Then it moves the file if the section has a new path.
+func (p *planner) update(ctx context.Context) error {
 	name := p.section.Path
 	f, err := p.find(name, true)
 	if err != nil {
@@ -179,7 +177,7 @@ func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 	if encoding := charset.Of(head(f.content.Text())); encoding != "" {
 		return p.refuse(name, "the file is text in "+encoding+", and patches are UTF-8; "+charset.Advice(encoding), nil)
 	}
-	c, notes, err := f.content.Updated(ctx, sections)
+	c, notes, err := f.content.Updated(ctx, p.section)
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return exitFailed
 	}
-	_, err = io.WriteString(os.Stdout, plan.Summary())
-	if err = errors.Join(err, plan.WriteNotes(os.Stdout)); err != nil {
+	if _, err = io.WriteString(os.Stdout, plan.Summary()+plan.Notes()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: the patch is applied, but the result could not be written: %v\n", name, err)
 		return exitFailed
 	}
