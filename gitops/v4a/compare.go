@@ -1,7 +1,6 @@
 package v4a
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -31,8 +30,10 @@ func differingRanges(old, text string) (all []lineRange) {
 		oldLines, newLines := firstLines(old[oldAt:], maxDifferenceLines+minEqualLines), firstLines(text[newAt:], maxDifferenceLines+minEqualLines)
 		removed, added, isNear := findResync(oldLines, newLines)
 		if !isNear {
-			oldLines, newLines = firstLines(old[oldAt:], math.MaxInt), firstLines(text[newAt:], math.MaxInt)
-			removed, added = withoutCommonEnd(oldLines, newLines)
+			tail := commonTail(old[oldAt:], text[newAt:])
+			oldLines = slices.Collect(strings.Lines(old[oldAt : len(old)-tail]))
+			newLines = slices.Collect(strings.Lines(text[newAt : len(text)-tail]))
+			removed, added = len(oldLines), len(newLines)
 		}
 		i, j := 0, 0
 		for _, pair := range append(commonSubsequence(numberLines(oldLines[:removed], newLines[:added])), [2]int{removed, added}) {
@@ -67,9 +68,6 @@ func commonPrefixLines(a, b string) (n int) {
 
 // firstLines returns up to maxLines lines from the start of a text.
 func firstLines(text string, maxLines int) []string {
-	if maxLines > len(text) {
-		maxLines = strings.Count(text, "\n") + 1
-	}
 	first := make([]string, 0, maxLines)
 	for line := range strings.Lines(text) {
 		if len(first) == maxLines {
@@ -112,15 +110,6 @@ func startAlike(oldLines, newLines []string) bool {
 		return slices.Equal(oldLines, newLines)
 	}
 	return slices.Equal(oldLines[:minEqualLines], newLines[:minEqualLines])
-}
-
-// withoutCommonEnd returns the numbers of lines of both texts above their common last lines.
-func withoutCommonEnd(oldLines, newLines []string) (removed, added int) {
-	removed, added = len(oldLines), len(newLines)
-	for removed > 0 && added > 0 && oldLines[removed-1] == newLines[added-1] {
-		removed, added = removed-1, added-1
-	}
-	return removed, added
 }
 
 // AlignTexts returns the lines that were kept, removed and inserted from old to text. Equal lines at

@@ -102,8 +102,13 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 }
 
 // find searches the file for lines, from line number from (0 is the first) downwards. fit are the
-// places in the first of the comparisons ways that has any, others those in looser ones.
-func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, others []find.Place) {
+// places in the strictest comparison that has any, others those in looser ones.
+func (p *placer) find(lines []string, from int) (fit, others []find.Place) {
+	return p.findWith(lines, from, allTolerances...)
+}
+
+// findWith is find with some of the comparisons only.
+func (p *placer) findWith(lines []string, from int, ways ...find.Tolerance) (fit, others []find.Place) {
 	if len(lines) > 0 && p.text.hasByteOrderMark { // a byte order mark belongs to no line of the file
 		lines = append([]string{strings.TrimPrefix(lines[0], byteOrderMark)}, lines[1:]...)
 	}
@@ -112,7 +117,7 @@ func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, ot
 
 // findFirst finds the first place of lines, from line number from downwards.
 func (p *placer) findFirst(lines []string, from int) (at int, ok bool) {
-	fit, _ := p.find(lines, from, allTolerances...)
+	fit, _ := p.find(lines, from)
 	if len(fit) == 0 {
 		return 0, false
 	}
@@ -171,7 +176,7 @@ func (p *placer) placesAbove(old []string, start int) []find.Place {
 	if start == 0 {
 		return nil
 	}
-	fit, _ := p.find(old, 0, allTolerances...)
+	fit, _ := p.find(old, 0)
 	return slices.DeleteFunc(fit, func(place find.Place) bool {
 		return firstLineOf(place) >= start || slices.Contains(p.placedStarts, firstLineOf(place))
 	})
@@ -213,7 +218,7 @@ func (p *placer) findContexts(i int) (contexts contextResult, err error) {
 				continue
 			}
 		}
-		fit, looser := p.find([]string{context}, p.cursor, allTolerances...)
+		fit, looser := p.find([]string{context}, p.cursor)
 		number := lineNumbers().FindStringSubmatch(context)
 		switch {
 		case len(fit) > 0:
@@ -243,7 +248,7 @@ func (p *placer) note(note string) {
 // findParent finds an "@@" line above the cursor. Of its first places in the file, it takes the last. It
 // returns nil if there is none.
 func (p *placer) findParent(context string) *parentContext {
-	fit, looser := p.find([]string{context}, 0, allTolerances...)
+	fit, looser := p.find([]string{context}, 0)
 	if len(fit) == 0 {
 		return nil
 	}
@@ -253,7 +258,7 @@ func (p *placer) findParent(context string) *parentContext {
 // findBareContext moves the cursor below the first "@@" line of a hunk in a bare diff, unless that line
 // is above the cursor. named reports whether the line exists, others its further places.
 func (p *placer) findBareContext(context string) (others []find.Place, named bool) {
-	fit, _ := p.find([]string{context}, 0, allTolerances...)
+	fit, _ := p.find([]string{context}, 0)
 	if len(fit) > 0 && firstLineOf(fit[0]) >= p.cursor {
 		p.cursor, others = firstLineOf(fit[0])+1, fit[1:]
 	}
@@ -286,7 +291,7 @@ func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (fo
 		if p.section.isBare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
 			end-- // the last line is the empty one after the final line ending
 		}
-		fit, _ := p.find(old, max(end, 0), allTolerances...)
+		fit, _ := p.find(old, max(end, 0))
 		if len(fit) > 0 && end >= p.cursor {
 			found.at, found.tolerance, found.isCertain = firstLineOf(fit[0]), fit[0].Tolerance, true
 			return found, true
@@ -295,7 +300,7 @@ func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (fo
 			return found, false
 		}
 	}
-	fit, looser := p.find(old, p.cursor, allTolerances...)
+	fit, looser := p.find(old, p.cursor)
 	if len(fit) == 0 {
 		return found, false
 	}
@@ -314,10 +319,10 @@ func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (fo
 // search returns, it searches on, so that it finds the nearest of all.
 func (p *placer) nearestFirst(old []string, firstPlaces []find.Place, number int) []find.Place {
 	tolerance, all := firstPlaces[0].Tolerance, firstPlaces
-	at, _ := p.find(old, max(number, p.cursor), tolerance)
+	at, _ := p.findWith(old, max(number, p.cursor), tolerance)
 	if len(at) == 0 || firstLineOf(at[0]) != number {
 		for more := firstPlaces; len(more) == find.MaxPlaces; all = append(all, more...) {
-			more, _ = p.find(old, firstLineOf(more[find.MaxPlaces-1])+1, tolerance)
+			more, _ = p.findWith(old, firstLineOf(more[find.MaxPlaces-1])+1, tolerance)
 		}
 		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(firstLineOf(a), number) - distance(firstLineOf(b), number) })}
 	}
