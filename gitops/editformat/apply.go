@@ -94,7 +94,7 @@ func (a *applier) apply(e *Edit) (reason string) {
 		return fmt.Sprintf("there is no file %s; a new one is named by its path, ./%s, and an example stands in a fence of text", e.Path, e.Path)
 	case e.act == write:
 		return a.write(f, e)
-	case len(oldTexts(e.lines)) == 0 && e.act == change:
+	case len(v4a.OldLines(e.lines)) == 0 && e.act == change:
 		return a.create(f, e)
 	case !f.exists:
 		return a.missing(e)
@@ -108,7 +108,7 @@ func (a *applier) apply(e *Edit) (reason string) {
 		return reason
 	case hits == nil:
 		return a.mismatchReason(f, e)
-	case e.act == remove && (len(oldTexts(hits[0].lines)) < f.Len() || len(newTexts(hits[0].lines)) > 0):
+	case e.act == remove && (len(v4a.OldLines(hits[0].lines)) < f.Len() || len(newTexts(hits[0].lines)) > 0):
 		return "it removes the file and does not take away all of its lines; give them all, or remove the file by a command"
 	}
 	a.put(f, e, hits)
@@ -119,7 +119,7 @@ func (a *applier) apply(e *Edit) (reason string) {
 func (a *applier) applyNameless(e *Edit) (reason string) {
 	var fits []*file
 	var hits []hit
-	if len(oldTexts(e.lines)) > 0 {
+	if len(v4a.OldLines(e.lines)) > 0 {
 		for _, path := range slices.Sorted(maps.Keys(a.before)) {
 			f := a.file(path)
 			if !f.exists {

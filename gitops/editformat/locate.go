@@ -39,21 +39,10 @@ func newSeeker(edits []Edit) *find.Seeker {
 	var wanted [][]string
 	for _, e := range edits {
 		for _, lines := range append([][]v4a.Line{e.lines, e.raw}, e.pieces...) {
-			wanted = append(wanted, oldTexts(lines))
+			wanted = append(wanted, v4a.OldLines(lines))
 		}
 	}
 	return find.NewSeeker(wanted...)
-}
-
-// oldTexts returns the lines that a file must contain.
-func oldTexts(lines []v4a.Line) []string {
-	var texts []string
-	for _, l := range lines {
-		if l.Kind != v4a.Insert {
-			texts = append(texts, l.Text)
-		}
-	}
-	return texts
 }
 
 // locate returns the place of a block in a file: one hit, or several for a block with omitted
@@ -80,7 +69,7 @@ func (a *applier) locate(f *file, e *Edit) (hits []hit, reason string) {
 // seek finds the only place of a reading's lines. It returns a reason if there are several places,
 // and neither if there is none.
 func (a *applier) seek(f *file, r reading) (*hit, string) {
-	texts := oldTexts(r.lines)
+	texts := v4a.OldLines(r.lines)
 	if len(texts) == 0 {
 		return nil, ""
 	}
@@ -181,7 +170,7 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, reason string) {
 			return nil, ""
 		}
 		below = h.FirstLine
-		for range len(oldTexts(lines)) - 1 {
+		for range len(v4a.OldLines(lines)) - 1 {
 			below = f.Next(below)
 		}
 		hits = append(hits, *h)
@@ -199,7 +188,7 @@ func (a *applier) mismatchReason(f *file, e *Edit) string {
 	if before := a.before[f.path]; before != nil {
 		text = *before
 	}
-	want := oldTexts(e.lines)
+	want := v4a.OldLines(e.lines)
 	var b strings.Builder
 	b.WriteString("its lines are not in the file")
 	if fresh := newTexts(e.lines); !isBlank(fresh) && strings.Contains(text, strings.Join(fresh, "\n")) {

@@ -15,7 +15,7 @@ import (
 // are, or which place is most similar.
 func (p *placer) mismatchError(i int) error {
 	h := &p.section.Hunks[i]
-	mismatch := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: oldLines(h.Lines), searchedBelow: p.cursor}
+	mismatch := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: OldLines(h.Lines), searchedBelow: p.cursor}
 	if at, ok := p.findFirst(mismatch.want, p.cursor); ok {
 		mismatch.hint = fmt.Sprintf(`they are at line %d, which is not the end of the file: leave "%s" out`, at+1, endOfFileMarker)
 		return mismatch
@@ -45,7 +45,7 @@ func otherEncoding(text string, want []string) string {
 // ambiguousError returns the error for a hunk that fits several places. hint says how to choose one.
 func (p *placer) ambiguousError(i int, hint string) error {
 	h := &p.section.Hunks[i]
-	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: oldLines(h.Lines), isAmbiguous: true, hint: hint}
+	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.firstLine, want: OldLines(h.Lines), isAmbiguous: true, hint: hint}
 }
 
 // tooFrequentError returns the error for a hunk whose search was stopped because its lines are too frequent.

@@ -60,8 +60,8 @@ const (
 	Remove Kind = '-'
 )
 
-// oldLines returns the lines that a hunk expects in the file.
-func oldLines(lines []Line) []string {
+// OldLines returns the lines that a hunk expects in the file.
+func OldLines(lines []Line) []string {
 	old := make([]string, 0, len(lines))
 	for _, l := range lines {
 		if l.Kind != Insert {

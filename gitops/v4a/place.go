@@ -62,7 +62,7 @@ func (p placement) appendTo(placed []placement, end int) []placement {
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
 		return append(placed, p)
 	}
-	if p.at+len(oldLines(p.lines)) < end {
+	if p.at+len(OldLines(p.lines)) < end {
 		return append(placed, p)
 	}
 	return append(placed, placement{p.at, p.lines[:tail]}, placement{end, p.lines[tail:]})
@@ -91,7 +91,7 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	p := &placer{ctx: ctx, text: t, section: s, looseLines: map[find.Tolerance][]string{}}
 	var wanted [][]string
 	for _, h := range s.Hunks {
-		wanted = append(wanted, h.Context, oldLines(h.Lines))
+		wanted = append(wanted, h.Context, OldLines(h.Lines))
 	}
 	p.seeker = find.NewSeeker(wanted...)
 	p.lines = p.seeker.Text(t.lines())
@@ -133,7 +133,7 @@ func (p *placer) place(i int) (location, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
 	contexts, err := p.findContexts(i)
-	old := oldLines(h.Lines)
+	old := OldLines(h.Lines)
 	switch {
 	case p.seeker.OutOfSteps():
 		return location{}, p.tooFrequentError(i)
@@ -157,7 +157,7 @@ func (p *placer) place(i int) (location, error) {
 		p.checkParent(&found, contexts.parent, old, start)
 	}
 	if ok && !found.isIdentified && !found.isCertain {
-		found.abovePrevious = p.placesAbove(oldLines(found.lines), start)
+		found.abovePrevious = p.placesAbove(OldLines(found.lines), start)
 	}
 	switch {
 	case p.seeker.OutOfSteps():
@@ -165,7 +165,7 @@ func (p *placer) place(i int) (location, error) {
 	case !ok:
 		return location{}, p.mismatchError(i)
 	}
-	p.cursor = found.at + len(oldLines(found.lines))
+	p.cursor = found.at + len(OldLines(found.lines))
 	p.placedStarts = append(p.placedStarts, found.at)
 	return found, nil
 }
@@ -223,7 +223,7 @@ func (p *placer) findContexts(i int) (contexts contextResult, err error) {
 		switch {
 		case len(fit) > 0:
 			p.cursor, contexts = firstLineOf(fit[0])+1, contextResult{found: true, others: fit[1:], looser: looser}
-		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
+		case number != nil && (len(OldLines(h.Lines)) > 0 || p.text.lines() == 0):
 			contexts.number, _ = strconv.Atoi(number[1])
 		case p.section.isBare && !h.hasSeveralContexts:
 			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip.Bytes(context, maxShownBytes)))
@@ -281,7 +281,7 @@ func (p *placer) additionLine(h *Hunk) int {
 // findOldLines finds the old lines of a hunk. Lines for the end of the file may be elsewhere only in a
 // bare diff, and then findOldLines adds a note. It fails for them in an envelope.
 func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (found location, ok bool) {
-	old := oldLines(lines)
+	old := OldLines(lines)
 	found = location{placement: placement{p.cursor, lines}, isIdentified: contexts.found}
 	if len(old) == 0 {
 		return found, true
@@ -337,7 +337,7 @@ func (p *placer) checkAmbiguity(spots []location) error {
 	below := p.text.lines() // the last line at which the hunk below can start
 	var descriptions []string
 	for i, s := range slices.Backward(spots) {
-		size := len(oldLines(s.lines))
+		size := len(OldLines(s.lines))
 		own := s.at
 		if size == 0 { // it only adds lines, below the line that an "@@" line names
 			own--
