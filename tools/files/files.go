@@ -57,11 +57,10 @@ func (c Checkout) rules() walk.Rules {
 
 // New returns the tools read_file, list_dir, grep_files and view_image.
 func New(o Options) []tools.Tool {
-	p := resolver(o)
 	return []tools.Tool{
-		Tool(readSpec, p.readFile),
-		Tool(listSpec, p.listDir),
-		Tool(grepSpec, grepFiles{p, searchTime}.grep),
-		Tool(imageSpec, viewImage{p, make(chan struct{}, 1)}.view),
+		Tool(readSpec, o.readFile),
+		Tool(listSpec, o.listDir),
+		Tool(grepSpec, grepFiles{o, searchTime}.grep),
+		Tool(imageSpec, viewImage{o, make(chan struct{}, 1)}.view),
 	}
 }

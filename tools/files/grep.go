@@ -39,7 +39,7 @@ const grepProperties = `"pattern":{"type":"string","description":"Regular expres
 
 // grepFiles is the tool grep_files.
 type grepFiles struct {
-	resolver
+	Options
 	patience time.Duration // time limit of a search
 }
 

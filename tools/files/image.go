@@ -27,7 +27,7 @@ var imageSpec = tools.Spec{
 
 // viewImage is the tool view_image. Decoded images are large, so decodeSlot lets only one call decode at a time.
 type viewImage struct {
-	resolver
+	Options
 	decodeSlot chan struct{}
 }
 

@@ -43,23 +43,23 @@ type listArguments struct {
 }
 
 // listDir runs list_dir.
-func (p resolver) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
+func (o Options) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
 	list, err := a.newListing()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	at, err := p.locate(a.Path)
+	at, err := o.locate(a.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer at.close()
-	tree, err := p.openTree(at)
+	tree, err := o.openTree(at)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer tree.close()
 	list.tree = tree.Tree
-	fmt.Fprintf(&list.text, "Absolute path: %s\n", oneLine(p.absolutePath(at)))
+	fmt.Fprintf(&list.text, "Absolute path: %s\n", oneLine(o.absolutePath(at)))
 	if err := list.addFolder(ctx, tree.Top(), 0); err != nil {
 		return tools.Result{}, err
 	}
@@ -67,11 +67,11 @@ func (p resolver) listDir(ctx context.Context, a listArguments) (tools.Result, e
 }
 
 // absolutePath returns the absolute path of a location, for the model.
-func (p resolver) absolutePath(location location) string {
+func (o Options) absolutePath(location location) string {
 	if location.rootPath != "" {
 		return filepath.Join(location.rootPath, location.displayPath)
 	}
-	return filepath.Join(p.Dir.Path, location.displayPath)
+	return filepath.Join(o.Dir.Path, location.displayPath)
 }
 
 // newListing returns an empty listing with the limits in the call, or a refusal.

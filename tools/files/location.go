@@ -16,9 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// resolver resolves the files and folders named by calls.
-type resolver Options
-
 // refusal is an error that tells the model why a file is not opened.
 type refusal string
 
@@ -66,44 +63,44 @@ func (l location) close() {
 }
 
 // locate returns the location of a path in a call. It returns a refusal if the model may not read there.
-func (p resolver) locate(name string) (location, error) {
+func (o Options) locate(name string) (location, error) {
 	if name == "" {
 		return location{}, refusal("the path is empty")
 	}
 	path := filepath.Clean(name)
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.Dir.Path, path)
+		path = filepath.Join(o.Dir.Path, path)
 	}
-	if inside, isOutput := tools.Below(p.Outputs, path); isOutput {
-		root, err := os.OpenRoot(p.Outputs)
+	if inside, isOutput := tools.Below(o.Outputs, path); isOutput {
+		root, err := os.OpenRoot(o.Outputs)
 		if err != nil {
 			return location{}, refusal(fmt.Sprintf("there is no output %s", inside))
 		}
-		return location{root: root, path: inside, displayPath: inside, calledName: inside, rootPath: p.Outputs}, nil
+		return location{root: root, path: inside, displayPath: inside, calledName: inside, rootPath: o.Outputs}, nil
 	}
 	var view *grants.View
-	if p.View != nil {
+	if o.View != nil {
 		var err error
-		if view, err = p.View(); err != nil {
+		if view, err = o.View(); err != nil {
 			return location{}, err
 		}
 	}
-	inside, isInside := p.Dir.Below(path)
+	inside, isInside := o.Dir.Below(path)
 	switch {
 	case !isInside && view == nil:
-		return location{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, p.Dir.Path))
+		return location{}, refusal(fmt.Sprintf("%s is outside the working directory %s", name, o.Dir.Path))
 	case !isInside:
-		return p.locateOutside(view, path, name)
+		return o.locateOutside(view, path, name)
 	}
-	root, err := p.Dir.Root()
+	root, err := o.Dir.Root()
 	if err != nil {
 		return location{}, err
 	}
-	target, leadsTo := p.resolveTarget(path, inside)
+	target, leadsTo := o.resolveTarget(path, inside)
 	if inGitDirectory(inside) || inGitDirectory(leadsTo) {
 		return location{}, refuseGitDirectory(name)
 	}
-	if reason := view.Hides(filepath.Join(p.Dir.Path, leadsTo)); reason != "" { // even if it does not exist
+	if reason := view.Hides(filepath.Join(o.Dir.Path, leadsTo)); reason != "" { // even if it does not exist
 		return location{}, refuseRead(name, reason)
 	}
 	return location{root: root, path: target, displayPath: inside, calledName: name, view: view}, nil
@@ -111,7 +108,7 @@ func (p resolver) locate(name string) (location, error) {
 
 // locateOutside returns the location of an absolute path outside the working directory. view decides which files
 // commands can see. It returns a refusal for others.
-func (p resolver) locateOutside(view *grants.View, path, name string) (location, error) {
+func (o Options) locateOutside(view *grants.View, path, name string) (location, error) {
 	rootPath, inside, err := view.Locate(path)
 	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
 		return location{}, refuseRead(name, hidden.Reason)
@@ -130,8 +127,8 @@ func (p resolver) locateOutside(view *grants.View, path, name string) (location,
 }
 
 // open opens a regular file named by a call. It returns a refusal if the model may not read it.
-func (p resolver) open(name string) (*os.File, error) {
-	found, err := p.locate(name)
+func (o Options) open(name string) (*os.File, error) {
+	found, err := o.locate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +138,7 @@ func (p resolver) open(name string) (*os.File, error) {
 
 // openTree opens a folder with its ignore rules. The caller closes it. It returns a refusal if the model may not read
 // the folder.
-func (p resolver) openTree(location location) (*tree, error) {
+func (o Options) openTree(location location) (*tree, error) {
 	root, err := location.root.OpenRoot(location.path + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
 		if info, statErr := location.root.Stat(location.path); statErr == nil && !info.IsDir() {
@@ -149,7 +146,7 @@ func (p resolver) openTree(location location) (*tree, error) {
 		}
 		return nil, refuseOpen("directory", location.calledName, err)
 	}
-	rules, err := p.rulesFor(location)
+	rules, err := o.rulesFor(location)
 	rules.View = location.view
 	if err == nil {
 		rules.Hidden, err = location.hiddenIn(root)
@@ -178,31 +175,31 @@ func (t *tree) close() {
 
 // rulesFor returns the ignore rules of a folder, including those of the folders above it. Outside of the working
 // directory, nothing is ignored.
-func (p resolver) rulesFor(location location) (walk.Rules, error) {
+func (o Options) rulesFor(location location) (walk.Rules, error) {
 	if location.rootPath != "" {
 		return walk.Rules{All: true}, nil
 	}
-	from, prefix := p.Dir, "." // prefix is the working directory, relative to the folder from
-	if workDir, isInside := p.Checkout.Top.Below(p.Dir.Path); isInside && workDir != "." {
-		from, prefix = p.Checkout.Top, workDir
+	from, prefix := o.Dir, "." // prefix is the working directory, relative to the folder from
+	if workDir, isInside := o.Checkout.Top.Below(o.Dir.Path); isInside && workDir != "." {
+		from, prefix = o.Checkout.Top, workDir
 	}
 	top, err := from.Root()
 	if err != nil {
 		return walk.Rules{}, err
 	}
-	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
+	return o.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
 }
 
 // resolveTarget follows the links in an absolute path. inside is the same path relative to the working directory, as are
 // both results. If the path can be resolved, both are its target. If a link leads out of the working directory, target,
 // the path to open, is inside, and leadsTo is where the link leads. Otherwise both are inside.
-func (p resolver) resolveTarget(path, inside string) (target, leadsTo string) {
-	target, err := p.Dir.Resolve(path)
+func (o Options) resolveTarget(path, inside string) (target, leadsTo string) {
+	target, err := o.Dir.Resolve(path)
 	if err == nil {
 		return target, target
 	}
 	if outside, isOutside := errors.AsType[*tools.OutsideError](err); isOutside {
-		if leadsTo, err := filepath.Rel(p.Dir.Path, outside.Path); err == nil {
+		if leadsTo, err := filepath.Rel(o.Dir.Path, outside.Path); err == nil {
 			return inside, leadsTo
 		}
 	}

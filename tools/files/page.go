@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -33,20 +32,20 @@ type Page struct {
 func (o Options) Page(ctx context.Context, name string, first, maxLines int) (Page, error) {
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	page, err := resolver(o).page(limited, name, first, maxLines)
+	page, err := o.page(limited, name, first, maxLines)
 	return page, explainTimeout(ctx, limited, name, err)
 }
 
 // page returns the lines of a file from the line first on, up to maxLines lines or about maxPage bytes. It reads the
 // complete file, for its digest and number of lines. Unlike Page, it has no time limit.
-func (p resolver) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
-	file, err := p.open(name)
+func (o Options) page(ctx context.Context, name string, first, maxLines int) (Page, error) {
+	file, err := o.open(name)
 	if err != nil {
-		return Page{}, p.suggestNames(name, err)
+		return Page{}, o.suggestNames(name, err)
 	}
 	defer file.Close()
 	digest := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(contextReader{ctx, file}, digest), 64<<10), maxLength: maxShown}
+	lines := newLineReader(io.TeeReader(contextReader{ctx, file}, digest), maxShown)
 	if reason := lines.whyNotText(name); reason != "" {
 		return Page{}, refusal(reason)
 	}
@@ -81,13 +80,13 @@ const (
 )
 
 // suggestNames adds similar names in the same folder to err, if that is the refusal of a missing file.
-func (p resolver) suggestNames(name string, err error) error {
+func (o Options) suggestNames(name string, err error) error {
 	refused, isRefusal := errors.AsType[refusal](err)
 	if !isRefusal || refused != refuseOpen("file", name, fs.ErrNotExist) {
 		return err
 	}
 	folder, base := filepath.Split(filepath.Clean(name))
-	folderLocation, notFound := p.locate(cmp.Or(folder, "."))
+	folderLocation, notFound := o.locate(cmp.Or(folder, "."))
 	if notFound != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (p resolver) suggestNames(name string, err error) error {
 		if inGitDirectory(entry.Name()) || !isSimilarName(entry.Name(), base) {
 			continue
 		}
-		if found, refused := p.locate(folder + entry.Name()); refused == nil { // commands can see the file
+		if found, refused := o.locate(folder + entry.Name()); refused == nil { // commands can see the file
 			found.close()
 			similar = append(similar, oneLine(folder+entry.Name()))
 		}
@@ -157,7 +156,7 @@ type MatchedLine struct {
 // Grep returns up to maxLines lines that match a regular expression, in the files at path that include selects. If
 // [Refused] returns words for the error, they are for the model.
 func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLines int) (Matches, error) {
-	g := grepFiles{resolver(o), searchTime}
+	g := grepFiles{o, searchTime}
 	limited, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
 	found, q, err := g.findMatches(limited, grepArguments{Pattern: pattern, Include: include, Path: path, Limit: new(float64(maxLines))})
@@ -191,7 +190,7 @@ func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxL
 		return nil, false, err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), maxLength: maxShown}
+	lines := newLineReader(contextReader{ctx, file}, maxShown)
 	for {
 		exists, err := lines.next()
 		if err != nil || !exists {

@@ -59,10 +59,10 @@ type readArguments struct {
 }
 
 // readFile runs read_file.
-func (p resolver) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
+func (o Options) readFile(ctx context.Context, a readArguments) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	text, err := p.readPart(limited, a)
+	text, err := o.readPart(limited, a)
 	return tools.Result{Output: text}, explainTimeout(ctx, limited, a.Path, err)
 }
 
@@ -90,17 +90,17 @@ func (r contextReader) Read(p []byte) (int, error) {
 }
 
 // readPart returns the requested part of a file as text.
-func (p resolver) readPart(ctx context.Context, a readArguments) (string, error) {
+func (o Options) readPart(ctx context.Context, a readArguments) (string, error) {
 	mode, err := a.mode()
 	if err != nil {
 		return "", err
 	}
-	file, err := p.open(a.Path)
+	file, err := o.open(a.Path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(contextReader{ctx, file}, 64<<10), maxLength: maxLine}
+	lines := newLineReader(contextReader{ctx, file}, maxLine)
 	if reason := lines.whyNotText(a.Path); reason != "" {
 		return "", refusal(reason)
 	}
@@ -196,6 +196,10 @@ type lineReader struct {
 	number    int    // number of the current line, from 1
 	line      []byte // beginning of the current line
 	length    int    // length of the current line in bytes, without its end
+}
+
+func newLineReader(from io.Reader, maxLength int) *lineReader {
+	return &lineReader{from: bufio.NewReaderSize(from, 64<<10), maxLength: maxLength}
 }
 
 // whyNotText returns why a file cannot be shown as text, or "" if it can. Call it before reading lines.
