@@ -13,16 +13,3 @@ func (c *Content) Changed() bool { return c.text != c.base }
 
 // WithText returns content with the same original and another current text.
 func (c *Content) WithText(text string) *Content { return &Content{text, c.base} }
-
-// Similarity returns how much of the larger text both texts have in common, in percent.
-func (c *Content) Similarity() int {
-	largerSize := max(len(c.base), len(c.text))
-	if largerSize == 0 {
-		return 100
-	}
-	kept := len(c.base)
-	for _, r := range differingRanges(c.base, c.text) {
-		kept -= r.oldTo - r.oldFrom
-	}
-	return kept * 100 / largerSize
-}

@@ -25,6 +25,19 @@ func (c *Content) Diff() Diff {
 
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
+// Similarity returns how much of the larger text both texts have in common, in percent.
+func (d Diff) Similarity() int {
+	largerSize := max(len(d.old), len(d.text))
+	if largerSize == 0 {
+		return 100
+	}
+	kept := len(d.old)
+	for _, r := range d.ranges {
+		kept -= r.oldTo - r.oldFrom
+	}
+	return kept * 100 / largerSize
+}
+
 // Texts returns all removed lines and all added lines, each as one text.
 func (d Diff) Texts() (old, now string) {
 	var before, after strings.Builder

@@ -116,10 +116,9 @@ type parser struct {
 	number int
 	patch  Patch
 
-	section   *Section
-	content   strings.Builder // content of the current section, if it adds a file
-	hunk      *Hunk
-	hunkEnded bool // the current hunk ended with an end-of-file marker
+	section *Section
+	content strings.Builder // content of the current section, if it adds a file
+	hunk    *Hunk
 
 	hasEnvironment bool // the environment id was given
 }
@@ -265,7 +264,7 @@ func (p *parser) readUpdateLine() error {
 
 // openHunk handles an "@@" line. It starts a hunk, or adds context to a hunk that has no lines yet.
 func (p *parser) openHunk(context string) error {
-	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.hunkEnded) {
+	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.hunk.EndOfFile) {
 		if err := p.finishHunk(); err != nil {
 			return err
 		}
@@ -288,12 +287,12 @@ func (p *parser) closeHunk() error {
 	switch {
 	case p.hunk == nil:
 		return nil
-	case p.hunkEnded:
+	case p.hunk.EndOfFile:
 		return p.errorHere(endOfFileMarker + " stands there twice")
 	case len(p.hunk.Lines) == 0 && !p.section.isBare:
 		return p.errorHere(endOfFileMarker + " follows the last line of a hunk, and this hunk has no lines")
 	}
-	p.hunk.EndOfFile, p.hunkEnded = true, true
+	p.hunk.EndOfFile = true
 	return nil
 }
 
@@ -303,17 +302,17 @@ func (p *parser) finishHunk() error {
 	if p.hunk == nil {
 		return nil
 	}
-	if len(p.hunk.Lines) == 0 && !p.hunkEnded {
+	if len(p.hunk.Lines) == 0 && !p.hunk.EndOfFile {
 		return &ParseError{Line: p.hunk.Line, Problem: "the hunk has no lines"}
 	}
 	p.section.Hunks = append(p.section.Hunks, *p.hunk)
-	p.hunk, p.hunkEnded = nil, false
+	p.hunk = nil
 	return nil
 }
 
 // readHunkLine adds a line to the current hunk. The first hunk of a section may begin without "@@".
 func (p *parser) readHunkLine() error {
-	if p.hunkEnded {
+	if p.hunk != nil && p.hunk.EndOfFile {
 		if strings.TrimSpace(p.line) == "" {
 			return nil
 		}

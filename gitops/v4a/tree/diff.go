@@ -49,7 +49,7 @@ func (d *differ) updated(c *change) {
 	d.names(from, c.Path)
 	switch {
 	case c.MovedFrom != "":
-		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", f.content.Similarity(), quoted(from), quoted(c.Path))
+		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", c.diff().Similarity(), quoted(from), quoted(c.Path))
 	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
 		fmt.Fprintf(d, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
 	}
