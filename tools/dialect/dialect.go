@@ -203,8 +203,8 @@ var Tools = []Tool{
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
 
-// Arguments calls nameIn for all tools, and returns the results that are not "", without duplicates.
-func Arguments(nameIn func(Tool) string) (all []string) {
+// Distinct calls nameIn for all tools, and returns the results that are not "", without duplicates.
+func Distinct(nameIn func(Tool) string) (all []string) {
 	for _, t := range Tools {
 		if name := nameIn(t); name != "" && !slices.Contains(all, name) {
 			all = append(all, name)
@@ -238,14 +238,7 @@ func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name
 func NamesOfKind(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
 // Families returns the names of the other coding agents whose tools agent-ci imitates.
-func Families() (all []string) {
-	for _, t := range Tools {
-		if t.Family != "" && !slices.Contains(all, t.Family) {
-			all = append(all, t.Family)
-		}
-	}
-	return all
-}
+func Families() []string { return Distinct(func(t Tool) string { return t.Family }) }
 
 // NamesInFamily returns the names of the tools of a family that have one of these kinds.
 func NamesInFamily(family string, kinds ...Kind) []string {

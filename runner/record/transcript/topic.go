@@ -25,8 +25,8 @@ var topicKeys = sync.OnceValue(func() []string {
 		return t.Command
 	}
 	return slices.Concat(
-		dialect.Arguments(command), dialect.Arguments(func(t dialect.Tool) string { return t.Path }), []string{"dir_path", "pattern", "query", "url"},
-		dialect.Arguments(func(t dialect.Tool) string { return t.Patch }), []string{"patch", "session_id", "chars", "explanation", "name", "description"},
+		dialect.Distinct(command), dialect.Distinct(func(t dialect.Tool) string { return t.Path }), []string{"dir_path", "pattern", "query", "url"},
+		dialect.Distinct(func(t dialect.Tool) string { return t.Patch }), []string{"patch", "session_id", "chars", "explanation", "name", "description"},
 	)
 })
 
