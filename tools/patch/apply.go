@@ -25,7 +25,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 	}
 	patch, err := v4a.Parse(text)
 	if err != nil {
-		return unfitResult(err), nil
+		return tools.Refuse(verificationFailed + err.Error()), nil
 	}
 	return p.apply(ctx, tree.In(below, patch), text)
 }
@@ -34,7 +34,7 @@ func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, er
 func (p *Patcher) apply(ctx context.Context, patch v4a.Patch, text string) (tools.Result, error) {
 	p.makeRelative(patch)
 	return p.makeChange(ctx, fileChange{
-		kind: "patch", requestedPaths: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
+		kind: "patch", requestedPaths: v4a.Paths(patch), unfitPrefix: verificationFailed,
 		plan: func(seen tree.Dir) (*tree.Plan, []string, error) {
 			plan, err := tree.NewPlan(ctx, seen, patch)
 			return plan, v4a.Paths(patch), err
@@ -54,10 +54,13 @@ type fileChange struct {
 	requestedPaths []string // paths relative to Dir, as spelled in the request
 	// plan plans the change. It also returns the affected paths as the request spells them.
 	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
-	unfit       func(error) tools.Result // returns the result if the change does not fit the files
-	keep        func(*tree.Plan) error   // records the change before it is made
-	successText func(*tree.Plan) string  // returns the output for a successful change, before the notes
+	unfitPrefix string                 // goes before the error in the output for a change that does not fit the files
+	keep        func(*tree.Plan) error // records the change before it is made
 }
+
+// verificationFailed goes before the error of a patch that is invalid or does not fit. The words are the reference
+// implementation's.
+const verificationFailed = "apply_patch verification failed: "
 
 // makeChange checks a change by all rules and makes it, or returns a failed result. All changes of files by tools
 // go through it.
@@ -83,7 +86,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	case hidden != nil:
 		return c.reject(hidden), nil
 	case err != nil:
-		return c.unfit(err), nil
+		return tools.Refuse(c.unfitPrefix + err.Error()), nil
 	}
 	resolvedPaths := changedPaths(plan)
 	if err := cmp.Or(p.requireVisible(view, resolvedPaths), p.requireUnprotected(append(spelledPaths, resolvedPaths...))); err != nil {
@@ -101,7 +104,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	}
 	result, err := p.commit(ctx, plan)
 	if err == nil && !result.Failed {
-		result.Output = c.successText(plan) + result.Output
+		result.Output = plan.Summary() + result.Output
 	}
 	result.Output = textBefore + result.Output
 	return result, err
@@ -185,11 +188,6 @@ func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 	}
 	return fmt.Sprintf("Note: git ignores %s: no part of the change that is checked and published. "+
 		"If it belongs there, give it another path or change the rule in .gitignore.\n", strings.Join(ignored, ", "))
-}
-
-// unfitResult returns the result for a patch that is invalid or does not fit. The words are the reference implementation's.
-func unfitResult(err error) tools.Result {
-	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
 
 // relativeDir returns the slash-separated path from Dir to dir, with links resolved. The error is for the model.

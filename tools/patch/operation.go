@@ -41,7 +41,7 @@ func (p *Patcher) applyOperation(ctx context.Context, input string) (tools.Resul
 	}
 	patch, err := v4a.ParseDiff(kind.op, o.Path, o.Diff)
 	if err != nil {
-		return unfitResult(err), nil
+		return tools.Refuse(verificationFailed + err.Error()), nil
 	}
 	return p.apply(ctx, patch, o.asPatch())
 }

@@ -15,7 +15,7 @@ import (
 //
 // Errors are those of [Patcher.Apply].
 func (p *Patcher) Rewrite(ctx context.Context, paths []string, rewrite func(texts tree.Texts) (tree.Texts, error)) (tools.Result, error) {
-	c := fileChange{kind: "change", successText: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
+	c := fileChange{kind: "change", keep: p.keepDiff}
 	pathInDir := map[string]string{}
 	for _, name := range paths {
 		pathInDir[name] = p.relative(name)
@@ -30,7 +30,6 @@ func (p *Patcher) Rewrite(ctx context.Context, paths []string, rewrite func(text
 		})
 		return plan, changes, err
 	}
-	c.unfit = func(err error) tools.Result { return tools.Refuse(err.Error()) }
 	return p.makeChange(ctx, c)
 }
 

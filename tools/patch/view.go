@@ -43,9 +43,9 @@ func hiddenPathError(name, reason string) error {
 
 // asHiddenError returns the error of hiddenPathError if err comes from a hidden path, or else nil.
 func asHiddenError(err error) error {
-	var hidden *hiddenError
-	var withPath *tree.PathError
-	if !errors.As(err, &hidden) || !errors.As(err, &withPath) {
+	hidden, isHidden := errors.AsType[*hiddenError](err)
+	withPath, hasPath := errors.AsType[*tree.PathError](err)
+	if !isHidden || !hasPath {
 		return nil
 	}
 	return hiddenPathError(withPath.Path, hidden.reason)

@@ -47,8 +47,12 @@ func (p *Plan) Changes() []Change {
 }
 
 // Summary returns the same text as Codex's tool on success. It lists paths as written in the patch:
-// added files, then updated, then deleted ones. A moved file has its new path.
+// added files, then updated, then deleted ones. A moved file has its new path. The plan of a rewrite
+// has no summary.
 func (p *Plan) Summary() string {
+	if len(p.patch) == 0 {
+		return ""
+	}
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
 	for _, group := range [...]struct {
