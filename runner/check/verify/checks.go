@@ -254,11 +254,18 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 		key, network = "policy.network", c.Job.Policy.Network
 	}
 	advice := cmp.Or(networkAdvice(key, network, step.Run, output), "Correct the command, or install what it needs.")
-	how := fmt.Sprintf("failed with exit status %d", ran.ExitCode)
 	if ran.TimedOut {
-		how, advice = "ran into its time limit", "Raise setup[].timeout."
+		advice = "Raise setup[].timeout."
 	}
-	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.DescribeLogPlace(script.Log), advice)
+	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, describeFailure(ran), c.Record.DescribeLogPlace(script.Log), advice)
+}
+
+// describeFailure says how a command failed, as the end of a sentence about it.
+func describeFailure(ran confine.ScriptResult) string {
+	if ran.TimedOut {
+		return "ran into its time limit"
+	}
+	return fmt.Sprintf("failed with exit status %d", ran.ExitCode)
 }
 
 // runCommand runs and records a command before the agent. step describes it to people. kind is as in recordCommand.

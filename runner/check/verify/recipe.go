@@ -53,7 +53,7 @@ func (c Checks) CheckApplies(ctx context.Context) error {
 		return outcome.Stopf(outcome.Skipped, "not_applicable", "The job does not apply here: applies_if exited with %d.", notApplicable)
 	}
 	return outcome.Stopf(outcome.InvalidInput, appliesIf,
-		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
+		"applies_if %s; it must exit with 0 (the job applies) or 1 (it does not); see %s.", describeFailure(ran), c.Record.DescribeLogPlace(script.Log))
 }
 
 // RunRecipe runs the recipe in the agent's work tree. Its changes become part of the run's change.
@@ -65,7 +65,7 @@ func (c Checks) RunRecipe(ctx context.Context) error {
 	}
 	ran, err := c.runCommand(ctx, record.PhaseAgent, recipe, recipe, script)
 	if err == nil && ran.Color() != "green" {
-		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe ended as %s with status %d (%s).", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
+		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe %s (%s); correct recipe.run, or raise recipe.timeout.", describeFailure(ran), c.Record.DescribeLogPlace(script.Log))
 	}
 	return err
 }
