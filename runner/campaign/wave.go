@@ -67,7 +67,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpenPulls()
 	if s := r.campaignState.Stopped; s != nil {
 		if slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return r.campaignState.mustRun(t, r.plan.Template) }) {
-			r.waitFor(WaitStopped, time.Time{}, "%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", s.Failed, s.Of, s.Reason)
+			r.waitFor(WaitStopped, time.Time{}, "%d of the last %d runs ended with %s; look at them, then run agent-ci campaign resume", s.Failed, s.Of, s.Reason)
 		}
 		return nil, r.wait
 	}
@@ -81,7 +81,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 			continue
 		}
 		if r.campaign.Pilot > 0 && position > r.campaign.Pilot && !r.campaignState.Approved {
-			r.waitFor(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
+			r.waitFor(WaitPilot, time.Time{}, "look at the targets of the pilot first (%d), then run agent-ci campaign approve", r.campaign.Pilot)
 			break
 		}
 		if r.limitReached(most) {
