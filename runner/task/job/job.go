@@ -90,7 +90,7 @@ type Model struct {
 	Stream          bool              `json:"stream" default:"true" about:"false: ask for answers in one piece, for endpoints that cannot stream. An answer may take 15 minutes."`
 	ReasoningEffort string            `json:"reasoning_effort" values:"$efforts" default:"medium" about:"How much the model thinks. Empty: send nothing, for models that do not reason."`
 	Summary         string            `json:"reasoning_summary" values:"|auto|concise|detailed" about:"Summary of the model's thoughts, for the transcript. Empty: none."`
-	ServiceTier     string            `json:"service_tier" values:"|auto|default|flex|scale|priority|fast|ultrafast" about:"Processing tier. Empty: your project's. A full or unknown one falls back to the default."`
+	ServiceTier     string            `json:"service_tier" values:"|auto|default|flex|scale|priority|fast|ultrafast" about:"Processing tier. Empty: your project's. flex falls back to the default if it has no room."`
 	MaxOutputTokens int64             `json:"max_output_tokens" span:"0.." about:"Most tokens in one answer, including reasoning. 0: the model's own limit."`
 	ContextWindow   int64             `json:"context_window" span:"0.." about:"Tokens that fit into one request and its answer. 0: from the model's profile, or 128000. agent-ci shortens conversations at 85 %."`
 	Tools           string            `json:"tools" values:"$model_tools" default:"auto" about:"Form of the model's tools. auto: freeform, function or code, by model."`
@@ -189,7 +189,7 @@ type Change struct {
 }
 
 type Env struct {
-	Pass []string          `json:"pass" form:"variable" example:"[DEPLOY_TARGET]" about:"Names of variables that commands get with agent-ci's own values. Tokens and the API key cannot be passed."`
+	Pass []string          `json:"pass" form:"variable" example:"[DEPLOY_TARGET]" about:"Names of variables that commands get with the values of agent-ci's environment. Its own tokens and keys cannot be passed."`
 	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{CGO_ENABLED: 0}" about:"Variables that commands get with these values."`
 }
 

@@ -17,7 +17,7 @@ type MCPServer struct {
 	Args           []string          `json:"args" form:"value" example:"[--stdio]" about:"Arguments of the program."`
 	Cwd            string            `json:"cwd" form:"folder" about:"Folder of the work tree to start in, with workspace: read or write, without env.pass. Empty: a fresh tree of the base commit."`
 	Env            ServerEnv         `json:"env" suggest:"env_key" about:"Variables of the server."`
-	URL            string            `json:"url" form:"server_url" about:"Address of a streamable HTTP server, whose host is thereby allowed. http works for this machine and its network only."`
+	URL            string            `json:"url" form:"server_url" about:"Address of a streamable HTTP server. Its host is allowed. http works for this machine and its network only."`
 	Headers        map[string]string `json:"headers" form:"header_value" names:"header_name" example:"{X-Team: build}" about:"More headers for every request. They appear in the transcript."`
 	BearerTokenEnv string            `json:"bearer_token_env" form:"variable" about:"Name of the variable with the bearer token, never the token itself."`
 	Tools          []string          `json:"tools" config:"required,nonempty" form:"one_line" example:"[search, fetch]" about:"Tools of the server that the model may call. [\"*\"]: all of them."`
@@ -32,7 +32,7 @@ type MCPServer struct {
 
 // ServerEnv configures the environment of a server.
 type ServerEnv struct {
-	Pass []string          `json:"pass" form:"variable" example:"[DOCS_TOKEN]" about:"Names of variables that it gets with agent-ci's own values. Secrets are allowed: no other command sees them."`
+	Pass []string          `json:"pass" form:"variable" example:"[DOCS_TOKEN]" about:"Names of variables that it gets with the values of agent-ci's environment. Secrets are allowed: no other command sees them."`
 	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{LOG_LEVEL: warn}" about:"Variables that it gets with these values."`
 }
 
