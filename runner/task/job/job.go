@@ -14,7 +14,7 @@ import (
 type Job struct {
 	Version        int                  `json:"version" config:"required" span:"1..1" default:"1" about:"Version of the format. Every file needs it."`
 	Name           string               "json:\"name\" form:\"task_key\" about:\"Task key. It names the branch and tells the runs of one task apart from others. Empty: `issue-N`, or `prompt-` and a digest.\""
-	Task           Task                 `json:"task" example:"{prompt: Fix the flaky test of the cache.}" about:"What to do. Give exactly one of prompt, prompt_file, issue and from."`
+	Task           Task                 `json:"task" example:"{prompt: Fix the flaky test of the cache.}" about:"What to do. Give exactly one of prompt, prompt_file, issue and from; for publish.as: review, labels or comment also a prompt with an issue."`
 	Repository     Repository           `json:"repository" about:"Where to work."`
 	AppliesIf      string               `json:"applies_if" form:"not_blank" about:"Shell command that decides whether the job applies: exit status 0 for yes, 1 for no (the run ends as skipped). Limit: 5 minutes."`
 	Setup          []SetupStep          `json:"setup" example:"[{name: modules, run: make deps, timeout: 5m}]" about:"Commands that run in order before the baseline and the agent, without tokens."`

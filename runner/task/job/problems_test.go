@@ -158,6 +158,7 @@ func TestLocatesEachMistake(t *testing.T) {
 		{"variable of a server beside set", start + "mcp_servers: {a: {command: b, tools: [c], env: {foo: bar}}}", []string{"job.yml:3:49: mcp_servers.a.env.foo: unknown key; did you mean mcp_servers.a.env.set.foo?"}},
 		{"no task", "version: 1", []string{"job.yml:1:1: task: is missing; give one of task.prompt, task.prompt_file and task.issue"}},
 		{"blank task", "version: 1\ntask: {prompt: ' '}", []string{"job.yml:2:16: task.prompt: must not be blank"}},
+		{"a prompt about an issue", "version: 1\ntask: {issue: 7, prompt: x}\npublish: {as: comment}", nil},
 		{"two tasks", "version: 1\ntask: {issue: 7, prompt: x}", []string{"job.yml:2:15: task.issue: is a second task beside task.prompt; give only one of them"}},
 		{"checks with one command", start + "verify: [{run: x}, {run: x}]", []string{"job.yml:3:20: verify[1].name: is also the name of verify[0]"}},
 		{"the model's key passed", start + "policy: {env: {pass: [TEAM_KEY]}}\nmodel: {api_key_env: TEAM_KEY}", []string{"job.yml:3:23: policy.env.pass[0]: TEAM_KEY holds a credential, which commands never see"}},

@@ -40,22 +40,32 @@ func (d *validator) reportFirst(place string, all ...mistake) {
 }
 
 // keepNewestTaskSource clears the task sources (prompt, prompt_file, issue, from) of lower layers if the
-// layer just merged has one. It rejects a second source in the same layer.
+// layer just merged has one. It rejects a second source in the same layer. A prompt and an issue go together if the
+// job publishes feedback: the prompt says what to do, the issue says on what.
 func (d *validator) keepNewestTaskSource() {
 	newest := ""
+	goTogether := func(a, b string) bool {
+		return d.job.Publish.IsFeedback() && (a == taskIssue) != (b == taskIssue) && a != taskFrom && b != taskFrom
+	}
 	for _, source := range d.job.Task.taskSources() {
 		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
 			continue
 		}
-		d.ReportIf(newest != "", source.key, "is a second task beside "+newest+"; give only one of them")
+		d.ReportIf(newest != "" && !goTogether(newest, source.key), source.key, "is a second task beside "+newest+"; give only one of them")
 		newest = cmp.Or(newest, source.key)
 	}
 	for _, source := range d.job.Task.taskSources() {
-		if newest != "" && !d.IsSetByCurrentLayer(source.key) {
+		if newest != "" && !d.IsSetByCurrentLayer(source.key) && !goTogether(newest, source.key) {
 			*source.text = ""
 		}
 	}
 }
+
+// The task sources that a job for feedback treats differently.
+const (
+	taskIssue = "task.issue"
+	taskFrom  = "task.from"
+)
 
 // taskSource is a key for the task, with its value.
 type taskSource struct {
@@ -64,7 +74,7 @@ type taskSource struct {
 }
 
 func (t *Task) taskSources() []taskSource {
-	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {"task.issue", &t.Issue}, {"task.from", &t.From}}
+	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {taskIssue, &t.Issue}, {taskFrom, &t.From}}
 }
 
 // checkRelations checks the keys against each other after all layers are merged. It also fills in defaults
