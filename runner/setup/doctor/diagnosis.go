@@ -89,6 +89,9 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	}
 	d.examineModel(ctx, p, o.Online)
 	d.examineGitHub(ctx, p, o.Online)
+	if ctx.Err() != nil { // what it says of servers would be wrong
+		return nil, ctx.Err()
+	}
 	for i, found := range d.Problems {
 		d.Problems[i].Message, d.Problems[i].Remedy = outcome.ShortenNames(p.Record.Redact(found.Message)), p.Record.Redact(found.Remedy)
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -67,6 +68,17 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestStoppedDiagnosisBlamesNoServer(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stop()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	_, err := Diagnose(ctx, Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t, "OPENAI_API_KEY=sk-0123456789", "OPENAI_BASE_URL="+server.URL)})
+	must.Is(t, context.Canceled, err)
 }
 
 // TestTrialsAreBounded asks an endpoint that refuses everything, each time for another reason, and
