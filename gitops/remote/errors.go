@@ -133,6 +133,12 @@ var remedyByKind = map[error]string{
 	ErrEmpty:       "push a first commit, it may be empty",
 }
 
+// connectionRemedies has the remedies for an ErrUnreachable whose message has certain words.
+var connectionRemedies = []struct{ words, remedy string }{
+	{"certificate", "name a file with the server's authority in SSL_CERT_FILE"},
+	{"CONNECT", "check HTTPS_PROXY, and the user and password in it (http://USER:PASSWORD@HOST:PORT)"},
+}
+
 // describeError returns the error of an exchange with a remote, with its kind and what to do. A nil error
 // stays nil. After the end of ctx it wraps the cause of ctx.
 func (r Remote) describeError(ctx context.Context, doing string, err error) error {
@@ -147,7 +153,13 @@ func (r Remote) describeError(ctx context.Context, doing string, err error) erro
 	if kind != nil {
 		detail = strings.TrimPrefix(strings.TrimPrefix(detail, kind.Error()), ": ")
 	}
-	return &remoteError{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
+	remedy := remedyByKind[kind]
+	for _, known := range connectionRemedies {
+		if kind == ErrUnreachable && strings.Contains(detail, known.words) {
+			remedy = known.remedy
+		}
+	}
+	return &remoteError{doing: doing, kind: kind, detail: detail, remedy: remedy, cause: err}
 }
 
 // minSecret is the length of the shortest password that safeDetail removes from a message. A shorter one could

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -292,6 +293,8 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 		http.Error(w, "down for the night, Authentication failed", http.StatusBadGateway)
 	}))
 	t.Cleanup(broken.Close)
+	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(untrusted.Close)
 	for _, c := range []struct {
 		name, url, token string
 		want             error
@@ -301,6 +304,7 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 		{"no repository by http", o.URL + "/o/none.git", token, remote.ErrNotFound},
 		{"no repository by path", filepath.Join(t.TempDir(), "missing.git"), "", remote.ErrNotFound},
 		{"nobody listens", gone.URL + "/o/r.git", token, remote.ErrUnreachable},
+		{"unknown authority", untrusted.URL + "/o/r.git", token, remote.ErrUnreachable},
 		{"bad gateway", broken.URL + "/o/r.git", token, remote.ErrUnreachable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -311,6 +315,7 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 				"clone": remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}),
 			} {
 				must.Is(t, c.want, err, does)
+				must.Same(t, c.name == "unknown authority", strings.Contains(fmt.Sprint(err), "SSL_CERT_FILE"), err)
 				if err == nil || c.token != "" && strings.Contains(err.Error(), c.token) {
 					t.Errorf("the error shows the token: %v", err)
 				}

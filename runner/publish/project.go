@@ -59,7 +59,7 @@ func FindProject(env settings.Environment, version string, sources intake.Reposi
 	case p.Mode != ToForge:
 	case name == "":
 		return p, outcome.Stopf(outcome.InvalidInput, "no_repository",
-			"No GitHub repository is known to publish to: set repository.name, or use --publish local.")
+			"No GitHub repository is known to publish to%s: set repository.name, or use --publish local.", intake.ForeignOrigin(sources.Origin, server))
 	case env.Token() == "":
 		return p, outcome.Stopf(outcome.InvalidInput, "no_token",
 			"There is no GitHub token: set GITHUB_TOKEN, with the permissions contents: write and pull-requests: write, or use --publish local.")

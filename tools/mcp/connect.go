@@ -11,6 +11,8 @@ import (
 	_ "github.com/agent-ci/agent-ci/tools/mcp/internal/environment" // before the library reads it
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 const (
@@ -177,7 +179,7 @@ func (s *Session) explainFailure(ctx context.Context, err error) *Error {
 	prefix := fmt.Sprintf("the MCP server %s ", s.server.Name)
 	silent, isSilent := errors.AsType[*silenceError](err)
 	_, isRefusal := serverRefusal(err)
-	_, isUnreachable := errors.AsType[*url.Error](err)
+	request, isUnreachable := errors.AsType[*url.Error](err)
 	_, isUnstarted := errors.AsType[*startError](err)
 	switch {
 	case isUnstarted && errors.Is(err, context.DeadlineExceeded):
@@ -194,7 +196,7 @@ func (s *Session) explainFailure(ctx context.Context, err error) *Error {
 	case errors.Is(err, errClosed):
 		e.Words = prefix + "ended before it answered; " + stderrHint
 	case isUnreachable:
-		e.Words = prefix + "could not be reached: " + oneLine(err.Error()) + "; check url and the network"
+		e.Words = prefix + "could not be reached: " + oneLine(reach.Explain(request.Err)) + "; check url and the network"
 	case s.server.Start == nil && !isRefusal:
 		e.Words = prefix + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
 	default:

@@ -103,7 +103,7 @@ func TestRejectsUnusableAddresses(t *testing.T) {
 		})
 	}
 	_, err := Open(t.Context(), Server{Name: "test", URL: "http://127.0.0.1:1/", Client: clientOf(t, Remote{URL: "http://127.0.0.1:1/"})})
-	wantError(t, err, ReasonStart, "could not be reached")
+	wantError(t, err, ReasonStart, "could not be reached: 127.0.0.1:1: connection refused; check url")
 }
 
 func endless(w io.Writer) {
