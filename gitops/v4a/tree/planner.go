@@ -3,12 +3,9 @@ package tree
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/charset"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
@@ -60,39 +57,6 @@ func (p *planner) addFile(f *file) *file {
 // refuse returns a PathError about the current section.
 func (p *planner) refuse(name, problem string, err error) error {
 	return &PathError{Path: name, Line: p.section.Line, Problem: problem, Err: err}
-}
-
-// load reads a file that is to be changed. It refuses a file that is too large, alone or together
-// with the others.
-func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
-	if info.Size() > MaxFileSize {
-		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
-	}
-	p.loadedBytes += info.Size()
-	if p.loadedBytes > maxTotalSize {
-		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
-	}
-	text, err := p.readContent(w.dir(), name, info)
-	if err != nil {
-		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
-	}
-	return p.addFile(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
-}
-
-// readContent returns the content of the file seen. It fails if the file grew.
-func (p *planner) readContent(dir Dir, name string, seen fs.FileInfo) (string, error) {
-	r, err := dir.Open(name, seen)
-	if err != nil {
-		return "", err
-	}
-	size := seen.Size()
-	var b strings.Builder
-	b.Grow(int(size))
-	n, err := io.CopyBuffer(&b, io.LimitReader(r, size+1), p.buffer)
-	if err == nil && n > size {
-		err = errors.New("it grew while it was read")
-	}
-	return b.String(), errors.Join(err, r.Close())
 }
 
 // apply applies the current section.

@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -78,7 +79,40 @@ func (w *walk) step(name string, followLast bool) (*file, error) {
 	case !info.Mode().IsRegular():
 		return nil, w.refuse("this is not a regular file", nil)
 	}
-	return w.planner.load(w, name, full, info)
+	return w.load(name, full, info)
+}
+
+// load reads a file that is to be changed. It refuses a file that is too large, alone or together
+// with the others.
+func (w *walk) load(name, full string, info fs.FileInfo) (*file, error) {
+	if info.Size() > MaxFileSize {
+		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
+	}
+	w.planner.loadedBytes += info.Size()
+	if w.planner.loadedBytes > maxTotalSize {
+		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
+	}
+	text, err := w.read(name, info)
+	if err != nil {
+		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
+	}
+	return w.planner.addFile(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
+}
+
+// read returns the content of the file seen. It fails if the file grew.
+func (w *walk) read(name string, seen fs.FileInfo) (string, error) {
+	r, err := w.dir().Open(name, seen)
+	if err != nil {
+		return "", err
+	}
+	size := seen.Size()
+	var b strings.Builder
+	b.Grow(int(size))
+	n, err := io.CopyBuffer(&b, io.LimitReader(r, size+1), w.planner.buffer)
+	if err == nil && n > size {
+		err = errors.New("it grew while it was read")
+	}
+	return b.String(), errors.Join(err, r.Close())
 }
 
 func (w *walk) lstat(name string) (fs.FileInfo, error) {
