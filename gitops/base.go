@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
@@ -28,21 +26,20 @@ func (c *Checkout) currentBase() Base {
 // the result. It removes untracked files that are in the way. snap is the snapshot of the layer
 // before.
 func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
-	in := c.InLayer(l)
-	based, err := in.writeBase(ctx, c.start.tree, snap)
+	based, err := c.writeBase(ctx, l, snap)
 	if err != nil {
 		return nil, fmt.Errorf("put the base into the work tree: %w", err)
 	}
 	return based, nil
 }
 
-// writeBase is WriteBase for a layer that shows the tree from.
-func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
-	changes, err := c.objects.Differences(ctx, from, c.Base().Tree.Hash())
+// writeBase is WriteBase without the context of its errors.
+func (c *Checkout) writeBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
+	changes, err := c.objects.Differences(ctx, c.start.tree, c.Base().Tree.Hash())
 	if err != nil {
 		return nil, err
 	}
-	written, err := c.work.Overwrite(ctx, c.Base().Tree.Hash(), changes)
+	written, err := c.work.In(l).Overwrite(ctx, c.Base().Tree.Hash(), changes)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +47,8 @@ func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snap
 	if err != nil {
 		return nil, err
 	}
-	c.work = c.work.ScanningAll() // the base may have other ignore rules, so the layer's changes are not enough
-	based, err := c.snapshot(ctx, ix)
+	l.Upper = nil // the base may have other ignore rules, so the layer's changes are not enough
+	based, err := c.InLayer(l).snapshot(ctx, ix)
 	if err == nil {
 		based.movedSubmodules = c.submodulesElsewhere(changes)
 	}

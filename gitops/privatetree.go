@@ -17,12 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// PrivateTree describes a copy of the checkout, for commands that cannot work in a layer.
-type PrivateTree struct {
-	Dir      string    // created
-	Snapshot *Snapshot // of the checkout in its current state
-}
-
 // SpaceError reports a copy of the checkout too large for the disk.
 type SpaceError struct {
 	Dir     string   // where the copy was to be made
@@ -44,14 +38,15 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("tracked files may not be read (%s)", strings.Join(e.Paths, ", "))
 }
 
-// MakePrivateTree copies the files of the checkout without hidden ones. Then it checks out the base
-// in the copy, and makes a .git for it. It fetches nothing. It returns the snapshot for Changes and
-// Dirty of the copy, and the unreadable paths, which are missing in the copy. It returns a
-// *SpaceError if the disk is too small, and an *UnreadableError if a tracked path is unreadable.
-func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
-	snap, unread, err := c.makePrivateTree(ctx, o)
+// MakePrivateTree copies the files of the checkout, without hidden ones, to dir. Then it checks out
+// the base in the copy, and makes a .git for it. It fetches nothing. now is a snapshot of the checkout in
+// its current state. MakePrivateTree returns the snapshot for Changes and Dirty of the copy, and the
+// unreadable paths, which are missing in the copy. It returns a *SpaceError if the disk is too small, and
+// an *UnreadableError if a tracked path is unreadable.
+func (c *Checkout) MakePrivateTree(ctx context.Context, dir string, now *Snapshot) (*Snapshot, []string, error) {
+	snap, unread, err := c.makePrivateTree(ctx, dir, now)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = c.spaceError(o.Dir)
+		err = c.spaceError(dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a private work tree: %w", err)
@@ -60,11 +55,11 @@ func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapsho
 }
 
 // makePrivateTree copies the files, moves the copy to the base, and makes its git folder and index.
-func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Snapshot, unread []string, err error) {
-	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+func (c *Checkout) makePrivateTree(ctx context.Context, dir string, now *Snapshot) (snap *Snapshot, unread []string, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, nil, err
 	}
-	root, err := os.OpenRoot(o.Dir)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,14 +68,14 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if err != nil {
 		return nil, nil, err
 	}
-	copied, err := c.work.DuplicateInto(ctx, root, o.Snapshot.index, links)
+	copied, err := c.work.DuplicateInto(ctx, root, now.index, links)
 	if err != nil {
 		return nil, nil, err
 	}
-	if tracked := trackedOf(o.Snapshot.index, copied.Unread); len(tracked) > 0 {
+	if tracked := trackedOf(now.index, copied.Unread); len(tracked) > 0 {
 		return nil, nil, &UnreadableError{tracked}
 	}
-	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
+	if snap, err = c.copiedSnapshot(now, copied.Stats); err != nil {
 		return nil, nil, err
 	}
 	if c.currentBase().Tree != c.Base().Tree {
@@ -88,7 +83,7 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 			return nil, nil, err
 		}
 	}
-	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.Base().Tree, Base: c.Base(), Head: &Head{}, Snapshot: snap}}
+	folder := GitFolder{Dir: filepath.Join(dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.Base().Tree, Base: c.Base(), Head: &Head{}, Snapshot: snap}}
 	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.TreeForCommands); err != nil {
 		return nil, nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func private(t *testing.T, c *gitops.Checkout) (tree repo, in *gitops.Checkout, snap *gitops.Snapshot, unread []string) {
 	t.Helper()
 	tree = at(t, filepath.Join(t.TempDir(), "tree"))
-	snap, unread, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: tree.Dir, Snapshot: snapshot(t, c)})
+	snap, unread, err := c.MakePrivateTree(t.Context(), tree.Dir, snapshot(t, c))
 	must.Do(t, err)
 	root := must.Get(os.OpenRoot(tree.Dir))(t)
 	t.Cleanup(func() { root.Close() })
@@ -105,7 +105,7 @@ func TestPrivateTreeRefusesUnreadableTrackedFiles(t *testing.T) {
 	snap := snapshot(t, c)
 	must.Do(t, os.Chmod(filepath.Join(r.Dir, "a"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(r.Dir, "a"), 0o700) })
-	_, _, err := c.MakePrivateTree(t.Context(), gitops.PrivateTree{Dir: filepath.Join(t.TempDir(), "tree"), Snapshot: snap})
+	_, _, err := c.MakePrivateTree(t.Context(), filepath.Join(t.TempDir(), "tree"), snap)
 	if unreadable, is := errors.AsType[*gitops.UnreadableError](err); !is || len(unreadable.Paths) != 1 {
 		t.Errorf("%v", err)
 	}

@@ -68,7 +68,7 @@ func (c *Copier) Path(ctx context.Context, from *os.Root, name string) error {
 	c.ctx = ctx
 	info, err := from.Lstat(name)
 	if err != nil {
-		return c.RecordUnreadable(name, err)
+		return c.recordUnreadable(name, err)
 	}
 	if dir := path.Dir(name); dir != "." {
 		if err := c.To.MkdirAll(dir, 0o777); err != nil {
@@ -88,7 +88,7 @@ func (c *Copier) Content(ctx context.Context, from *os.Root) error {
 func (c *Copier) copyContent(from, to *os.Root, prefix string) error {
 	list, err := from.Open(".")
 	if err != nil {
-		return c.RecordUnreadable(prefix, err)
+		return c.recordUnreadable(prefix, err)
 	}
 	defer list.Close()
 	for {
@@ -97,7 +97,7 @@ func (c *Copier) copyContent(from, to *os.Root, prefix string) error {
 			full := prefix + e.Name()
 			info, failed := e.Info()
 			if failed != nil {
-				failed = c.RecordUnreadable(full, failed)
+				failed = c.recordUnreadable(full, failed)
 			} else {
 				failed = c.copyEntry(from, to, e.Name(), full, info)
 			}
@@ -109,7 +109,7 @@ func (c *Copier) copyContent(from, to *os.Root, prefix string) error {
 			return nil
 		}
 		if err != nil {
-			return c.RecordUnreadable(prefix, err)
+			return c.recordUnreadable(prefix, err)
 		}
 	}
 }
@@ -134,13 +134,10 @@ func (c *Copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 	default:
 		err = c.copyFile(from, to, name, full, info)
 	}
-	if err != nil {
-		return c.RecordUnreadable(full, ignoreExisting(err))
+	if err == nil && c.OnCopied != nil {
+		err = c.OnCopied(from, to, full, info)
 	}
-	if c.OnCopied != nil {
-		return c.OnCopied(from, to, full, info)
-	}
-	return nil
+	return c.recordUnreadable(full, ignoreExisting(err))
 }
 
 // ignoreExisting returns nil for an error about an existing destination, and any other error
@@ -152,9 +149,9 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// RecordUnreadable records an unreadable path and returns nil. It also returns nil for a path that
+// recordUnreadable records an unreadable path and returns nil. It also returns nil for a path that
 // was deleted meanwhile. Any other error is returned, and stops the copy.
-func (c *Copier) RecordUnreadable(name string, err error) error {
+func (c *Copier) recordUnreadable(name string, err error) error {
 	if regularfile.Absent(err) {
 		return nil
 	}
@@ -176,7 +173,7 @@ func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 	defer func() { c.depth-- }()
 	below, err := regularfile.OpenFolder(from, name)
 	if err != nil {
-		return c.RecordUnreadable(full, err)
+		return c.recordUnreadable(full, err)
 	}
 	defer below.Close()
 	mkdirErr := to.Mkdir(name, 0o700)

@@ -29,20 +29,19 @@ import (
 
 // Tree is the work tree to scan: a checkout itself, a layer above it, or a copy.
 type Tree struct {
-	Repo     *repository.Repository
-	Dir      *os.Root
-	Upper    *os.Root        // the upper folder of the layer that Dir shows; nil for the checkout itself or a copy
-	GitDir   string          // in a layer, the folder that commands see as .git; "" if it is in Dir
-	AllNames bool            // look at all names of a layer, not only at those in Upper
-	Ignores  []rules.Ignore  // rules from outside the tree; later ones have priority
-	Skip     map[string]bool // paths to leave out, with everything below them
+	Repo    *repository.Repository
+	Dir     *os.Root
+	Upper   *os.Root        // the upper folder of the layer that Dir shows, with the only names to look at; nil to look at all
+	GitDir  string          // in an overlay, the folder that commands see as .git; "" if it is in Dir
+	Ignores []rules.Ignore  // rules from outside the tree; later ones have priority
+	Skip    map[string]bool // paths to leave out, with everything below them
 }
 
 // openPath returns a path of the work tree that is valid in this process, and a function that releases
-// it. A layer may be mounted where this process cannot reach it by name, so the path goes through
+// it. An overlay may be mounted where this process cannot reach it by name, so the path goes through
 // an open file.
 func (t Tree) openPath() (string, func() error, error) {
-	if t.Upper == nil {
+	if t.GitDir == "" {
 		return t.Dir.Name(), func() error { return nil }, nil
 	}
 	f, err := t.Dir.Open(".")

@@ -17,7 +17,7 @@ import (
 // index. It returns nil if all names must be scanned. That includes a repository in which git
 // treats two spellings of a name as one: a changed name does not identify an index entry then.
 func (s *Scan) changedFolder() *os.Root {
-	if s.tree.AllNames || s.settings.IgnoreCase || s.settings.Precompose {
+	if s.settings.IgnoreCase || s.settings.Precompose {
 		return nil
 	}
 	return mergedUpper(s.tree.Upper)

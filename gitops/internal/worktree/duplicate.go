@@ -30,7 +30,7 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 	done, hidden := &Duplicate{}, w.skippedPaths()
 	c := &copytree.Copier{To: to, Replacements: links, Omit: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
 	c.OnCopied = func(from, to *os.Root, full string, info fs.FileInfo) error {
-		return c.RecordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
+		return w.recordCopy(done, ix, from, to, full, info)
 	}
 	if err := c.Content(ctx, w.dir); err != nil {
 		return nil, fmt.Errorf("copy the files: %w", err)

@@ -52,7 +52,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 			return err
 		}
 	}
-	if !w.inLayer {
+	if !w.InLayer() {
 		return nil
 	}
 	for _, name := range []string{".git/config", ".git/hooks", modules} {
@@ -66,7 +66,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 // leadsToModule reports whether a submodule's .git is a file that points to a repository in the git
 // folder of a layer.
 func (w *Worktree) leadsToModule(link string) bool {
-	if !w.inLayer {
+	if !w.InLayer() {
 		return false
 	}
 	content, err := regularfile.ReadIn(w.dir, link)

@@ -17,7 +17,7 @@ import (
 // kernel's Documentation/filesystems/overlayfs.rst), or a copy.
 type Layer struct {
 	Tree   *os.Root // the tree that commands see
-	Upper  *os.Root // the changes of commands: every changed name is here; nil for a copy
+	Upper  *os.Root // the changes of commands: every changed name is here; nil for a copy, or to look at all names
 	GitDir string   // the folder that commands see as .git, or "" if it is in Tree; it may be missing
 }
 
@@ -34,19 +34,12 @@ func (l Layer) Close() error {
 // and do not use it after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper, in.layerGitDir, in.inLayer = l.Tree, l.Upper, l.GitDir, true
+	in.dir, in.layer = l.Tree, &l
 	return &in
 }
 
-// ScanningAll returns the work tree for scans of all files, not only of those changed in the layer.
-func (w *Worktree) ScanningAll() *Worktree {
-	all := *w
-	all.scansAll = true
-	return &all
-}
-
 // InLayer reports whether the work tree is shown by a layer, instead of the checkout itself.
-func (w *Worktree) InLayer() bool { return w.inLayer }
+func (w *Worktree) InLayer() bool { return w.layer != nil }
 
 // Overwrite writes changes into a layer that contains no work worth keeping: it removes tracked and
 // untracked files in the way. tree contains the new sides. It returns the stat data of the written

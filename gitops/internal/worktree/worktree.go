@@ -28,10 +28,7 @@ type Worktree struct {
 	repo         *repository.Repository
 	objects      *objects.Store
 	dir          *os.Root
-	upper        *os.Root        // the upper folder of the layer that dir shows; nil if dir is the checkout itself or a copy
-	layerGitDir  string          // in a layer, the folder that commands see as .git; "" if it is in dir
-	inLayer      bool            // dir is not the checkout itself
-	scansAll     bool            // scans look at all files, not only at those changed in the layer
+	layer        *Layer          // the layer that dir shows; nil for the checkout itself
 	state        string          // the folder with agent-ci's private files, which may be in the work tree
 	ignores      []rules.Ignore  // rules from outside the work tree; later ones have priority
 	hidden       map[string]bool // paths set by Hide
@@ -68,10 +65,11 @@ func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hid
 
 // ScanTree returns the work tree for package scan.
 func (w *Worktree) ScanTree() scan.Tree {
-	return scan.Tree{
-		Repo: w.repo, Dir: w.dir, Upper: w.upper, GitDir: w.layerGitDir,
-		AllNames: w.scansAll, Ignores: w.ignores, Skip: w.skippedPaths(),
+	t := scan.Tree{Repo: w.repo, Dir: w.dir, Ignores: w.ignores, Skip: w.skippedPaths()}
+	if w.InLayer() {
+		t.Upper, t.GitDir = w.layer.Upper, w.layer.GitDir
 	}
+	return t
 }
 
 // skippedPaths returns the hidden paths, and agent-ci's own folder if it is in the work tree.

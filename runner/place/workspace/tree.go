@@ -146,7 +146,7 @@ func (w *Workspace) writeBase(ctx context.Context) error {
 // makePrivate copies the checkout into a private tree. It warns of unreadable untracked files.
 func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 	var unread []string
-	w.snapshots.work, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.ChangesFolder(), Snapshot: w.snapshots.checkout})
+	w.snapshots.work, unread, err = w.checkout.MakePrivateTree(ctx, w.tree.ChangesFolder(), w.snapshots.checkout)
 	if err != nil { // an incomplete tree only takes space
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
@@ -170,7 +170,7 @@ func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 
 // CopyTree copies a private tree for another agent.
 func (w *Workspace) CopyTree(ctx context.Context, from gitops.Layer, to string) error {
-	_, _, err := w.checkout.InLayer(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.snapshots.work})
+	_, _, err := w.checkout.InLayer(from).MakePrivateTree(ctx, to, w.snapshots.work)
 	return err
 }
 
