@@ -198,7 +198,7 @@ func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (me
 		if err != nil {
 			return err
 		}
-		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.NewMergeJournal(), c.mergedState.Tree, tree)
+		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeSaver(), c.mergedState.Tree, tree)
 		return errors.Join(err, into.Close())
 	})
 	return mergedChange, err

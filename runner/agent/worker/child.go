@@ -8,7 +8,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
-	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
@@ -73,13 +72,13 @@ func (a *Agent) Begin(items []json.RawMessage, message string) error {
 // Facts returns the items of the agent's briefing, without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// NewMergeJournal returns the journal for merges into the agent's tree. It returns nil for an idle agent, and for one that
-// works on a copy.
-func (a *Agent) NewMergeJournal() *workspace.MergeJournal {
+// MergeSaver returns a function that saves a merge into the agent's tree. It returns nil for an idle agent, and for one
+// that works on a copy.
+func (a *Agent) MergeSaver() func(diff string) error {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
 	}
-	return &workspace.MergeJournal{Append: a.changeSaver(mergeChange)}
+	return a.changeSaver(mergeChange)
 }
 
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not on a copy.

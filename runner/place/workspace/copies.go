@@ -19,17 +19,11 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 	return change, nil
 }
 
-// MergeJournal records merges into the work tree of the run's own agent. Merges into a copy are not
-// recorded.
-type MergeJournal struct {
-	Append func(diff string) error // saves a change, as a git patch, before it is made
-}
-
 // MergeCopy merges the changes of a copy into another agent's layer, completely or not at all. The
 // changes are the difference between the trees before and now. It returns the resulting change of
-// into. A conflict is a *gitops.MergeError. No command may change the layer meanwhile. own is nil
-// if into is a copy.
-func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *MergeJournal, before, now gitops.Tree) (*gitops.ChangeSet, error) {
+// into. A conflict is a *gitops.MergeError. No command may change the layer meanwhile. If into is the
+// tree of the run's own agent, keep saves the merge as a git patch before it is made; it is nil for a copy.
+func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, keep func(diff string) error, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.InLayer(into)
 	mine, err := in.Changes(ctx, w.snapshots.work)
 	if err != nil {
@@ -39,10 +33,10 @@ func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *Merge
 	if err != nil {
 		return merged, err
 	}
-	if merged.Empty() || own == nil {
+	if merged.Empty() || keep == nil {
 		return merged, in.ApplyChange(ctx, merged)
 	}
-	if err := w.RecordMerge(ctx, merged, own.Append); err != nil {
+	if err := w.RecordMerge(ctx, merged, keep); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
 	}
 	if err := w.applyMerge(ctx, in, merged); err != nil {

@@ -61,7 +61,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 		defer func() { died = recover() }()
 		layer := must.Get(w.tree.Open(ctx, OfAgent))(t)
 		defer layer.Close()
-		must.Get(w.MergeCopy(ctx, layer, &MergeJournal{Append: func(string) error { return nil }}, mine.Tree, theirs.Tree))(t)
+		must.Get(w.MergeCopy(ctx, layer, func(string) error { return nil }, mine.Tree, theirs.Tree))(t)
 		return nil
 	}()
 	if dies {
