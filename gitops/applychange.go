@@ -45,7 +45,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	if c.work.InLayer() || c.Base().SHA == c.start.commit.String() {
+	if c.work.InLayer() || c.Base().SHA == c.StartCommit().SHA {
 		_, err := c.writeFiles(ctx, ix, cs.Base.Tree, cs)
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	for _, f := range cs.Files { // their content differs from the base, so the index gets no stat data for them
 		delete(stats, f.Path)
 	}
-	toBase, err := c.objects.Differences(ctx, c.start.tree, c.Base().Tree.Hash())
+	toBase, err := c.objects.Differences(ctx, c.StartCommit().Tree.Hash(), c.Base().Tree.Hash())
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 		return err
 	}
 	c.switched = true
-	return c.repo.MoveHead(c.start.head, c.Base().SHA, c.Base().SHA, c.Base().SHA)
+	return c.repo.MoveHead(c.startHead, c.Base().SHA, c.Base().SHA, c.Base().SHA)
 }
 
 // writeFiles updates the work tree from the tree from to the tree of cs, and returns the stat data

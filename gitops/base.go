@@ -11,7 +11,9 @@ import (
 )
 
 // CheckedOut reports whether a branch was checked out when the checkout was opened.
-func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.start.branch }
+func (c *Checkout) CheckedOut(branch string) bool {
+	return branch != "" && branch == c.StartCommit().Branch
+}
 
 // currentBase returns the commit that the work tree's files are compared with: the base in a layer,
 // the start commit in the checkout.
@@ -35,7 +37,7 @@ func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Sna
 
 // writeBase is WriteBase without the context of its errors.
 func (c *Checkout) writeBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
-	changes, err := c.objects.Differences(ctx, c.start.tree, c.Base().Tree.Hash())
+	changes, err := c.objects.Differences(ctx, c.StartCommit().Tree.Hash(), c.Base().Tree.Hash())
 	if err != nil {
 		return nil, err
 	}

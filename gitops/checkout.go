@@ -60,17 +60,16 @@ type Checkout struct {
 	repo    *repository.Repository
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
-	start   startState
 
-	switched bool // this process moved the checkout to another commit or branch
+	startHead  string      // the content of HEAD before any change; its commit is StartCommit
+	startIndex *index.File // the index before any change
+	switched   bool        // this process moved the checkout to another commit or branch
 }
 
-// startState is the state of a checkout before any change.
-type startState struct {
+// position is what a checkout is on at one time.
+type position struct {
 	head   string // the content of HEAD
-	branch string // short name; "" when detached
-	commit plumbing.Hash
-	tree   plumbing.Hash
+	commit Base   // of HEAD
 	index  *index.File
 }
 
@@ -108,11 +107,10 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// setStart sets the state on which the checkout was opened. The base becomes its commit.
-func (c *Checkout) setStart(s startState) {
-	c.start = s
-	start := Base{Branch: s.branch, SHA: s.commit.String(), Tree: trees.IDOf(s.tree)}
-	c.Store = trees.Open(c.repo, c.objects, c.work, start)
+// setStart sets the position on which the checkout was opened. The base becomes its commit.
+func (c *Checkout) setStart(p position) {
+	c.startHead, c.startIndex = p.head, p.index
+	c.Store = trees.Open(c.repo, c.objects, c.work, p.commit)
 }
 
 // checkOutHead writes the files and the index of a fresh clone that has neither.
@@ -129,29 +127,27 @@ func (c *Checkout) checkOutHead(ctx context.Context) error {
 }
 
 // readPosition reads HEAD, its commit and the index. It returns ErrNoCommit for a branch without commits.
-func (c *Checkout) readPosition(ctx context.Context) (startState, error) {
-	p := startState{}
-	var err error
-	p.head, p.commit, err = c.repo.Head()
+func (c *Checkout) readPosition(ctx context.Context) (position, error) {
+	head, id, err := c.repo.Head()
 	switch {
 	case errors.Is(err, repository.ErrNoRef):
-		return p, fmt.Errorf("%s: %w", c.repo.Root, ErrNoCommit)
+		return position{}, fmt.Errorf("%s: %w", c.repo.Root, ErrNoCommit)
 	case err != nil:
-		return p, err
+		return position{}, err
 	}
-	if name, symbolic := strings.CutPrefix(p.head, "ref: "); symbolic {
-		p.branch = strings.TrimPrefix(name, "refs/heads/")
+	branch := ""
+	if name, symbolic := strings.CutPrefix(head, "ref: "); symbolic {
+		branch = strings.TrimPrefix(name, "refs/heads/")
 	}
-	commit, err := c.objects.Commit(p.commit)
+	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return p, &objects.DamagedError{ID: p.commit.String(), Err: plumbing.ErrObjectNotFound}
+		return position{}, &objects.DamagedError{ID: id.String(), Err: plumbing.ErrObjectNotFound}
 	}
 	if err != nil {
-		return p, err
+		return position{}, err
 	}
-	p.tree = commit.TreeHash
-	p.index, err = c.repo.Index(ctx)
-	return p, err
+	ix, err := c.repo.Index(ctx)
+	return position{head, Base{Branch: branch, SHA: id.String(), Tree: trees.IDOf(commit.TreeHash)}, ix}, err
 }
 
 // MovedByOthers reports whether others committed, switched or staged something since the checkout was
@@ -164,7 +160,12 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
+	return !c.standsOnStart(now) || !now.index.SameEntries(c.startIndex), nil
+}
+
+// standsOnStart reports whether HEAD and its commit are those on which the checkout was opened.
+func (c *Checkout) standsOnStart(p position) bool {
+	return p.head == c.startHead && p.commit.SHA == c.StartCommit().SHA
 }
 
 // MovedExcept reports whether HEAD or the index moved since the checkout was opened, except by a finished
@@ -183,8 +184,8 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 		}
 		done = trees.IDOf(id.TreeHash)
 	}
-	switched := commit != "" && now.commit.String() == commit && now.head == headContent(branch, commit)
-	if !switched && (now.head != c.start.head || now.commit != c.start.commit) {
+	switched := commit != "" && now.commit.SHA == commit && now.head == headContent(branch, commit)
+	if !switched && !c.standsOnStart(now) {
 		return true, nil
 	}
 	for _, tree := range []Tree{start.Tree, done} {

@@ -215,8 +215,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	return nil
 }
 
-// rewriteFiles writes files of the base again, updates the index, and rereads the checkout's
-// position.
+// rewriteFiles writes files of the base again and updates the index.
 func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference) (err error) {
 	if len(files) == 0 {
 		return nil
@@ -238,12 +237,6 @@ func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference)
 	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
 		return err
 	}
-	start, err := c.readPosition(ctx)
-	if err != nil {
-		return err
-	}
-	base := c.Base()
-	c.setStart(start)
-	_, err = c.SetBase(BaseSpec{Branch: base.Branch, SHA: base.SHA})
+	c.startIndex, err = c.repo.Index(ctx)
 	return err
 }

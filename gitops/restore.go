@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
@@ -32,23 +34,23 @@ func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 // restoreHead restores HEAD if it still has the content ours, which agent-ci wrote. It leaves any
 // other content, because somebody else wrote it.
 func (c *Checkout) restoreHead(ours string) error {
-	if now, _, err := c.repo.Head(); err == nil && now == ours && now != c.start.head {
-		commit := c.start.commit.String()
-		return c.repo.MoveHead(ours, c.start.head, commit, cmp.Or(c.start.branch, commit))
+	if now, _, err := c.repo.Head(); err == nil && now == ours && now != c.startHead {
+		start := c.StartCommit()
+		return c.repo.MoveHead(ours, c.startHead, start.SHA, cmp.Or(start.Branch, start.SHA))
 	}
 	return nil // agent-ci did not write a HEAD that cannot be read
 }
 
 // restoreBranch moves the checked out branch back if it points to commit.
 func (c *Checkout) restoreBranch(branch, commit string) error {
-	if branch == "" || branch != c.start.branch {
+	if branch == "" || branch != c.StartCommit().Branch {
 		return nil
 	}
 	now, err := c.repo.ReadRef("refs/heads/" + branch)
 	if err != nil || now.String() != commit {
 		return err
 	}
-	return c.repo.SetBranch(branch, now, c.start.commit, "agent-ci: back to where it was before the run")
+	return c.repo.SetBranch(branch, now, plumbing.NewHash(c.StartCommit().SHA), "agent-ci: back to where it was before the run")
 }
 
 // restoreIndex writes ix as the index, unless the index already equals it.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/trees"
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
@@ -44,12 +45,13 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
+	start := c.StartCommit()
 	m := resumeState{
 		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.Base(),
-		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
+		Head: c.startHead, Branch: start.Branch, Commit: start.SHA,
 	}
 	m.Untracked = snap.untrackedList()
-	if c.Base().Tree != c.StartCommit().Tree {
+	if c.Base().Tree != start.Tree {
 		m.InTree = inTree.untrackedList()
 	}
 	raw, err := json.Marshal(m)
@@ -109,7 +111,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	c.setStart(startState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash})
+	c.setStart(position{head: m.Head, commit: Base{Branch: m.Branch, SHA: commit.Hash.String(), Tree: trees.IDOf(commit.TreeHash)}})
 	base, err := c.SetBase(BaseSpec{Branch: m.Base.Branch, SHA: m.Base.SHA})
 	if err != nil {
 		return nil, nil, err
@@ -118,7 +120,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	c.start.index = now.index
+	c.startIndex = now.index
 	snap = now.withUntracked(m.Untracked)
 	if base.Tree == c.StartCommit().Tree {
 		return snap, snap, nil

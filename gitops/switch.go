@@ -43,7 +43,7 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	if err != nil {
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
-	if branch == c.start.branch || head == "ref: refs/heads/"+branch {
+	if branch == c.StartCommit().Branch || head == "ref: refs/heads/"+branch {
 		return &InUseError{Root: c.Root(), Remedy: branch + " is checked out there, which is to move; switch to another branch"}
 	}
 	id := plumbing.NewHash(sha)
@@ -90,7 +90,7 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
-	return c.repo.MoveHead(c.start.head, headContent(branch, ""), id.String(), branch)
+	return c.repo.MoveHead(c.startHead, headContent(branch, ""), id.String(), branch)
 }
 
 // moveBranch moves a branch from one commit to another. It returns a *ForeignCommitError if
@@ -149,11 +149,12 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	changes, err := c.objects.Differences(ctx, c.start.tree, cs.Tree.Hash())
+	start := c.StartCommit().Tree.Hash()
+	changes, err := c.objects.Differences(ctx, start, cs.Tree.Hash())
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, c.start.tree, cs.Tree.Hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, start, cs.Tree.Hash(), changes)
 	if err != nil {
 		return err
 	}
