@@ -3,9 +3,9 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -30,58 +30,68 @@ type Record struct {
 	// recognises the record later. "" records none.
 	DigestsFolder string
 
-	foldLock  sync.Mutex           // guards folded and concluded
-	follower  *transcript.Follower // the view that follows from the events
-	concluded bool                 // the view was returned, so later events must not change it
-
+	redaction
+	state         foldedState
+	warnings      warningList
 	log           *eventlog.Log
 	digests       digestFile
 	stopHeartbeat func() // nil if no heartbeat is written
 	started       bool   // run.started was written
-	redactor      atomic.Pointer[secrets.Redactor]
+}
 
-	redactorLock sync.Mutex // guards the redactor's inputs
-	secrets      []secrets.Value
-	addedSecrets []secrets.Value            // of AddSecret
-	isExempt     func(fragment string) bool // nil before ExemptBase
+// foldedState is the view that follows from the events so far.
+type foldedState struct {
+	mu        sync.Mutex // guards the fields below
+	follower  *transcript.Follower
+	concluded bool // the view was returned, so later events must not change it
+}
 
-	warningsLock sync.Mutex // guards warnings, because parallel calls may warn
-	warnings     []transcript.Warning
+// fold folds an event, unless the run is concluded.
+func (s *foldedState) fold(e transcript.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.concluded {
+		_ = s.follower.Apply(e) // no error is possible, because this process wrote the data
+	}
+}
+
+// read calls look with the view, which must not be used later.
+func (s *foldedState) read(look func(*transcript.View)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	look(s.follower.View())
+}
+
+// conclude returns the view. Later events do not change it.
+func (s *foldedState) conclude() *transcript.View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.concluded = true
+	return s.follower.View()
+}
+
+// warningList has the warnings so far. Parallel calls may warn.
+type warningList struct {
+	mu  sync.Mutex // guards all
+	all []transcript.Warning
+}
+
+// add adds a warning, and reports whether it is new.
+func (l *warningList) add(w transcript.Warning) (isNew bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Contains(l.all, w) {
+		return false
+	}
+	l.all = append(l.all, w)
+	return true
 }
 
 // New returns a record that redacts the given values everywhere.
 func New(id string, values []secrets.Value) *Record {
-	r := &Record{ID: id, follower: transcript.NewFollower(&transcript.View{})}
+	r := &Record{ID: id, state: foldedState{follower: transcript.NewFollower(&transcript.View{})}}
 	r.SetSecrets(values)
 	return r
-}
-
-// SetSecrets replaces the redacted values, except those of AddSecret. Nobody may write
-// concurrently.
-func (r *Record) SetSecrets(values []secrets.Value) {
-	r.redactorLock.Lock()
-	defer r.redactorLock.Unlock()
-	r.secrets, r.isExempt = values, nil
-	r.updateRedactor()
-}
-
-// AddSecret adds a value to redact from now on. Others may write concurrently.
-func (r *Record) AddSecret(name, secret string) {
-	value := secrets.Value{Name: name, Secret: secret}
-	r.redactorLock.Lock()
-	defer r.redactorLock.Unlock()
-	if slices.Contains(r.addedSecrets, value) {
-		return
-	}
-	r.addedSecrets = append(r.addedSecrets, value)
-	r.updateRedactor()
-}
-
-// updateRedactor makes a new redactor of the current secrets. The caller holds redactorLock.
-func (r *Record) updateRedactor() {
-	redactor := secrets.NewRedactor(slices.Concat(r.secrets, r.addedSecrets))
-	redactor.ExemptPublic(r.isExempt)
-	r.redactor.Store(redactor)
 }
 
 // DescribeLogPlace says where the output of a command can be read, as the end of a sentence.
@@ -91,12 +101,6 @@ func (r *Record) DescribeLogPlace(logName string) string {
 	}
 	return "log " + r.Join(logName)
 }
-
-// Redact returns text without the secrets of the run.
-func (r *Record) Redact(text string) string { return r.redactor.Load().Redact(text) }
-
-// Redactor returns the run's redactor, which also finds secrets.
-func (r *Record) Redactor() *secrets.Redactor { return r.redactor.Load() }
 
 // Make makes the run directory at path, locks it, and begins the transcript. sink gets each written
 // event.
@@ -130,47 +134,36 @@ func (r *Record) Reopen(sink func(transcript.Event)) (tornBytes int, err error) 
 		return tornBytes, err
 	}
 	defer f.Close()
-	r.follower, err = transcript.RestoreFollower(f)
+	r.state.follower, err = transcript.RestoreFollower(f)
 	return tornBytes, err
 }
 
 // logOptions returns the options of the transcript: each written event is folded and passed to sink.
 func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
 	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.addLine, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
-		r.fold(e)
+		r.state.fold(e)
 		if sink != nil {
 			sink(e)
 		}
 	}}
 }
 
-// fold folds an event into the view, unless the run is concluded.
-func (r *Record) fold(e transcript.Event) {
-	r.foldLock.Lock()
-	defer r.foldLock.Unlock()
-	if !r.concluded {
-		_ = r.follower.Apply(e) // no error is possible, because this process wrote the data
-	}
-}
-
 // Cost returns the cost of the run so far in US dollars. It is nil before the run began to work,
 // and if a price is unknown.
-func (r *Record) Cost() *float64 {
-	r.foldLock.Lock()
-	defer r.foldLock.Unlock()
-	return r.follower.View().Cost()
+func (r *Record) Cost() (cost *float64) {
+	r.state.read(func(v *transcript.View) { cost = v.Cost() })
+	return cost
 }
 
 // HookUse returns how the hook called name was used so far. It is zero if the record does not list the hook.
-func (r *Record) HookUse(name string) transcript.HookUse {
-	r.foldLock.Lock()
-	defer r.foldLock.Unlock()
-	for _, use := range r.follower.View().Hooks {
-		if use.Name == name || use.Name == r.Redact(name) {
-			return use
+func (r *Record) HookUse(name string) (found transcript.HookUse) {
+	r.state.read(func(v *transcript.View) {
+		isNamed := func(use transcript.HookUse) bool { return use.Name == name || use.Name == r.Redact(name) }
+		if i := slices.IndexFunc(v.Hooks, isNamed); i >= 0 {
+			found = v.Hooks[i]
 		}
-	}
-	return transcript.HookUse{}
+	})
+	return found
 }
 
 // Log returns the transcript, or nil. It is for writing many events.
@@ -199,7 +192,7 @@ func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) error {
 	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
 	if err == nil {
-		r.fold(e)
+		r.state.fold(e)
 	}
 	return err
 }
@@ -207,20 +200,17 @@ func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) err
 // Conclude writes run.finished, with the usage of the run, and returns the view of the whole run. If writeErr
 // is an error, the transcript cannot be written: Conclude only folds the event and returns writeErr.
 func (r *Record) Conclude(end transcript.RunFinished, writeErr error) (*transcript.View, error) {
-	r.foldLock.Lock()
-	view := r.follower.View()
-	end.Turns, end.Usage, end.CostUSD = view.AllRequestedTurns(), view.Usage, view.Cost()
-	end.Calls, end.HostedCalls = view.Calls-view.UncountedCalls+view.HostedCalls, view.HostedCalls
-	r.foldLock.Unlock()
+	r.state.read(func(v *transcript.View) {
+		end.Turns, end.Usage, end.CostUSD = v.AllRequestedTurns(), v.Usage, v.Cost()
+		end.Calls, end.HostedCalls = v.Calls-v.UncountedCalls+v.HostedCalls, v.HostedCalls
+	})
 	err := writeErr
 	if err == nil {
 		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
 	} else {
 		_ = r.foldUnwritten("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
 	}
-	r.foldLock.Lock()
-	defer r.foldLock.Unlock()
-	r.concluded = true
+	view := r.state.conclude()
 	view.Started.RunID = cmp.Or(view.Started.RunID, r.ID)
 	if r.log != nil {
 		view.Head = r.log.Head()
@@ -237,7 +227,7 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 	if err := r.Append(transcript.TypeRunStarted, event); err != nil {
 		return err
 	}
-	for _, w := range r.warnings {
+	for _, w := range r.warnings.all {
 		if err := r.Append(transcript.TypeWarning, w); err != nil {
 			return err
 		}
@@ -250,28 +240,22 @@ func (r *Record) Started() bool { return r.started }
 
 // ContinueWarnings sets the warnings of a resumed run, whose run.started has been written.
 func (r *Record) ContinueWarnings(warnings []transcript.Warning) {
-	r.started, r.warnings = true, warnings
+	r.started, r.warnings.all = true, warnings
 }
 
 // Warn records a warning for people, once. Before run.started is written, the warning waits.
 func (r *Record) Warn(code, format string, args ...any) {
 	w := transcript.Warning{Code: code, Message: outcome.ShortenNames(r.Redact(fmt.Sprintf(format, args...)))}
-	r.warningsLock.Lock()
-	defer r.warningsLock.Unlock()
-	if slices.Contains(r.warnings, w) {
-		return // the job may be loaded twice, for another base
-	}
-	r.warnings = append(r.warnings, w)
-	if r.started {
+	if isNew := r.warnings.add(w); isNew && r.started { // the job may be loaded twice, for another base
 		_ = r.Append(transcript.TypeWarning, w) // an error does not matter: a failing transcript is reported at the end
 	}
 }
 
 // Warnings returns the warnings so far.
 func (r *Record) Warnings() []transcript.Warning {
-	r.warningsLock.Lock()
-	defer r.warningsLock.Unlock()
-	return slices.Clone(r.warnings)
+	r.warnings.mu.Lock()
+	defer r.warnings.mu.Unlock()
+	return slices.Clone(r.warnings.all)
 }
 
 // SyncLog makes the transcript durable on disk.
@@ -301,23 +285,26 @@ func (r *Record) View() (*transcript.View, error) {
 }
 
 // View folds the transcript of a run directory.
-func (d *Directory) View() (*transcript.View, error) {
-	f, err := d.Open(TranscriptFile)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	defer f.Close()
-	return transcript.FoldWithEntries(f, body.Excerpts)
+func (d *Directory) View() (*transcript.View, error) { return d.viewWithin(body.Excerpts) }
+
+// viewWithin folds the transcript into a view with entries, whose texts are excerpts within limits.
+func (d *Directory) viewWithin(limits transcript.ExcerptLimits) (*transcript.View, error) {
+	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, limits) })
 }
 
 // FoldEvents folds the complete lines of a transcript, and calls visit with each event.
 func (d *Directory) FoldEvents(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
+	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldEvents(log, visit) })
+}
+
+// fold calls foldLog with the transcript.
+func (d *Directory) fold(foldLog func(log io.Reader) (*transcript.View, error)) (*transcript.View, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	view, err := transcript.FoldEvents(f, visit)
+	view, err := foldLog(f)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -333,20 +320,5 @@ func (r *Record) Close() {
 	_ = r.digests.file.Close() // fails without a file
 	if r.Directory != nil {
 		r.Directory.Close()
-	}
-}
-
-// memoizeLookups returns holds with a cache. It looks up at most maxExemptLookups fragments; others get
-// false.
-func memoizeLookups(holds func(fragment string) bool) func(fragment string) bool {
-	var mu sync.Mutex
-	known := map[string]bool{}
-	return func(fragment string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if _, looked := known[fragment]; !looked && len(known) < maxExemptLookups {
-			known[fragment] = holds(fragment)
-		}
-		return known[fragment]
 	}
 }

@@ -19,14 +19,9 @@ func RenderDocument(runDir string) (string, error) {
 		return "", err
 	}
 	defer dir.Close()
-	f, err := dir.Open(TranscriptFile)
+	view, err := dir.viewWithin(transcript.ExcerptLimits{})
 	if err != nil {
-		return "", fmt.Errorf("read transcript: %w", err)
-	}
-	defer f.Close()
-	view, err := transcript.FoldWithEntries(f, transcript.ExcerptLimits{})
-	if err != nil {
-		return "", fmt.Errorf("read transcript: %w", err)
+		return "", err
 	}
 	return body.Document(view), nil
 }
