@@ -60,10 +60,10 @@ func (a *assembler) add(e transcript.Event) error {
 	default:
 		a.addNote(e, timeline.Describe(e.Type, data))
 	}
-	for len(a.queue) > 0 && !a.queue[0].open {
+	for len(a.queue) > 0 && !a.queue[0].incomplete {
 		first := a.queue[0]
 		a.emit(first)
-		first.Parts, first.Message = nil, nil // a script is kept for its calls, which need no texts
+		first.entryTexts = entryTexts{} // a script is kept for its calls, which need no texts
 		a.queue = a.queue[1:]
 	}
 	return nil
@@ -95,7 +95,8 @@ func (a *assembler) releaseAll() {
 
 // newEntry begins an entry.
 func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
-	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), Kind: kind, Name: name, surveyed: a.unfinished == nil}
+	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), entryLine: entryLine{Kind: kind, Name: name}}
+	n.surveyed = a.unfinished == nil
 	if e.Agent != transcript.MainAgent {
 		n.Agent = cmp.Or(a.view.AgentName(e.Agent), e.Agent)
 	}
@@ -106,13 +107,13 @@ func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
 // holdBack marks n as incomplete, so that later entries wait for it. An entry that will never be complete
 // does not make them wait.
 func (a *assembler) holdBack(n *entry) {
-	n.open = !a.unfinished[n.Seq]
+	n.incomplete = !a.unfinished[n.Seq]
 	a.openEvents[n.Seq] = true
 }
 
 // markComplete marks an entry as complete. seq is the event that completed it.
 func (a *assembler) markComplete(n *entry, seq int64) {
-	n.open = false
+	n.incomplete = false
 	if n.Seq != seq { // otherwise the beginning is missing
 		n.Until = seq
 	}

@@ -27,17 +27,13 @@ var (
 	signs = map[document.Tone]string{document.Good: "✓ ", document.Bad: "✗ "}
 )
 
-// draw draws sections in order. A section without a title continues the one before it. diffs are
-// drawn below the section with files.
-func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
+// draw draws sections in order. A section without a title continues the one before it.
+func draw(all []document.Section) (nodes g.Group) {
 	for len(all) > 0 {
 		one := all[0]
 		content := g.Group{Blocks(one.Blocks...)}
 		for all = all[1:]; len(all) > 0 && all[0].Title == ""; all = all[1:] {
 			content = append(content, Blocks(all[0].Blocks...))
-		}
-		if one.ID == "files" {
-			content = append(content, diffs)
 		}
 		nodes = append(nodes, Section(one.ID, one.Title, content...))
 	}
@@ -62,6 +58,8 @@ func Line(t document.Text) g.Node { return g.Map(t, drawSpan) }
 // drawBlock draws a block. It returns nil for an unknown kind.
 func drawBlock(b document.Block) g.Node {
 	switch b := b.(type) {
+	case g.Node: // of this package
+		return b
 	case document.Paragraph:
 		return h.P(Line(b.Text))
 	case document.Message:

@@ -17,39 +17,51 @@ import (
 
 // entry is an item of the timeline: an event, or a turn or call with its last event.
 type entry struct {
-	Seq   int64 // the event that began it
-	Until int64 // the event that completed it; 0 if there is none
-	At    string
-	Kind  string // its CSS class: turn, call, note
-	Agent string // empty for the run's own
-	Name  string
-	Topic string        // its subject in one line
-	Line  document.Text // the whole text of a note
-	End   string        // how it ended and how long it took
-	Bad   bool
-	Open  bool // unfolded at first
-
-	Nested bool  // a script made the call
-	By     int64 // the event that began the script's call; 0 if it is missing
-
-	Message g.Group         // the agent's messages
-	Titles  []document.Text // of the texts in Parts
-	Parts   g.Group         // titled texts, and the diff of a patch
-
-	open     bool // it is not complete yet
-	surveyed bool // it is of the first pass, and keeps no texts
-	refused  string
-	seconds  float64
-	paths    []string // the paths in its patch
+	Seq        int64 // the event that began it
+	Until      int64 // the event that completed it; 0 if there is none
+	At         string
+	incomplete bool
+	entryLine
+	entryTexts
+	entryFacts
 }
 
-// addPart adds a titled text to the entry. seq is the event that it came with, if that is not the entry's first.
-func (e *entry) addPart(seq int64, title string, text excerpt) {
-	if e.surveyed {
+// entryLine is what an entry shows in one line.
+type entryLine struct {
+	Kind   string // its CSS class: turn, call, note
+	Agent  string // empty for the run's own
+	Name   string
+	Topic  string        // its subject in one line
+	Line   document.Text // the whole text of a note
+	End    string        // how it ended and how long it took
+	Bad    bool
+	Nested bool  // a script made the call
+	By     int64 // the event that began the script's call; 0 if it is missing
+}
+
+// entryTexts has the longer texts of an entry.
+type entryTexts struct {
+	Message  g.Group         // the agent's messages
+	Titles   []document.Text // of the texts in Parts
+	Parts    g.Group         // titled texts, and the diff of a patch
+	Open     bool            // unfolded at first
+	surveyed bool            // it is of the first pass, and keeps no texts
+}
+
+// entryFacts is what the overview counts of an entry.
+type entryFacts struct {
+	refused string // the rule that refused the call or host
+	seconds float64
+	paths   []string // the paths in its patch
+}
+
+// addPart adds a titled text. seq is the event that it came with, if that is not the entry's first.
+func (t *entryTexts) addPart(seq int64, title string, text excerpt) {
+	if t.surveyed {
 		return
 	}
-	e.Titles = append(e.Titles, document.Words(title))
-	e.Parts = append(e.Parts, h.P(h.Class("part"), g.If(seq != 0, h.ID(sections.EventID(seq))), Line(document.Words(title))), text.node())
+	t.Titles = append(t.Titles, document.Words(title))
+	t.Parts = append(t.Parts, h.P(h.Class("part"), g.If(seq != 0, h.ID(sections.EventID(seq))), Line(document.Words(title))), text.node())
 }
 
 // addResult adds the result of a call: how it ended, its output, and the file with the whole

@@ -12,7 +12,7 @@ import (
 )
 
 // header draws the top of the page, with the verdict first. places are the sections to link to.
-func (o *overview) header(links sections.Links, alerts []document.Section, places []document.Section) g.Node {
+func (o *overview) header(source *sections.Source, places []document.Section) g.Node {
 	var verdict g.Node
 	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {
 		verdict = h.P(h.Class("verdict"), h.Span(h.Class("badge "+tones[tone]), g.Text(signs[tone]), Line(words)))
@@ -21,9 +21,9 @@ func (o *overview) header(links sections.Links, alerts []document.Section, place
 		h.P(h.Class("brand"), g.Text("agent-ci report")),
 		h.H1(g.Text(o.title())),
 		verdict,
-		ending(o.View, links),
+		ending(o.View, source.Links),
 		Figures(o.figures()),
-		g.Map(alerts, func(s document.Section) g.Node { return Blocks(s.Blocks...) }),
+		g.Map(source.ForPages(sections.Head), func(s document.Section) g.Node { return Blocks(s.Blocks...) }),
 		h.Nav(h.Aria("label", "Sections"), h.Ul(g.Map(places, func(s document.Section) g.Node {
 			if s.Title == "" {
 				return nil

@@ -62,3 +62,12 @@ func TestScriptedTurnsNameNoModel(t *testing.T) {
 		}
 	}
 }
+
+// Alerts are at the top of the page, whatever the inspection found.
+func TestAlertsAreOnTop(t *testing.T) {
+	run := append(fixture(t, "ordinary"),
+		happening{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}},
+		happening{Kind: transcript.TypeInspection, Data: transcript.Inspection{SilencedSigns: []transcript.SilencedSign{{Pattern: "skip", File: "a_test.go", Reason: "It skips."}}}})
+	head, _, _ := strings.Cut(rendered(t, unchained(t, run)), "<main>")
+	must.Same(t, true, strings.Contains(head, "Commands ran unconfined"))
+}

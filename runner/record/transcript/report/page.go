@@ -24,21 +24,17 @@ var (
 
 // page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
-	diffs := o.fileDiffs()
+	o.FileDiffs = o.fileDiffs()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: true, Timeline: &o.Timeline}
 	beforeTimeline, afterTimeline := source.ForPages(sections.Report), source.ForPages(sections.Details)
-	var alerts []document.Section
-	if len(beforeTimeline) > 0 && beforeTimeline[0].ID == "alerts" {
-		alerts, beforeTimeline = beforeTimeline[:1], beforeTimeline[1:]
-	}
 	places := slices.Concat(beforeTimeline, []document.Section{{ID: "timeline", Title: "Timeline"}}, afterTimeline)
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
 		Head(o.title()+" · agent-ci", style, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#timeline"), g.Text("Skip to the timeline")),
-			o.header(source.Links, alerts, places),
-			h.Main(draw(beforeTimeline, diffs), o.timelineSection(entries), draw(afterTimeline, nil)),
+			o.header(source, places),
+			h.Main(draw(beforeTimeline), o.timelineSection(entries), draw(afterTimeline)),
 			h.Footer(h.P(g.Text("Rendered from the transcript alone. This page loads nothing and sends nothing."))),
 			h.Script(g.Raw(script)),
 		),

@@ -29,6 +29,7 @@ type Source struct {
 type Timeline struct {
 	Patches                                 map[string][]int64 // by path: the events of calls that patched it
 	Diffs                                   map[string]string  // by path: the id of its diff on the page
+	FileDiffs                               document.Block     // the diffs, as the page's renderer draws them
 	Refusals                                []Refusal          // the first refusals
 	RefusedCalls, RefusedHosts              int
 	ModelSeconds, CallSeconds, CheckSeconds float64 // seconds of the model, of calls and of checks
@@ -50,6 +51,7 @@ const (
 	Failures                      // the comment on an issue when a run ended
 	Summary                       // the summary of a workflow step
 	Document                      // a run as one document
+	Head                          // the top of a page
 	Report                        // the part of a page before the timeline
 	Details                       // the part of a page after the timeline
 	Proofs                        // an event about checks, on a page
@@ -68,7 +70,7 @@ var sectionTable = []struct {
 	{separateLessonsSection, Lessons},
 	{workflowRiskSection, everywhere | Findings},
 	{silencedSection, everywhere | Findings},
-	{alertsSection, everywhere},
+	{alertsSection, PullRequest | outline | Head},
 	{requestSection, PullRequest},
 	{untitledSummarySection, PullRequest | Summary},
 	{summarySection, Document | Report},

@@ -142,8 +142,9 @@ func filesSection(s *Source) document.Section {
 		return section("files", "Files", paragraph("No file was changed."))
 	}
 	heads := columns("File", "What", "+#", "−#")
+	var diffs document.Block
 	if s.Timeline != nil {
-		heads = append(heads, columns("Patches")...)
+		heads, diffs = append(heads, columns("Patches")...), s.Timeline.FileDiffs
 	}
 	return section("files", "Files", paragraph(s.View.Change.DescribeSize()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
 		added, removed := transcript.GroupThousands(f.Insertions), transcript.GroupThousands(f.Deletions)
@@ -157,7 +158,7 @@ func filesSection(s *Source) document.Section {
 			line = append(line, eventLinks(s.Timeline.Patches[f.Path]))
 		}
 		return line
-	}))
+	}), diffs)
 }
 
 // EventID returns the id of an event on a page.
