@@ -125,8 +125,7 @@ func callFold(c *transcript.Call) string {
 		blocks = append(blocks, titledBlocks("Output", c.Output)...)
 	}
 	if c.OutputFile != "" {
-		blocks = append(blocks, document.Paragraph{Text: document.Join("",
-			document.Words("The whole output, "+transcript.GroupThousands(c.OutputBytes)+" bytes, is "), document.Mono(c.OutputFile), document.Words(" in the run directory."))})
+		blocks = append(blocks, document.Paragraph{Text: document.Format("The whole output, %s bytes, is `%s` in the run directory.", transcript.GroupThousands(c.OutputBytes), c.OutputFile)})
 	}
 	return new(page).foldText(document.Fold{Title: callTitle(c), Blocks: blocks})
 }

@@ -30,8 +30,8 @@ func checksSection(s *Source) document.Section {
 				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
 			}
 			return document.Row{
-				document.Words(row.Name), result, document.Join("", checkState(row.Before), document.Words(row.DescribeOrigin())),
-				document.Join("", checkState(row.After), document.Words(flakyRuns(row))), document.Words(transcript.FormatSeconds(row.Seconds)), document.Mono(row.Run),
+				document.Words(row.Name), result, document.Format("%s%s", checkState(row.Before), row.DescribeOrigin()),
+				document.Format("%s%s", checkState(row.After), flakyRuns(row)), document.Words(transcript.FormatSeconds(row.Seconds)), document.Mono(row.Run),
 			}
 		}))
 }
@@ -90,7 +90,7 @@ func outputFold(id, name, result, tail string) document.Fold {
 
 // OutputTitle returns the title of the end of a failed command's output.
 func OutputTitle(name, result string) document.Text {
-	return document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + result + ")"}}
+	return document.Format("The last lines of **%s** (%s)", name, result)
 }
 
 // testsFold returns the failing and fixed tests of a check as a fold.
@@ -105,25 +105,25 @@ func testsFold(row transcript.VerifyRow) document.Fold {
 		add(document.Words(transcript.CountNoun(unlisted, "more failure") + " not listed"))
 	}
 	for _, name := range row.Fixed {
-		add(document.Join("", document.Words("fixed: "), document.Mono(name)))
+		add(document.Format("fixed: `%s`", name))
 	}
 	return document.Fold{
-		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.DescribeTests()}}, MaxUnits: 3_000,
+		Open: true, Title: document.Format("Tests of **%s**: %s", row.Name, row.DescribeTests()), MaxUnits: 3_000,
 		Blocks: []document.Block{list},
 	}
 }
 
 // failingTestText returns a failing test as a line of text.
-func failingTestText(t transcript.FailingTest) (text document.Text) {
+func failingTestText(t transcript.FailingTest) document.Text {
+	text := document.Mono(t.Name)
 	if t.New {
-		text = document.Text{{Text: "new", Style: document.Strong}, {Text: ": "}}
+		text = document.Format("**%s**: `%s`", "new", t.Name)
 	}
-	text = append(text, document.Mono(t.Name)...)
 	if place := t.Place(); place != "" {
-		text = document.Join("", text, document.Words(" ("), document.Mono(place), document.Words(")"))
+		text = document.Format("%s (`%s`)", text, place)
 	}
 	if only := t.DescribeRuns(); only != "" {
-		text = append(text, document.Span{Text: " " + only + ":"})
+		text = document.Format("%s %s:", text, only)
 	}
 	if t.Message != "" {
 		text = append(text, document.Span{Text: " " + t.Message, IsSentence: true})
@@ -167,11 +167,7 @@ func redProofSection(s *Source) document.Section {
 	if len(lines.Rows) == 0 {
 		return document.Section{}
 	}
-	return section("red-proof", "Red proof", document.Paragraph{Text: document.Text{
-		{Text: "agent-ci ran the new and changed tests on the base, without the rest of the change. A ", IsSentence: true},
-		{Text: transcript.Proven, Style: document.Monospace},
-		{Text: " test fails there and passes with the change.", IsSentence: true},
-	}}, lines)
+	return section("red-proof", "Red proof", document.Paragraph{Text: document.Format("agent-ci ran the new and changed tests on the base, without the rest of the change. A `%s` test fails there and passes with the change.", transcript.Proven)}, lines)
 }
 
 // fileName returns a path for people, or nil for "".
@@ -194,11 +190,11 @@ func existingTestsSection(s *Source) document.Section {
 		name := document.Words("the file ")
 		switch {
 		case o.Name != "":
-			name = document.Join("", document.Mono(o.Name), document.Words(" "))
+			name = document.Format("`%s` ", o.Name)
 		case o.Script:
 			name = nil
 		}
-		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Mono(place), document.Words(": "), name, document.Words(o.DescribeState()))})
+		list.Items = append(list.Items, document.Item{Text: document.Format("`%s`: %s%s", place, name, o.DescribeState())})
 	}
 	if why := table.OldTestsGap(); why != "" {
 		list.Items = append(list.Items, document.Item{Text: document.Words("incomplete: " + why)})

@@ -17,7 +17,7 @@ func silencedSection(s *Source) document.Section {
 			where = append(where, document.Span{Text: describeLine(sign)})
 		}
 		if sign.Check != "" {
-			where = document.Join(" ", document.Words("check"), document.Mono(sign.Check))
+			where = document.Format("check `%s`", sign.Check)
 		}
 		return document.Row{where, document.Mono(sign.Text), document.Sentence(sign.Reason)}
 	})
@@ -49,7 +49,7 @@ func workflowRiskSection(s *Source) document.Section {
 		}
 		var rights []document.Text
 		for _, name := range start.Secrets {
-			rights = append(rights, document.Join(" ", document.Words("secret"), document.Mono(name)))
+			rights = append(rights, document.Format("secret `%s`", name))
 		}
 		for _, scope := range start.Writes {
 			rights = append(rights, document.Mono(scope))
@@ -69,7 +69,7 @@ func workflowRiskSection(s *Source) document.Section {
 // claimsSection returns what the summary claims without evidence.
 func claimsSection(s *Source) document.Section {
 	names := listOf(document.Limit{Noun: "claim"}, s.View.Inspection.Claims, func(name string) document.Text {
-		return document.Join("", fileName(name), document.Words(": not found in the change"))
+		return document.Format("%s: not found in the change", fileName(name))
 	})
 	return sectionWithIntro("claims", "Claims of the summary", "The summary names these. Neither the change nor the calls nor the checks show them.", names)
 }

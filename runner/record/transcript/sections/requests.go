@@ -41,7 +41,7 @@ func (l Links) earlierRequestFold(r Request) document.Fold {
 		byActor = ", by " + r.Actor
 	}
 	return document.Fold{Title: document.Words("Asked for" + byActor + ": " + r.Asked), MaxUnits: 5_000, Blocks: []document.Block{
-		document.Paragraph{Text: document.Join("", document.Words("Run "), l.runLink(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
+		document.Paragraph{Text: document.Format("Run %s", l.runLink(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
 	}}
 }
 

@@ -52,7 +52,7 @@ func (s *Source) addIdentity(f *facts) {
 		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commitLink(base.BaseSHA)))
 	}
 	if started := s.View.Started; started.RunID != "" {
-		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.runLink(started.RunID, started.RunPage)))
+		f.add("agent-ci", document.Format("%s, run %s", started.Version, s.Links.runLink(started.RunID, started.RunPage)))
 	}
 }
 
@@ -135,7 +135,7 @@ func runDetailsSection(s *Source) document.Section {
 		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.FormatSeconds(t.ModelSeconds), transcript.FormatSeconds(t.CallSeconds), transcript.FormatSeconds(t.CheckSeconds)))
 	}
 	if v.EventCount > 0 {
-		f.add("Chain", document.Join("", document.Words(transcript.CountNoun(int(v.EventCount), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
+		f.add("Chain", document.Format("%s; SHA-256 of the last line: `%s`", transcript.CountNoun(int(v.EventCount), "event"), v.Head))
 	}
 	return section("details", "Details", f.all)
 }

@@ -41,7 +41,7 @@ func serversSection(s *Source) document.Section {
 		name := document.Mono(server.Name)
 		parts := []document.Text{document.Mono(cmp.Or(server.Command, server.Host)), document.Words(strings.TrimSpace(server.Server + " " + server.Version))}
 		if server.Revision != "" {
-			parts = append(parts, document.Join("", document.Words("protocol "), document.Mono(server.Revision)))
+			parts = append(parts, document.Format("protocol `%s`", server.Revision))
 		}
 		if server.State != transcript.MCPReady {
 			parts = append(parts, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Reason}})

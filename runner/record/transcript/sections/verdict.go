@@ -22,9 +22,9 @@ func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document
 	}
 	switch {
 	case tone == document.Bad:
-		return tone, document.Join("", line, document.Words(": do not merge ("), spent, document.Words(")"))
+		return tone, document.Format("%s: do not merge (%s)", line, spent)
 	case doubts && tone == document.Good:
-		return document.Doubtful, document.Join("", line, document.Words(", but read the warnings before you merge ("), spent, document.Words(")"))
+		return document.Doubtful, document.Format("%s, but read the warnings before you merge (%s)", line, spent)
 	}
 	return tone, document.Join(", ", line, spent)
 }
@@ -106,7 +106,7 @@ func namesWithResult(checks []string, result string) document.Text {
 	if n := len(checks) - maxNames; n > 0 {
 		rest = fmt.Sprintf(" and %d more", n)
 	}
-	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+result))
+	return document.Format("%s%s%s %s", words, document.Join(", ", names...), rest, result)
 }
 
 // verbFor returns a verb in the form for a number of subjects.

@@ -18,15 +18,14 @@ func outcomeSection(s *Source) document.Section {
 	if f == nil {
 		return section("outcome", "", paragraph("The run has not ended, or it was killed."))
 	}
-	text := document.Join("", document.Words("Outcome: "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(fmt.Sprintf(", exit %d. ", f.ExitCode)), s.Links.Sentence(f.Message))
-	return section("outcome", "", document.Paragraph{Text: text})
+	return section("outcome", "", document.Paragraph{Text: document.Format("Outcome: `%s`, exit %d. %s", f.Outcome+"/"+f.Reason, f.ExitCode, s.Links.Sentence(f.Message))})
 }
 
 // alertsSection returns the problems of the run, then notes.
 func alertsSection(s *Source) document.Section {
 	notes := document.Alert{Limit: document.Limit{Noun: "note", MaxUnits: 4_000}}
 	if scripted := s.View.Started.Scripted; scripted != "" {
-		notes.Items = append(notes.Items, document.Join("", document.Words("This run was scripted: the answers come from the session file "), document.Mono(scripted), document.Words(", no model was asked.")))
+		notes.Items = append(notes.Items, document.Format("This run was scripted: the answers come from the session file `%s`, no model was asked.", scripted))
 	}
 	for _, note := range s.Notes {
 		notes.Items = append(notes.Items, document.Sentence(note))
@@ -43,7 +42,7 @@ func (s *Source) distrustReasons() (all []document.Text) {
 		}
 	}
 	if f := v.Finished; f != nil && !s.EndKnown && outcome.Outcome(f.Outcome).ExitCode() != 0 {
-		all = append(all, document.Join("", document.Words("The run ended as "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(": "), s.Links.Sentence(f.Message)))
+		all = append(all, document.Format("The run ended as `%s`: %s", f.Outcome+"/"+f.Reason, s.Links.Sentence(f.Message)))
 	}
 	for _, reason := range s.DraftReasons {
 		all = append(all, document.Sentence("Draft: "+reason))
@@ -59,11 +58,11 @@ func requestSection(s *Source) document.Section {
 	if t.RequestText == "" {
 		return document.Section{}
 	}
-	text := document.Text{{Text: "Asked for", Style: document.Strong}}
+	by := ""
 	if t.Actor != "" {
-		text = append(text, document.Span{Text: " by " + t.Actor})
+		by = " by " + t.Actor
 	}
-	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.RequestText, IsSentence: true})})
+	return section("request", "", document.Paragraph{Text: document.Format("**%s**%s: %s", "Asked for", by, document.Sentence(t.RequestText))})
 }
 
 // summarySection returns the agent's last message.
@@ -215,7 +214,7 @@ func publishedSection(s *Source) document.Section {
 // warningsSection returns the warnings of the run.
 func warningsSection(s *Source) document.Section {
 	return section("warnings", "Warnings", listOf(document.Limit{Noun: "warning"}, s.View.Warnings, func(w transcript.Warning) document.Text {
-		return document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))
+		return document.Format("%s (`%s`)", document.Sentence(w.Message), w.Code)
 	}))
 }
 
