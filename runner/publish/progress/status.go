@@ -101,7 +101,7 @@ func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
 // callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity
 // shows that command and its start.
 func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
-	a := &activity{key: callKey(d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
+	a := &activity{key: callKey(d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+d.Topic()), since: now}
 	if began := s.sessionActivities[session{d.Agent, d.PolledSession()}]; began != nil {
 		a.description, a.since = began.description, began.since
 	}

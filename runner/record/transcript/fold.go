@@ -411,7 +411,7 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 	call := f.startCall(e, d)
 	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
 	if f.keepEntries {
-		call.Topic = Topic(d.ReadableInput())
+		call.Topic = d.Topic()
 		call.Input = f.limits.excerpt(ReadableArguments(d.ReadableInput()), f.limits.Lines)
 	}
 }

@@ -208,9 +208,7 @@ func Document(v *transcript.View) string {
 // Outline returns the result of a run without its calls, in up to limit UTF-16 units. Links lead to
 // site; a zero site means the one in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
-	p := &page{remainingUnits: limit}
-	p.addSections(sourceOf(v, site).ForPages(sections.Summary))
-	return strings.TrimLeft(p.String(), "\n")
+	return strings.TrimLeft(Draw("", sourceOf(v, site).ForPages(sections.Summary), limit), "\n")
 }
 
 // sourceOf returns the source of sections for a document that says how the run ended, if it did.
@@ -222,10 +220,7 @@ func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
 func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone := *v
 	alone.Lessons = &l
-	p := &page{remainingUnits: DefaultLimit}
-	p.addIfFits(o.Head)
-	p.addSections(o.source(&alone).ForPages(sections.Lessons))
-	return p.String()
+	return Draw(o.Head, o.source(&alone).ForPages(sections.Lessons), DefaultLimit)
 }
 
 // Checklist returns a plan as Markdown, a step a line, in up to limit UTF-16 code units.

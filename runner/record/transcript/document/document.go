@@ -3,11 +3,6 @@
 // Markdown, report for HTML, progress for terminals.
 package document
 
-import (
-	"strconv"
-	"strings"
-)
-
 // Section is a part of a document under one heading.
 type Section struct {
 	ID     string // its id on a page, for links
@@ -178,39 +173,6 @@ func Join(separator string, all ...Text) (joined Text) {
 		joined = append(joined, t...)
 	}
 	return joined
-}
-
-// styleMarks are the marks around %s in a template.
-var styleMarks = map[string]Style{"`": Monospace, "**": Strong}
-
-// Format returns a text by a template. In it, %s stands for a string or a Text, and %d for a number. `%s` shows a
-// string as code, **%s** in bold. Marks in arguments mean nothing. An empty argument adds nothing.
-func Format(template string, arguments ...any) (text Text) {
-	words := "" // of the template, since the last span
-	for _, argument := range arguments {
-		before, after, _ := strings.Cut(template, "%")
-		template = after[len("s"):]
-		if number, isNumber := argument.(int); isNumber {
-			words += before + strconv.Itoa(number)
-			continue
-		}
-		style := Plain
-		for mark, marked := range styleMarks {
-			if inner, isMarked := strings.CutSuffix(before, mark); isMarked {
-				before, template, style = inner, strings.TrimPrefix(template, mark), marked
-			}
-		}
-		text, words = append(text, Words(words+before)...), ""
-		switch argument := argument.(type) {
-		case Text:
-			text = append(text, argument...)
-		case string:
-			if argument != "" {
-				text = append(text, Span{Text: argument, Style: style})
-			}
-		}
-	}
-	return append(text, Words(words+template)...)
 }
 
 // String returns the text without styles, and without spans that only a page shows.

@@ -149,7 +149,7 @@ func indentJSON(raw json.RawMessage) string {
 // toolStarted begins the entry of a call. Until the call ends, the entry says that it did not.
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.addCall(e, started)
-	n.Topic = transcript.Topic(started.ReadableInput())
+	n.Topic = started.Topic()
 	n.End, n.Bad = "did not end", true
 	a.holdBack(n)
 	if transcript.IsScript(started.Tool) {

@@ -117,7 +117,7 @@ func testsFold(row transcript.VerifyRow) document.Fold {
 func failingTestText(t transcript.FailingTest) document.Text {
 	text := document.Mono(t.Name)
 	if t.New {
-		text = document.Format("**%s**: `%s`", "new", t.Name)
+		text = document.Format("**new**: `%s`", t.Name)
 	}
 	if place := t.Place(); place != "" {
 		text = document.Format("%s (`%s`)", text, place)

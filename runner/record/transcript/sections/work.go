@@ -62,7 +62,7 @@ func requestSection(s *Source) document.Section {
 	if t.Actor != "" {
 		by = " by " + t.Actor
 	}
-	return section("request", "", document.Paragraph{Text: document.Format("**%s**%s: %s", "Asked for", by, document.Sentence(t.RequestText))})
+	return section("request", "", document.Paragraph{Text: document.Format("**Asked for**%s: %s", by, document.Sentence(t.RequestText))})
 }
 
 // summarySection returns the agent's last message.

@@ -24,9 +24,9 @@ func Describe(event transcript.Type, data any) (e Entry) {
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		e = Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
+		e = Entry{Line: document.Format("**run %s**%s%s", d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
 	case transcript.RunResumed:
-		e = detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
+		e = detailEntry("**resumed** after %s, by agent-ci %s", cmp.Or(d.PreviousEnd, "it was killed"), d.Version)
 		if d.TornBytes > 0 {
 			e.add("; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off")
 		}
@@ -37,26 +37,26 @@ func Describe(event transcript.Type, data any) (e Entry) {
 			e.add("; the work was put into the checkout again")
 		}
 	case transcript.RunFinished:
-		e = detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.FormatSeconds(d.Seconds))
+		e = detailEntry("**run finished**: %s/%s after %s", d.Outcome, d.Reason, transcript.FormatSeconds(d.Seconds))
 		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
 	case transcript.Task:
-		e = detailEntry("task", withPrefix(": ", d.Title))
+		e = detailEntry("**task**%s", withPrefix(": ", d.Title))
 		e.Texts = []LongText{{"Text", d.Text}}
 	case transcript.Workspace:
-		e = Entry{Line: sentence("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
+		e = Entry{Line: document.Format("**base** is %s", strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
 	case transcript.Policy:
 		if len(d.Layers) == 0 {
-			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
+			return Entry{Line: document.Format("**WARNING**: commands run unconfined, with all rights of this user"), Bad: true}
 		}
-		e = Entry{Line: sentence("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
+		e = Entry{Line: document.Format("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
 	case transcript.Setup:
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		e = Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+		e = Entry{Line: document.Format("**%s**: exit %d after %s", name, d.ExitCode, formatSeconds(d.Seconds)), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	case transcript.HostRequest:
 		if d.Allowed {
-			return detailEntry("allowed", " to reach ", d.Target)
+			return detailEntry("**allowed** to reach %s", d.Target)
 		}
-		e = Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
+		e = Entry{Line: document.Format("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
 			e.add(" The request was " + d.Request + ".")
 		}
@@ -64,48 +64,48 @@ func Describe(event transcript.Type, data any) (e Entry) {
 			e.add(" To let it through, " + d.Remedy + ".")
 		}
 	case transcript.SecretUsed:
-		e = Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.Sandbox), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
+		e = Entry{Line: document.Format("**secret %s** was used %d times by %s for %s", d.Name, d.Uses, d.Sandbox, d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
-			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.Sandbox+" for ", d.Target), false
+			e.Line, e.Detail = document.Format("**secret %s** is used by %s for %s", d.Name, d.Sandbox, d.Target), false
 		}
 	case transcript.Service:
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
+			return Entry{Line: document.Format("**service %s** is ready for %s after %s", d.Name, d.Sandbox, formatSeconds(d.Seconds)), PartOfNeighbours: true}
 		}
-		e = Entry{Line: sentence("service "+d.Name, " for "+d.Sandbox+": ", d.Reason), PartOfNeighbours: true, Bad: true}
+		e = Entry{Line: document.Format("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason), PartOfNeighbours: true, Bad: true}
 	case transcript.MCPServer:
 		if d.State == transcript.MCPReady && d.Reason == "" {
-			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
+			return Entry{Line: document.Format("**server %s** is ready after %s with %s", d.Name, formatSeconds(d.Seconds), transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
-		e = Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		e = Entry{Line: document.Format("**server %s** is %s: %s", d.Name, d.State, d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
 	case transcript.Hooks:
-		e = detailEntry("hooks", ": "+transcript.CountNoun(len(d.Hooks), "hook"))
+		e = detailEntry("**hooks**: %s", transcript.CountNoun(len(d.Hooks), "hook"))
 	case transcript.HookAnswer:
-		e = Entry{Line: sentence("hook "+d.Name, " on "+d.Event+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
+		e = Entry{Line: document.Format("**hook %s** on %s %s%s", d.Name, d.Event, cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
 		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 	case transcript.Skills:
-		e = detailEntry("skills", ": "+transcript.CountNoun(len(d.Skills), "skill")+" can be loaded")
+		e = detailEntry("**skills**: %s can be loaded", transcript.CountNoun(len(d.Skills), "skill"))
 	case transcript.Memory:
-		e = detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs)))
+		e = detailEntry("**memory**: %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.ChosenIDs, "\n")}}
 	case transcript.Lesson:
-		e = Entry{Line: sentence("lesson proposed", ": "+d.Claim)}
+		e = Entry{Line: document.Format("**lesson proposed**: %s", d.Claim)}
 	case transcript.Lessons:
-		e = detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File))
+		e = detailEntry("**lessons**: %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File)
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
 	case transcript.ModelRequest:
-		e = Entry{Line: sentence(fmt.Sprintf("turn %d", d.Turn))}
+		e = Entry{Line: document.Format("**turn %d**", d.Turn)}
 	case transcript.ModelRetry:
-		e = Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
+		e = Entry{Line: document.Format("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)), Bad: true}
 	case transcript.ModelFailure:
-		e = detailEntry("request failed", " after "+transcript.CountNoun(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
+		e = detailEntry("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
 	case transcript.ModelFallback:
-		e = Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Message), Bad: true}
+		e = Entry{Line: document.Format("**continues with %s** instead of %s: %s", d.To, d.From, d.Message), Bad: true}
 	case transcript.Compaction:
-		e = detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
+		e = detailEntry("**conversation shortened** by %s, for %s", d.Method, d.Reason)
 		if d.Reason == transcript.RefusedItems {
-			e = detailEntry("conversation repaired", ": the API refused a part of it")
+			e = detailEntry("**conversation repaired**: the API refused a part of it")
 		}
 		if d.TokensBefore > 0 && d.TokensAfter > 0 {
 			e.add(fmt.Sprintf(": from %s to %s", transcript.CountNoun(int(d.TokensBefore), "token"), transcript.CountNoun(int(d.TokensAfter), "token")))
@@ -118,17 +118,17 @@ func Describe(event transcript.Type, data any) (e Entry) {
 		}
 		e.Texts = []LongText{{"The conversation from here on", items.String()}}
 	case transcript.AgentStarted:
-		e = Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.StartedBy)}
+		e = Entry{Line: document.Format("**agent %s** (%s) was started by %s", d.Name, d.Role, d.StartedBy)}
 	case transcript.AgentFinished:
-		e = Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
+		e = Entry{Line: document.Format("**has ended**: %s%s", d.Status, inBrackets(d.Reason)), Bad: d.Status == "errored"}
 	case transcript.ToolStarted:
-		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, withPrefix(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
+		e = Entry{Line: document.Format("**%s%s**%s", scriptIndent(d.Ref()), d.Tool, withPrefix(" ", d.Topic())), PartOfNeighbours: true}
 	case transcript.ToolFinished:
-		e = Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, " failed after "+formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
+		e = Entry{Line: document.Format("**%s%s** failed after %s", scriptIndent(d.Ref()), d.Tool, formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
 	case transcript.Plan:
 		e = describePlan(d)
 	case transcript.Change:
-		e = detailEntry("change", ": "+d.DescribeSize())
+		e = detailEntry("**change**: %s", d.DescribeSize())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
@@ -141,10 +141,10 @@ func Describe(event transcript.Type, data any) (e Entry) {
 	case transcript.Publish:
 		e = describePublish(d)
 	case transcript.Warning:
-		text := append(sentence("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
+		text := append(document.Format("**warning**"), document.Span{Text: " " + d.Code, PageOnly: true})
 		e = Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	default:
-		e = detailEntry(string(event))
+		e = detailEntry("**%s**", string(event))
 	}
 	return e
 }
@@ -174,7 +174,7 @@ func listLessons(all []transcript.Lesson) string {
 
 // describePlan describes a plan: how many steps are done, and the current step.
 func describePlan(d transcript.Plan) Entry {
-	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.CompletedCount(), len(d.Steps))), PartOfNeighbours: true}
+	e := Entry{Line: document.Format("**plan**: %d of %d done", d.CompletedCount(), len(d.Steps)), PartOfNeighbours: true}
 	if index, inProgress := d.CurrentStep(); inProgress {
 		e.add(", now: " + d.Steps[index].Step)
 	} else if index >= 0 {
@@ -187,7 +187,7 @@ func describePlan(d transcript.Plan) Entry {
 // describeVerify describes a verification table: a row for each check, the last lines of failed checks, and
 // the proofs.
 func describeVerify(d transcript.Verify) Entry {
-	e := Entry{Line: sentence("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
+	e := Entry{Line: document.Format("**verified**: "), Bad: d.Attempt > 0 && !d.Passed}
 	if d.Attempt == 0 {
 		e.Line[0].Text = "before the change"
 	}
@@ -240,13 +240,13 @@ func describeProofs(d transcript.Verify) (words string) {
 func describePublish(d transcript.Publish) Entry {
 	switch d.Step {
 	case "commit":
-		return Entry{Line: sentence("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
+		return Entry{Line: document.Format("**committed** %s on %s", transcript.ShortSHA(d.HeadSHA), d.Branch)}
 	case "push":
-		return Entry{Line: sentence("pushed", " ", d.Branch, " to ", d.Remote)}
+		return Entry{Line: document.Format("**pushed** %s to %s", d.Branch, d.Remote)}
 	case "pull_request":
-		return Entry{Line: sentence("pull request", withPrefix(" of ", d.About), " "+d.Operation+": ", d.URL)}
+		return Entry{Line: document.Format("**pull request**%s %s: %s", withPrefix(" of ", d.About), d.Operation, d.URL)}
 	}
-	return Entry{Line: sentence(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
+	return Entry{Line: document.Format("**%s** on #%d %s: %s", d.Step, d.Number, d.Operation, d.URL)}
 }
 
 // describeInspection describes the findings in a change.
@@ -261,7 +261,7 @@ func describeInspection(d transcript.Inspection) Entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.CountNoun(n, "claim")+" of the summary not found in the change")
 	}
-	e := Entry{Line: sentence("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
+	e := Entry{Line: document.Format("**inspected**: %s", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Inspection: d}}}).ForPages(sections.Findings) {
 		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}

@@ -22,7 +22,7 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 		kind := transcript.Type(m[1])
 		data, err := transcript.Decode(transcript.Event{Type: kind, Data: []byte("{}")})
 		e := Describe(kind, data)
-		unknown := cmp.Equal(e, detailEntry(string(kind)), cmpopts.EquateEmpty())
+		unknown := cmp.Equal(e, detailEntry("**%s**", string(kind)), cmpopts.EquateEmpty())
 		if (err != nil || unknown) && kind != transcript.TypeModelResponse {
 			t.Errorf("%s has no row: %v", kind, err)
 		}

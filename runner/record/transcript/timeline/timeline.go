@@ -47,20 +47,9 @@ func outputsOf(name, result, tail string) []Output {
 	return []Output{{name, result, tail}}
 }
 
-// sentence returns a text whose first part is bold. It leaves out empty parts.
-func sentence(begin string, rest ...string) document.Text {
-	text := document.Text{{Text: begin, Style: document.Strong}}
-	for _, part := range rest {
-		if part != "" {
-			text = append(text, document.Span{Text: part})
-		}
-	}
-	return text
-}
-
-// detailEntry returns an entry that is only shown with all events. The first part of its line is bold.
-func detailEntry(begin string, rest ...string) Entry {
-	return Entry{Line: sentence(begin, rest...), Detail: true}
+// detailEntry returns an entry that is only shown with all events. Its line follows a template.
+func detailEntry(template string, arguments ...any) Entry {
+	return Entry{Line: document.Format(template, arguments...), Detail: true}
 }
 
 // withPrefix returns text with a prefix, or "" if text is empty.
