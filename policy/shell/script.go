@@ -181,8 +181,8 @@ func readsInput(args []Word) bool {
 // maxLooseWords is the longest command that readUnparsable records, in words.
 const maxLooseWords = 16
 
-// readUnparsable reads text that the parser rejects. It records a command from every word on: it may
-// find too many commands, but it misses none.
+// readUnparsable reads text that the parser rejects. Each word may begin a command, so it records one
+// from there to the end of the line: it may record too many commands, but it misses none.
 func (r *reader) readUnparsable(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
 		words := knownWords(strings.FieldsFunc(line, separatesWords))

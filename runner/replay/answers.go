@@ -73,7 +73,8 @@ func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Ob
 		return nil, err
 	}
 	if failures := a.failuresBefore[a.nextIndex]; len(failures) > 0 {
-		if failures[0].Kind != model.TierBusy || r.Settings.ServiceTier != model.FlexTier { // else the run gives up the tier first
+		givesUpTier := failures[0].Kind == model.TierBusy && r.Settings.ServiceTier == model.FlexTier // and asks again, for the same failure
+		if !givesUpTier {
 			a.failuresBefore[a.nextIndex] = failures[1:]
 		}
 		return nil, failures[0]

@@ -74,14 +74,14 @@ func (s *smudger) removeOldSide(d objects.Difference) error {
 	return nil
 }
 
-// clearFolder removes an empty folder from the place of a new file. A submodule's folder stays with
-// its content.
+// clearFolder removes an empty folder in the way of a new file, and returns an error if it cannot. A
+// submodule's folder stays.
 func (s *smudger) clearFolder(d objects.Difference) error {
 	if d.New.Mode == index.Gitlink {
 		return nil
 	}
 	err := s.dir.Remove(d.Path)
-	if err != nil && d.New.Mode != 0 {
+	if err != nil && d.New.Mode != 0 { // 0: nothing comes in its place
 		return s.obstructionError(d.Path + "/")
 	}
 	return nil

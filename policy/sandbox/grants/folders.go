@@ -130,8 +130,8 @@ func (f Folders) Check() error {
 	return nil
 }
 
-// WritableInNamespaces returns the writable folders with namespaces, as given and with resolved
-// links. Changes in home, caches and /tmp are private.
+// WritableInNamespaces returns the folders that commands may write in namespaces, as given and with
+// resolved links. These include home, caches and /tmp, where their changes stay private.
 func (f Folders) WritableInNamespaces() []string {
 	own := []string{"/tmp", "/var/tmp", "/dev/shm"}
 	if f.Home != "" {

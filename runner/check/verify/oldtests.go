@@ -9,8 +9,8 @@ import (
 )
 
 // judgeBaseTests records the base's tests that the change removed or breaks. It runs the change's code with
-// the base's tests and data. The check is green with the change's own tests, so a failure here is due to
-// changed tests.
+// the base's tests and data. Only a check that is green with the change's own tests shows anything: then a
+// failure is due to changed tests.
 func (p *proof) judgeBaseTests(ctx context.Context) error {
 	if len(p.tests.baseTests)+len(p.tests.changedData) == 0 {
 		return nil

@@ -78,7 +78,7 @@ func subjectNumberOf(e intake.Event, j *job.Job) int {
 	case e.Issue != nil:
 		return e.Issue.Number
 	}
-	if request, _ := e.Event.Request(actions.Triggers{}); request == nil {
+	if request, _ := e.Event.Request(actions.Triggers{}); request == nil { // no dispatch names one
 		return 0
 	}
 	number, err := e.SubjectNumber()

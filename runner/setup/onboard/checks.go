@@ -127,7 +127,8 @@ func (r repository) nodeToolchain() (t Toolchain) {
 	return t
 }
 
-// nodeManager returns the package manager of the first lock file, or npm.
+// nodeManager returns the package manager of the first lock file in nodeManagers' order. The last one,
+// npm, needs none.
 func (r repository) nodeManager() nodeManager {
 	i := slices.IndexFunc(nodeManagers, func(m nodeManager) bool { return m.lock == "" || r.hasFile(m.lock) })
 	manager := nodeManagers[i]

@@ -150,7 +150,7 @@ func (s *Span) problemWith(number int64) string {
 	switch {
 	case number >= s.Min && number <= s.Max:
 		return ""
-	case s.Max == Unlimited && number < s.Min:
+	case s.Max == Unlimited: // so it is below Min
 		return fmt.Sprintf("must be %d or more", s.Min)
 	case s.Min == s.Max:
 		return fmt.Sprintf("must be %d", s.Min)
