@@ -29,7 +29,7 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 			return pulls, resp, err
 		}
 		found, resp, err := r.rest.Repositories.Get(ctx, r.owner, r.name)
-		if owner = found.GetOwner().GetLogin(); err != nil || strings.EqualFold(owner, r.owner) {
+		if owner = cmp.Or(found.GetOwner().GetLogin(), r.owner); err != nil || strings.EqualFold(owner, r.owner) {
 			return pulls, resp, err
 		}
 		return r.listPulls(ctx, owner, head)
