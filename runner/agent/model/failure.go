@@ -62,7 +62,7 @@ var kindSentences = map[Kind]struct{ happened, remedy string }{
 	TierUnknown:    {"The model's API does not have this tier", "take model.service_tier out, or set one that the model has"},
 	ServerError:    {"The model's API failed", "run again later"},
 	Quota:          {"The quota for the model is used up", "check the plan and billing of the account that the key belongs to"},
-	Unauthorized:   {"The model's API refused the key", "check the key in OPENAI_API_KEY, or in the variable that model.api_key_env names; with model.auth: oidc, check what the service account may do"},
+	Unauthorized:   {"The model's API refused the key", "check the key in OPENAI_API_KEY or in the variable that model.api_key_env names, or with model.auth: oidc what the service account may do"},
 	Identity:       {"The identity of the job gave no key", "check model.identity, what OpenAI was told of tokens that it takes, and the workflow's permission id-token: write"},
 	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
 	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},

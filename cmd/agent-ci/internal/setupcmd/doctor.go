@@ -132,7 +132,7 @@ func showDiagnosis(p cli.Process, d *doctor.Diagnosis) {
 func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis) {
 	git := "none"
 	if d.Git.Path != "" {
-		git = d.Git.Version + ", " + d.Git.Path
+		git = cmp.Or(d.Git.Version, "of unknown version") + ", " + d.Git.Path
 	}
 	line("git", "%s", git)
 	if d.Git.Checkout != "" {
