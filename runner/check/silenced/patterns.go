@@ -31,7 +31,7 @@ const swallows = `(?:\|\|\s*(?:true\b|:(?:\s|["']|$)|(?:/usr)?/bin/true\b|exit\s
 var patternTable = []pattern{
 	// Python.
 	{
-		ID: "pytest-hook", Files: python, Line: `^\s*(?:async\s+)?def\s+pytest_(?:sessionfinish|collection_modifyitems|collection_finish|ignore_collect|collect_file|runtest_makereport|runtest_protocol|runtest_call|runtestloop|report_teststatus|pyfunc_call|pycollect_makeitem|exception_interact)\b|\bpytest_(?:sessionfinish|collection_modifyitems|runtest_makereport|pyfunc_call)\s*=`,
+		ID: "pytest-hook", Files: python, Line: `^\s*(?:async\s+)?def\s+pytest_(?:cmdline_main|cmdline_parse|load_initial_conftests|pycollect_makemodule|sessionfinish|collection_modifyitems|collection_finish|ignore_collect|collect_file|runtest_makereport|runtest_protocol|runtest_call|runtestloop|report_teststatus|pyfunc_call|pycollect_makeitem|exception_interact)\b|\bpytest_(?:sessionfinish|collection_modifyitems|runtest_makereport|pyfunc_call)\s*=`,
 		Why: "this hook of pytest can skip tests, or change their results or the exit status",
 	},
 	{
@@ -138,7 +138,7 @@ var patternTable = []pattern{
 		Why: "the tests of the file are not built",
 	},
 	{
-		ID: "go-exit", Files: goTests, Line: `\bos\.Exit\(\s*0\s*\)|\bsyscall\.Exit\(\s*0\s*\)`,
+		ID: "go-exit", Files: goTests, Line: `\bos\.Exit\(\s*0\s*\)|\bsyscall\.Exit\(\s*0\s*\)|\bflag\.Set\(\s*"test\.(?:run|skip|list)"`,
 		Why: "it ends the tests of the package as passed",
 	},
 	{
@@ -207,5 +207,38 @@ var patternTable = []pattern{
 		ID: "timeout-raised", Files: append(append(append(append([]string{"conftest.py", "test_*.py", "*_test.py", "*.{test,spec}.{js,jsx,mjs,cjs,ts,tsx,mts,cts}", "jest.setup*", "setupTests*"}, goTests...), jsSettings...), starts...), pytestSettings...), SignIfRaised: true,
 		Number: `(?i)\b(setTimeout|testTimeout|timeout(?:-minutes|_minutes|ms|_ms)?|hookTimeout|slow-?test-?threshold|retries|reruns|flaky_retries|max_runs)["']?\s*(?:[:=(]|\s)\s*["']?([0-9][0-9_]*(?:\.[0-9]+)?)`,
 		Why:    "a time limit or the number of retries is raised",
+	},
+	{
+		ID: "tool-shadowed", Files: []string{"pytest.py", "pytest/*.py", "_pytest/*.py", "unittest.py", "unittest/*.py", "sitecustomize.py", "usercustomize.py", "*.pth"}, Line: `\S`,
+		Why: "Python may run this file in place of the test tool, or before it",
+	},
+	{
+		ID: "tool-replaced", Files: []string{"go.mod"}, Line: `^\s*(?:replace\s+)?\S*/(?:testify|gomega|ginkgo|go-cmp|quicktest)\b.*=>\s*\.{0,2}/`,
+		Why: "another program takes the place of a test library",
+	},
+	{
+		ID: "tool-replaced", Files: jsSettings,
+		Line: `"(?:jest|vitest|mocha|ava|karma|jasmine|eslint|typescript|cypress|@playwright/test)"\s*:\s*"(?:file|link|portal):|\b(?:runner|testRunner)["']?\s*:\s*["'](?:<rootDir>|\.{1,2})/`,
+		Why:  "another program takes the place of a test tool",
+	},
+	{
+		ID: "tool-replaced", Files: makefiles, Line: `^\s*(?:export\s+|override\s+)*(?:PYTEST|PYTHON3?|GOTEST|GO|NPM|NPX|NODE|JEST|CARGO|MVN|PHPUNIT|RSPEC)\s*[:?]{0,2}=\s*(?:\S*/)?(?:true|echo|:)\s*$`,
+		Why: "another program takes the place of a test tool",
+	},
+	{
+		ID: "failure-swallowed", Files: []string{"tox.ini", "setup.cfg", "noxfile.py"}, Line: `^\s*ignore_outcome\s*=\s*[Tt]rue|^\s*(?:commands\s*=\s*)?-\s*(?:pytest|py\.test|python|nosetests)\b|\bsuccess_codes\s*=`,
+		Why: "the failure of a check does not count",
+	},
+	{
+		ID: "make-empty", Files: makefiles, Line: `^(?:test|tests|check|lint|verify)\s*:[^=;]*;\s*@?(?:true|:|exit\s+0)\s*$`,
+		Why: "the target does nothing",
+	},
+	{
+		ID: "tests-narrowed", Files: []string{".rspec", ".mocharc*"}, Line: `--dry-run\b|--tag\s+~|--exclude-pattern\b|^\s*["']?(?:f?grep|dry-?[rR]un|invert)["']?\s*:`,
+		Why: "fewer tests run, or none",
+	},
+	{
+		ID: "tests-narrowed", Files: []string{"pom.xml"}, Line: `<exclude>[^<]*(?:Test|IT)s?(?:\*|\.(?:java|class|kt))[^<]*</exclude>`,
+		Why: "fewer tests run, or none",
 	},
 }
