@@ -42,9 +42,11 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), dirty: map[string]bool{}}
 	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
-		if !more.addUntracked(f) {
+		if f.Tracked() {
 			more.dirty[f.Path] = true
+			return
 		}
+		more.setUntracked(f.Path, f.Dir)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)

@@ -132,7 +132,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]untrackedPath{}, dirty: map[string]bool{}}
 	s, err := c.scanned(ctx, ix, func(f scan.Found) {
-		if !snap.addUntracked(f) {
+		if f.Tracked() {
 			snap.dirty[f.Path] = true
 			return
 		}
@@ -163,16 +163,6 @@ func (c *Checkout) scanned(ctx context.Context, ix *index.File, report func(scan
 		err = c.work.Clean(ctx, s, false)
 	}
 	return s, err
-}
-
-// addUntracked records an untracked path, and reports whether f is one.
-func (s *Snapshot) addUntracked(f scan.Found) (is bool) {
-	switch f.Kind {
-	case scan.Untracked, scan.Ignored, scan.Repository, scan.InvalidName, scan.TooDeep:
-		s.setUntracked(f.Path, f.Dir)
-		return true
-	}
-	return false
 }
 
 // setUntracked records that a path is untracked, and whether it is a folder.

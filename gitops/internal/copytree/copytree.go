@@ -18,12 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Into copies the content of the folder from into a tree. It does nothing if from is "" or
-// missing.
+// Into copies the content of the folder from into a tree. It does nothing if from is missing.
 func Into(ctx context.Context, to *os.Root, from string) error {
-	if from == "" {
-		return nil
-	}
 	source, err := os.OpenRoot(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -64,6 +64,11 @@ type Found struct {
 // change while the content stays the same. Zero otherwise.
 func (f Found) Stat() index.Stat { return stableStat(f.stat) }
 
+// Tracked reports whether the index has the path, or files below it.
+func (f Found) Tracked() bool {
+	return f.Kind == Deleted || f.Kind == Submodule || f.Kind == Unreadable
+}
+
 type Kind uint8
 
 const (
