@@ -225,6 +225,9 @@ func (s *Source) promptFromStdin() (string, error) {
 		return s.stdinPrompt, nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFileBytes+1))
+	if stop, stopped := errors.AsType[*outcome.Stop](err); stopped { // by a signal
+		return "", stop
+	}
 	if err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "file", "The prompt cannot be read from standard input (%v); check where that comes from.", outcome.WithoutPath(err)).Because(err)
 	}
