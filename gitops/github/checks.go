@@ -27,7 +27,7 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 	call := apiCall{action: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
 	runs, err := listUpTo(ctx, forge.MaxChecks, r, call, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
 		found, resp, err := r.rest.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: page})
-		if err != nil {
+		if err != nil || found == nil {
 			return nil, resp, err
 		}
 		return found.CheckRuns, resp, nil
@@ -37,7 +37,7 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 	}
 	statuses, err := listUpTo(ctx, forge.MaxChecks-len(runs), r, call, checkFromStatus, func(page gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
 		found, resp, err := r.rest.Repositories.GetCombinedStatus(ctx, r.owner, r.name, sha, &page)
-		if err != nil {
+		if err != nil || found == nil {
 			return nil, resp, err
 		}
 		return found.Statuses, resp, nil
@@ -111,7 +111,7 @@ func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job
 	call := apiCall{action: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
 	return listUpTo(ctx, forge.MaxChecks, r, call, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
 		found, resp, err := r.rest.Actions.ListWorkflowJobs(ctx, r.owner, r.name, runID, &gh.ListWorkflowJobsOptions{Filter: "latest", ListOptions: page})
-		if err != nil {
+		if err != nil || found == nil {
 			return nil, resp, err
 		}
 		return found.Jobs, resp, nil

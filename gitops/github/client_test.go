@@ -320,6 +320,26 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A reply without a list, or without the object that was asked for, is no result.
+func TestRefusesEmptyReplies(t *testing.T) {
+	sha := strings.Repeat("c", 40)
+	for name, ask := range map[string]func(r forge.Repository) error{
+		"GET /repos/o/r/pulls":                          func(r forge.Repository) error { return must.Err(r.FindPullRequest(t.Context(), "x", "main")) },
+		"GET /repos/o/r/issues/1/comments":              func(r forge.Repository) error { return must.Err(r.Comments(t.Context(), 1)) },
+		"GET /repos/o/r/commits/" + sha + "/check-runs": func(r forge.Repository) error { return must.Err(r.Checks(t.Context(), sha)) },
+		"GET /repos/o/r/commits/" + sha:                 func(r forge.Repository) error { return must.Err(r.CommitAccounts(t.Context(), sha)) },
+		"POST /repos/o/r/git/trees": func(r forge.Repository) error {
+			return must.Err(r.CreateTree(t.Context(), sha, make([]forge.TreeEdit, 1)))
+		},
+		"POST /repos/o/r/pulls/1/reviews": func(r forge.Repository) error {
+			return must.Err(r.CreateReview(t.Context(), 1, forge.NewReview{}))
+		},
+	} {
+		a := newAPI(t, map[string]http.HandlerFunc{name: answer(200, "")})
+		must.Contain(t, fmt.Sprint(ask(a.repository)), "it does not say what it is about")
+	}
+}
+
 func TestClassifiesRefusals(t *testing.T) {
 	for message, want := range map[string]error{
 		"A pull request already exists for o:x.":                   forge.ErrPullRequestExists,

@@ -80,6 +80,9 @@ func listUpTo[T, C any](ctx context.Context, maxItems int, r *repository, call a
 	err := r.runCall(ctx, call, func() error {
 		for len(all) < maxItems {
 			page, resp, err := list(at)
+			if err == nil && page == nil {
+				err = errUnidentified
+			}
 			if err != nil {
 				return err
 			}

@@ -134,7 +134,7 @@ func request[T any](ctx context.Context, r *repository, call apiCall, send func(
 
 var errUnidentified = errors.New("it does not say what it is about")
 
-// isIdentified reports whether a reply names its object. go-github accepts an empty reply.
+// isIdentified reports whether a reply names its object, or has a list. go-github accepts an empty reply.
 func isIdentified(answer any) bool {
 	switch a := answer.(type) {
 	case *gh.PullRequest:
@@ -147,10 +147,20 @@ func isIdentified(answer any) bool {
 		return a.GetObject().GetSHA() != ""
 	case *gh.Commit:
 		return a.GetSHA() != ""
+	case *gh.RepositoryCommit:
+		return a.GetSHA() != ""
+	case *gh.Tree:
+		return a.GetSHA() != ""
 	case *gh.Blob:
 		return a.GetSHA() != ""
 	case *gh.CommitsComparison:
 		return a.GetStatus() != ""
+	case *gh.PullRequestReview:
+		return a.GetID() > 0
+	case *gh.DefaultWorkflowPermissionRepository:
+		return a != nil
+	case []*gh.PullRequest:
+		return a != nil
 	}
 	return true
 }
@@ -251,6 +261,9 @@ func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.
 	err := r.runCall(ctx, call, func() error {
 		for now := range slices.Chunk(edits, treeEntries) {
 			tree, _, err := r.rest.Git.CreateTree(ctx, r.owner, r.name, base, treeEntriesOf(now))
+			if err == nil && !isIdentified(tree) {
+				err = errUnidentified // without a base, the next call would make a tree of its own edits
+			}
 			if err != nil {
 				return err
 			}
