@@ -63,7 +63,7 @@ func acceptsBranch(hook *actionlint.WebhookEvent, branch string) bool {
 	if !hook.Branches.IsEmpty() && !matches(hook.Branches, branch) {
 		return false
 	}
-	return hook.BranchesIgnore.IsEmpty() || !matches(hook.BranchesIgnore, branch)
+	return hook.BranchesIgnore.IsEmpty() || !ignores(hook.BranchesIgnore, branch)
 }
 
 // acceptsPaths reports whether one of the paths triggers the event.
@@ -71,26 +71,36 @@ func acceptsPaths(hook *actionlint.WebhookEvent, paths []string) bool {
 	if !hook.Paths.IsEmpty() && !slices.ContainsFunc(paths, func(p string) bool { return matches(hook.Paths, p) }) {
 		return false
 	}
-	return hook.PathsIgnore.IsEmpty() || slices.ContainsFunc(paths, func(p string) bool { return !matches(hook.PathsIgnore, p) })
+	return hook.PathsIgnore.IsEmpty() || slices.ContainsFunc(paths, func(p string) bool { return !ignores(hook.PathsIgnore, p) })
 }
 
-// matches reports whether a name fits a list of patterns. The last matching pattern decides; one with "!"
-// rejects. An unreadable pattern matches everything.
+// matches reports whether a name may fit a list of patterns. The last matching pattern decides; one with "!"
+// rejects.
 func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 	for _, value := range f.Values {
 		if value == nil {
 			continue
 		}
-		pattern, isNegated := strings.CutPrefix(value.Value, "!")
-		hit, err := pathname.MatchGlob(pattern, name)
-		if err != nil || strings.ContainsAny(pattern, "+?[") && !hit {
-			hit = err != nil || matchesLoosely(pattern, name)
+		if pattern, isNegated := strings.CutPrefix(value.Value, "!"); isNegated {
+			matched = matched && !mustMatch(pattern, name)
+			continue
 		}
-		if hit {
-			matched = !isNegated
-		}
+		hit, err := pathname.MatchGlob(value.Value, name)
+		matched = matched || hit || err != nil || matchesLoosely(value.Value, name)
 	}
 	return matched
+}
+
+// ignores reports whether a name must fit one of the patterns.
+func ignores(f *actionlint.WebhookEventFilter, name string) bool {
+	return slices.ContainsFunc(f.Values, func(value *actionlint.String) bool { return value != nil && mustMatch(value.Value, name) })
+}
+
+// mustMatch reports whether a name fits a pattern. It reports false for a pattern that GitHub may read in
+// another way.
+func mustMatch(pattern, name string) bool {
+	hit, err := pathname.MatchGlob(pattern, name)
+	return hit && err == nil && !strings.ContainsAny(pattern, `+?[{\`)
 }
 
 // matchesLoosely matches patterns with ?, + or [], where ? and + repeat the character before.
