@@ -124,10 +124,10 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p
 		default:
 			result.Failure = closePull(ctx, f, l, c, &result.PullOnForge, drop)
 		}
-		if ctx.Err() != nil {
-			return ended, result.Failure
-		}
 		ended = append(ended, result)
+		if result.Failure != nil && ctx.Err() != nil { // the others would fail for the same reason
+			break
+		}
 	}
 	return ended, nil
 }

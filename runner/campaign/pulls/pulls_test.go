@@ -68,7 +68,12 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 		return client.Setup(repository).DeleteBranch(ctx, branch)
 	}
 	server.On("PATCH", "/repos/octo-org/widgets/pulls/5", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Repository was archived so is read-only."}`}, 1)
-	ended, err := pulls.Close(t.Context(), client, ledger, c, plan, drop)
+	ctx, stop := context.WithCancel(t.Context())
+	dropLast := func(ctx context.Context, repository, branch string) error {
+		defer stop() // a signal
+		return drop(ctx, repository, branch)
+	}
+	ended, err := pulls.Close(ctx, client, ledger, c, plan, dropLast)
 	if err != nil || len(ended) != 3 || ended[0].Failure == nil || ended[0].State != "open" || ended[1].KeptReason != "its last commit is not one of a run" || ended[2].State != "closed" {
 		t.Errorf("got %+v, %v", ended, err)
 	}

@@ -184,7 +184,7 @@ func closeCampaign(ctx context.Context, c *openedCampaign) error {
 		c.Print("%d pull requests closed, %d left open.", len(pullRequests)-leftOpen, leftOpen)
 		return err
 	})
-	return cmp.Or(err, cli.Exit(status, nil))
+	return cli.Exit(status, err)
 }
 
 // approver returns the account that approves. In GitHub Actions, each account that started the workflow

@@ -59,7 +59,7 @@ func runTargets(ctx context.Context, c *openedCampaign) error {
 		}
 		return c.printStatus(now)
 	})
-	return cmp.Or(err, cli.Exit(status, nil))
+	return cli.Exit(status, err)
 }
 
 // runOptions returns the options for a campaign's run on any host.
