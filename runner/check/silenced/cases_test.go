@@ -81,6 +81,9 @@ func TestFindsRewrittenSnapshots(t *testing.T) {
 		"a skip that moved":            {[]lines.File{{Path: "a_test.go", Removed: moved}, {Path: "b_test.go", Added: moved}}, 0},
 		"a skip in another test":       {[]lines.File{{Path: "a_test.go", Removed: moved, Added: other}}, 1},
 		"one skip moved, and one more": {[]lines.File{{Path: "a_test.go", Removed: moved}, {Path: "b_test.go", Added: append(moved, moved...)}}, 1},
+		"a file that is a sign":        {[]lines.File{{Path: "pytest.py", Added: many(60, "x = 1")}}, 1},
+		"a module of that name":        {[]lines.File{{Path: "app/plugins/pytest.py", Added: many(1, "x = 1")}}, 0},
+		"a folder of that name":        {[]lines.File{{Path: "tests/unittest/test_a.py", Added: many(1, "x = 1")}}, 0},
 		"more than are listed":         {[]lines.File{{Path: "a_test.go", Added: many(60, "	t.Skip()")}}, 60},
 	} {
 		found, more, err := Find(&lines.Diff{Files: c.files})

@@ -29,8 +29,9 @@ type pattern struct {
 	// SignIfRemoved makes it a sign, too, if the number of a name is removed and the file adds none.
 	SignIfRemoved bool
 	// InComments also searches lines that are comments.
-	InComments bool
-	Why        string
+	InComments  bool
+	OncePerFile bool // the first such line of a file says it all
+	Why         string
 }
 
 const (
@@ -106,6 +107,9 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 			continue
 		}
 		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Reason: p.Why})
+		if p.OncePerFile {
+			return
+		}
 	}
 }
 

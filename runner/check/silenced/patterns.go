@@ -209,7 +209,11 @@ var patternTable = []pattern{
 		Why:    "a time limit or the number of retries is raised",
 	},
 	{
-		ID: "tool-shadowed", Files: []string{"pytest.py", "pytest/*.py", "_pytest/*.py", "unittest.py", "unittest/*.py", "sitecustomize.py", "usercustomize.py", "*.pth"}, Line: `\S`,
+		ID: "tool-shadowed", Files: []string{"/{,src/}{pytest,_pytest,unittest}{,/*}.py", "sitecustomize.py", "usercustomize.py"}, Line: `\S`, OncePerFile: true,
+		Why: "Python may run this file in place of the test tool, or before it",
+	},
+	{
+		ID: "tool-shadowed", Files: []string{"*.pth"}, Line: `^import\s|^[./~\w-]+$`, OncePerFile: true,
 		Why: "Python may run this file in place of the test tool, or before it",
 	},
 	{
