@@ -60,12 +60,13 @@ func (e Environment) ForgeServer() string {
 func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 
 // CheckKey returns an error if the key or token in a variable holds a character that none has, as a badly pasted one
-// does. value is the variable's value, without blanks around it.
+// does. value is the variable's value, without blanks around it. Blanks within are allowed: servers on this machine
+// take any text, such as "not needed".
 func CheckKey(variable, value string) error {
-	if !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\'' }) {
+	if !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r >= 0x7f || r == '"' || r == '\'' }) {
 		return nil
 	}
-	return fmt.Errorf("the value of %s holds a space, a line break, a quote or another character that no key has: set it to the key alone", variable)
+	return fmt.Errorf("the value of %s holds a line break, a quote or another character that no key has: set it to the key alone", variable)
 }
 
 // RunLink returns the address of this attempt of the run in Actions. It is empty elsewhere.
