@@ -114,7 +114,7 @@ func writeFiles(ctx context.Context, p cli.Process, repo string, workflows, reci
 	_, server := github.Addresses(p.Variable)
 	origin, _ := readOrigin(ctx, repo, p.Variable("PATH"), server) // the files need no origin
 	if foreign := intake.ForeignOrigin(origin, server); foreign != "" {
-		p.Print("These workflows do not run here%s. In another CI, start agent-ci run --publish local: it commits the change on a branch, for you to push.", foreign)
+		p.Print("These workflows probably do not run here%s. In another CI, start agent-ci run --publish local: it commits the change on a branch, for you to push.", foreign)
 	}
 	p.Print("Next:")
 	for i, step := range written.NextSteps(workflows, recipes, p.Build) {
