@@ -128,9 +128,10 @@ func (c Class) IsFailure() bool {
 	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
 }
 
-// HasFailure reports whether any target has failed, also in an earlier start.
+// HasFailure reports whether any target has failed, also in an earlier start. A target that cannot run again, as
+// after its removal from the campaign file, does not count: nothing could settle it.
 func (s *Status) HasFailure() bool {
-	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.IsFailure() })
+	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Blocker == "" && r.Class.IsFailure() })
 }
 
 // SetDirectories sets the run directory of each target whose directory exists. folder is the campaign's

@@ -54,4 +54,8 @@ func TestClassifiesTargetsByOutcomeAndPull(t *testing.T) {
 		e.Again = true
 		must.Same(t, c.want, e.class(Target{Blocker: "the campaign file names it no more"}, "two"), c.outcome, "and it cannot run again")
 	}
+	for blocker, want := range map[string]bool{"": true, "the campaign file names it no more": false} {
+		s := Status{Targets: []Row{{Target: Target{Blocker: blocker}, Class: Failed}}}
+		must.Same(t, want, s.HasFailure(), blocker)
+	}
 }
