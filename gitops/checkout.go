@@ -75,7 +75,7 @@ type position struct {
 
 // Open opens the checkout around o.Dir and reads its configuration. It returns ErrNotRepository,
 // ErrBare, ErrNoCommit, an *UnsupportedError, or a *GitError. Close the checkout after use.
-func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
+func Open(ctx context.Context, o Options) (*Checkout, error) {
 	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State, o.Forge)
 	if err != nil {
 		return nil, err
@@ -176,19 +176,19 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
 	start := c.StartCommit()
-	done := start.Tree
+	switchedTree := start.Tree
 	if c.HasCommit(commit) {
-		id, err := c.objects.Commit(plumbing.NewHash(commit))
+		object, err := c.objects.Commit(plumbing.NewHash(commit))
 		if err != nil {
 			return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 		}
-		done = trees.IDOf(id.TreeHash)
+		switchedTree = trees.IDOf(object.TreeHash)
 	}
 	switched := commit != "" && now.commit.SHA == commit && now.head == headContent(branch, commit)
 	if !switched && !c.standsOnStart(now) {
 		return true, nil
 	}
-	for _, tree := range []Tree{start.Tree, done} {
+	for _, tree := range []Tree{start.Tree, switchedTree} { // the index must be that of either tree
 		same := true
 		err := c.objects.CompareIndex(ctx, now.index, tree.Hash(), func(string, objects.Entry) { same = false })
 		if err != nil || same {

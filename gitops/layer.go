@@ -94,9 +94,9 @@ func (c *Checkout) Overwrite(ctx context.Context, base, tree Tree) (Written, err
 	return written, nil
 }
 
-// UnlinkSubmodules removes the .git files of submodules from a layer, unless the submodule's
-// repository is in gitDir, a git folder of MakeGitFolder. git fails on a .git file whose target is
-// missing.
+// UnlinkSubmodules removes the .git files of submodules from a layer, because git fails on a .git file
+// whose target is missing. It keeps a .git file whose target was copied to gitDir, a git folder of
+// MakeGitFolder.
 func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -108,7 +108,8 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if within, is := pathname.Below(c.repo.GitDir, c.repo.NamedBy(l.Tree, link)); is {
+		target := c.repo.NamedBy(l.Tree, link)
+		if within, is := pathname.Below(c.repo.GitDir, target); is {
 			if _, err := os.Lstat(filepath.Join(gitDir, within)); err == nil {
 				continue
 			}

@@ -47,8 +47,11 @@ func (c *Checkout) restoreBranch(branch, commit string) error {
 		return nil
 	}
 	now, err := c.repo.ReadRef("refs/heads/" + branch)
-	if err != nil || now.String() != commit {
+	if err != nil {
 		return err
+	}
+	if now.String() != commit {
+		return nil
 	}
 	return c.repo.SetBranch(branch, now, plumbing.NewHash(c.StartCommit().SHA), "agent-ci: back to where it was before the run")
 }

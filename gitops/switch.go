@@ -115,13 +115,19 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 // commit. A tip that agent-ci made, or that is in the history of the base, may be left.
 func (c *Checkout) requireMovable(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.Tip(ctx, branch)
-	if err != nil || tip == nil || tip.SHA == id.String() || tip.MadeByRun() {
+	if err != nil {
 		return err
+	}
+	if tip == nil || tip.SHA == id.String() || tip.MadeByRun() {
+		return nil
 	}
 	old := plumbing.NewHash(tip.SHA)
 	ancestor, err := c.objects.IsAncestor(ctx, old, plumbing.NewHash(cs.Base.SHA))
-	if err != nil || ancestor {
+	if err != nil {
 		return err
+	}
+	if ancestor {
+		return nil
 	}
 	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.ContentAuthor()}
 }

@@ -52,7 +52,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeF
 		return err
 	}
 	lenders := c.lenders()
-	for _, l := range lenders[1:] {
+	for _, l := range lenders[1:] { // the submodules
 		if err := c.repo.FillModule(folder, l.module); err != nil {
 			return fmt.Errorf("make the git folder of the submodule %q: %w", l.module.Path, err)
 		}
@@ -87,7 +87,7 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeFor
 
 // setHead writes HEAD and the references. The base branch points to the base. If the checkout has
 // another base, origin's branch of that name points to s.Base too. If s.Tree is not the base's
-// tree, HEAD points to a new commit of it.
+// tree, HEAD points to a new commit of it. Without s.Head, HEAD is the base commit, and no branch changes.
 func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands) error {
 	base := plumbing.NewHash(s.Base.SHA)
 	if s.Head == nil {
@@ -122,7 +122,7 @@ func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands)
 		set("refs/heads/", branch, tip)
 	}
 	head := "ref: refs/heads/" + branch
-	if _, is := refs["refs/heads/"+branch]; !is {
+	if _, is := refs["refs/heads/"+branch]; !is { // without a valid branch, HEAD is detached
 		head = tip.String()
 	}
 	return c.repo.CopyRefs(gitDir, head, refs)

@@ -237,23 +237,26 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	a.done[comparableForm(f, e)] = e.Number
 }
 
-// replace applies a block's lines to a file, and returns the line after them. An inserted line gets
-// the ending of a removed line, or of the line above.
+// replace applies a block's lines to a file at a place, and returns the line after them. An inserted line
+// gets the ending of the removed line that it replaces, or else of the line above. The file's own
+// indentation at the place replaces margin, the indentation of the block.
 func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin string) find.ID {
 	id := at.FirstLine
-	var gone []string // endings of the lines removed by the current change
+	var endings []string // of the removed lines that no inserted line has replaced yet; the last one stays
 	for _, l := range lines {
 		switch l.Kind {
 		case v4a.Keep:
-			id, gone = f.Next(id), nil
+			id, endings = f.Next(id), nil
 		case v4a.Remove:
-			gone = append(gone, f.endings[id])
+			endings = append(endings, f.endings[id])
 			id = f.Delete(id)
 		case v4a.Insert:
 			ending := f.endings[f.Prev(id)]
-			if len(gone) > 0 {
-				ending = gone[0]
-				gone = gone[min(1, len(gone)-1):]
+			if len(endings) > 0 {
+				ending = endings[0]
+			}
+			if len(endings) > 1 {
+				endings = endings[1:]
 			}
 			text := l.Text
 			if f.mark != "" { // the byte order mark belongs to no line

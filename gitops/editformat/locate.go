@@ -66,8 +66,8 @@ func (a *applier) locate(f *file, e *Edit) (hits []hit, reason string) {
 	return a.locatePieces(f, e)
 }
 
-// seek finds the only place of a reading's lines. It returns a reason if there are several places,
-// and neither if there is none.
+// seek finds the only place of a reading's lines. It returns a reason if there are several places, or
+// if the search takes too long. It returns nil and "" if there is no place.
 func (a *applier) seek(f *file, r reading) (*hit, string) {
 	texts := v4a.OldLines(r.lines)
 	if len(texts) == 0 {
@@ -134,7 +134,7 @@ func commonIndentation(lines []v4a.Line) string {
 }
 
 // withoutBlankEnds removes blank old lines at both ends of a block. It returns nil if there are
-// none to remove.
+// none to remove, or if all old lines are blank.
 func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	isText := func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" }
 	first := slices.IndexFunc(lines, isText)
@@ -157,21 +157,25 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	return out
 }
 
-// locatePieces finds the places of the parts between "..." lines. Every part must fit one place
-// only, and that must be below the previous part.
+// locatePieces finds the places of the parts between "..." lines. Every part must fit one place only,
+// which must be below the previous part. If a part fits several places, locatePieces returns only a
+// reason. If a part fits nowhere or above the previous one, it returns neither.
 func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, reason string) {
-	var below find.ID
+	var last find.ID // the last line of the previous part
 	for i, lines := range e.pieces {
 		h, reason := a.seek(f, reading{lines, sameIndentation, `with lines left out at "..."`})
 		if reason != "" {
 			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, reason)
 		}
-		if h == nil || i > 0 && !f.Follows(below, h.FirstLine) {
+		if h == nil {
 			return nil, ""
 		}
-		below = h.FirstLine
+		if i > 0 && !f.Follows(last, h.FirstLine) {
+			return nil, ""
+		}
+		last = h.FirstLine
 		for range len(v4a.OldLines(lines)) - 1 {
-			below = f.Next(below)
+			last = f.Next(last)
 		}
 		hits = append(hits, *h)
 	}

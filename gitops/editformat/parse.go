@@ -91,7 +91,8 @@ type fence struct {
 	path     string // path that the line has in place of a language, or ""
 }
 
-// opened parses a line as the opening of a fence. A closing line has the same form.
+// opened parses a line as the opening of a fence, such as "```go". The result is false for other lines.
+// A closing line has the same form. The limits of 3 blanks and 3 marks are those of CommonMark.
 func opened(line string) (fence, bool) {
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -261,7 +262,8 @@ func (p *parser) readConsole(open, end int) {
 	}
 }
 
-// prompted returns the lines without their "$ " prompts. ok is false if a line has none.
+// prompted returns the lines without their "$ " prompts. The result is false if a line has none. Blank lines
+// need none.
 func prompted(lines []string) ([]string, bool) {
 	var script []string
 	for _, line := range lines {

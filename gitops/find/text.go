@@ -139,13 +139,13 @@ func (t *Text) Delete(id ID) ID {
 func (t *Text) linesOf(key int32) []ID {
 	if len(t.linesWithKey[key]) > 2*t.liveCount[key]+8 {
 		t.seeker.steps -= len(t.linesWithKey[key])
-		there := make([]ID, 0, t.liveCount[key])
+		live := make([]ID, 0, t.liveCount[key])
 		for _, id := range t.linesWithKey[key] {
 			if !t.lines[id].deleted {
-				there = append(there, id)
+				live = append(live, id)
 			}
 		}
-		t.linesWithKey[key] = there
+		t.linesWithKey[key] = live
 	}
 	return t.linesWithKey[key]
 }

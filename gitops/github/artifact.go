@@ -155,9 +155,10 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 	}
 	sum := sha256.New()
 	size, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(response.Body, maxBytes+1))
-	switch want, known := strings.CutPrefix(digest, "sha256:"); {
-	case err != nil:
+	if err != nil {
 		return withoutAddress(err)
+	}
+	switch want, known := strings.CutPrefix(digest, "sha256:"); {
 	case size > maxBytes:
 		return tooLargeError(maxBytes)
 	case known && want != hex.EncodeToString(sum.Sum(nil)):

@@ -70,8 +70,11 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	now, err := request(ctx, s.repository, call, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
 		return s.rest.Repositories.GetDefaultWorkflowPermissions(ctx, s.owner, s.name)
 	})
-	if err != nil || now.GetCanApprovePullRequestReviews() {
+	if err != nil {
 		return err
+	}
+	if now.GetCanApprovePullRequestReviews() {
+		return nil
 	}
 	wanted := gh.DefaultWorkflowPermissionRepository{DefaultWorkflowPermissions: now.DefaultWorkflowPermissions, CanApprovePullRequestReviews: gh.Bool(true)}
 	return s.runCall(ctx, call, func() error {
@@ -98,11 +101,11 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
 	call := apiCall{action: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
 	found, err := s.getTree(ctx, call, tree)
+	if err != nil {
+		return nil, err
+	}
 	at := ""
 	for name := range strings.SplitSeq(folder, "/") {
-		if err != nil {
-			return nil, err
-		}
 		at = path.Join(at, name)
 		i := slices.IndexFunc(found.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == name })
 		if i < 0 {
@@ -111,10 +114,9 @@ func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEd
 		if entry := found.Entries[i]; entry.GetType() != "tree" {
 			return nil, &forge.Error{Kind: forge.Invalid, Doing: call.action, Message: fmt.Sprintf("%s is no folder but has mode %s", at, entry.GetMode()), Remedy: "put a folder in its place"}
 		}
-		found, err = s.getTree(ctx, call, found.Entries[i].GetSHA())
-	}
-	if err != nil {
-		return nil, err
+		if found, err = s.getTree(ctx, call, found.Entries[i].GetSHA()); err != nil {
+			return nil, err
+		}
 	}
 	var entries []forge.TreeEdit
 	for _, e := range found.Entries {
@@ -166,7 +168,7 @@ func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
 		return err
 	})
 	if refused, ok := errors.AsType[*forge.Error](err); ok && refused.Status == http.StatusUnprocessableEntity {
-		return nil
+		return nil // there is no such branch
 	}
 	return err
 }

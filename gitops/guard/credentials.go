@@ -45,7 +45,8 @@ type configurations struct {
 	secret  []string          // included files, stores of credential helpers, and unreadable files
 }
 
-// read adds the files that exist.
+// read reads configuration files and adds the results to c. It skips a missing file. It returns an error
+// for a file that is unreadable, invalid or too large.
 func (c *configurations) read(files ...string) error {
 	for _, file := range files {
 		raw, err := readSmall(file)
@@ -58,15 +59,15 @@ func (c *configurations) read(files ...string) error {
 		if len(raw) > smallLimit {
 			return fmt.Errorf("%s has more than %d bytes", file, smallLimit)
 		}
-		cleaned, named, err := withoutCredentials(raw)
+		withoutSecrets, included, err := withoutCredentials(raw)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
-		for _, path := range named {
+		for _, path := range included {
 			c.secret = append(c.secret, resolveIncluded(file, path))
 		}
-		if cleaned != nil {
-			c.cleaned[file] = cleaned
+		if withoutSecrets != nil { // nil: the file has nothing to remove
+			c.cleaned[file] = withoutSecrets
 		}
 	}
 	return nil

@@ -181,7 +181,8 @@ type (
 	}
 )
 
-// transferBatch asks the server for the actions for objects, and transfers each.
+// transferBatch asks the server for the actions for objects, and transfers each. An object without an answer
+// counts as failed.
 func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 	request := lfsRequest{Operation: c.operation, Transfers: []string{"basic"}, HashAlgo: "sha256"}
 	if c.branch != "" {
@@ -189,7 +190,8 @@ func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 	}
 	unanswered := map[string]LFSObject{}
 	for _, o := range list {
-		request.Objects, unanswered[o.OID] = append(request.Objects, lfsObjectID{o.OID, o.Size}), o
+		request.Objects = append(request.Objects, lfsObjectID{o.OID, o.Size})
+		unanswered[o.OID] = o
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -265,7 +267,7 @@ func (c *lfsClient) requestBatch(ctx context.Context, body []byte) (*lfsAnswer, 
 		return nil, err
 	}
 	answer := &lfsAnswer{}
-	err = plainjson.Unmarshal(text, answer)
+	err = plainjson.Unmarshal(text, answer) // an answer with another status may have no JSON
 	switch code := response.StatusCode; {
 	case code == http.StatusNotFound:
 		return nil, lfsErrorf("the remote has none of it (404), or not for this token")

@@ -60,9 +60,9 @@ func (p *pattern) matches(path string, isDir, fold bool) bool {
 // matchesName reports whether the pattern matches the last part of a path.
 func (p *pattern) matchesName(name string, fold bool) bool {
 	switch {
-	case p.literal == len(p.text):
+	case p.literal == len(p.text): // no special character
 		return equal(p.text, name, fold)
-	case p.suffix:
+	case p.suffix: // such as "*.go"
 		n := len(p.text) - 1
 		return n <= len(name) && equal(p.text[1:], name[len(name)-n:], fold)
 	}

@@ -22,7 +22,7 @@ func ParseDiff(op Op, path, diff string) (Patch, error) {
 		err = p.readBareContent()
 	case Update:
 		err = p.readBareHunks()
-	case Delete:
+	case Delete: // its diff is ignored
 	default:
 		return nil, fmt.Errorf("parse diff of %s: unknown operation %q", path, op)
 	}

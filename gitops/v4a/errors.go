@@ -114,7 +114,7 @@ func runeStart(line string, at int) int {
 }
 
 // divergence returns the byte positions at which two lines first differ, after their indentation
-// and with Unicode folded.
+// and with Unicode folded. An invalid byte equals only itself.
 func divergence(a, b string) (inA, inB int) {
 	inA, inB = indentation(a), indentation(b)
 	for inA < len(a) && inB < len(b) {

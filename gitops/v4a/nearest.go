@@ -155,7 +155,7 @@ func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	if !ok {
 		return 0, "", 0
 	}
-	skip := max(p.firstDifference(want, start)-maxShownBefore, 0, -start)
+	skip := max(p.firstDifference(want, start)-maxShownBefore, 0, -start) // start is negative if want would begin above the file
 	start += skip
 	window := want[skip:min(skip+maxComparedLines, len(want))]
 	have := make([]string, 0, maxComparedLines+maxExtraLines)
@@ -273,10 +273,11 @@ func comparedPart(line string) string {
 	return line[:min(len(line), maxComparedBytes)]
 }
 
-// similarity returns how similar a line is, from 0 to 1.
+// similarity returns how similar a line is, from 0 to 1: twice the number of shared trigrams, divided by the
+// number of trigrams of both lines (Dice coefficient).
 func (l *likeness) similarity(line string) float64 {
 	line = comparedPart(line)
-	total := max(len(line)-2, 0)
+	total := max(len(line)-2, 0) // the number of trigrams
 	// the most that lines of such different lengths can share is too little
 	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {
 		return 0

@@ -48,8 +48,9 @@ func List(all []string, n int) []string {
 	return append(all[:n:n], Mark)
 }
 
-// characterBoundary returns the offset closest to at where a character of text starts. It searches backward
-// (step -1) or forward (step 1). It returns at itself in binary text without such an offset nearby.
+// characterBoundary returns the offset closest to at where a character of text starts, or the end of text. It
+// searches backward (step -1) or forward (step 1). Binary text may have no such offset within four bytes. Then
+// the result is at, moved into the bounds of text.
 func characterBoundary(text string, at, step int) int {
 	at = min(max(at, 0), len(text))
 	for i := range utf8.UTFMax {

@@ -11,7 +11,7 @@ import (
 )
 
 // encodedForms returns the usual encodings of text inside other text. The replacement of each is the
-// same encoding of replacement, cut or padded with zeros to the same length.
+// same encoding of replacement, cut or padded with zeros to the same length. credential is an index in the set.
 func encodedForms(text, replacement string, credential int) []needle {
 	var needles []needle
 	seen := make(map[string]bool)

@@ -138,7 +138,8 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 	return own, nil
 }
 
-// describeUndialable describes an address that must not be dialled, or returns "".
+// describeUndialable describes an address that must not be dialled, or returns "". own has the addresses of this
+// machine. private permits private addresses of other machines.
 func describeUndialable(address netip.Addr, own map[netip.Addr]bool, private bool) string {
 	switch description := reach.DescribeNonPublic(address); {
 	case own[address] && (description == "" || reach.IsPrivate(address)):

@@ -37,9 +37,10 @@ func ParseEntry(text string) (Entry, error) {
 // The error is the end of a sentence about the entry.
 func ParsePrivate(text string) (Entry, error) {
 	e, err := readEntry(text)
-	switch description := DescribeNonPublic(e.addr); {
-	case err != nil:
+	if err != nil {
 		return e, err
+	}
+	switch description := DescribeNonPublic(e.addr); {
 	case e.wildcard:
 		return e, errors.New("has a wildcard, which private: true does not go with: name each host")
 	case e.addr.IsValid() && description == "":

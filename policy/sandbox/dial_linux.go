@@ -81,7 +81,7 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })() // a past deadline ends the wait
 	var connectErr error
 	err = raw.Write(func(fd uintptr) (done bool) {
 		number, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)

@@ -46,7 +46,8 @@ func startWithoutNamespaces(processes int) *EarlyProcess {
 	return early
 }
 
-// start starts the process, in its own cgroup if possible.
+// start starts the process in its own cgroup. If that fails, it starts the process without one. The last
+// error is in early.startErr.
 func (early *EarlyProcess) start(attributes *syscall.SysProcAttr) {
 	proc.HideDescriptors()
 	early.starter.Open()
@@ -64,7 +65,7 @@ func (early *EarlyProcess) start(attributes *syscall.SysProcAttr) {
 }
 
 // fittingEarlyProcess returns an EarlyProcess in new namespaces. It is o.EarlyProcess if that fits, or else a new one.
-// fittingEarlyProcess returns nil if namespaces are disabled.
+// fittingEarlyProcess returns nil if namespaces are disabled. It ends an o.EarlyProcess that it does not return.
 func (o Options) fittingEarlyProcess() *EarlyProcess {
 	if slices.Contains(o.disabledLayers, layerNamespaces) {
 		o.EarlyProcess.End()

@@ -36,7 +36,8 @@ func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 	return &localChild{s, cmd}, nil
 }
 
-// start starts the command as child.start describes.
+// start starts the command. A single stream is its output and errors. Three streams are input, output and errors.
+// With terminal, the first stream is also the input and the controlling terminal.
 func (c *localChild) start(streams []*os.File, terminal bool) error {
 	if len(streams) == 1 {
 		c.cmd.Stdout, c.cmd.Stderr = streams[0], streams[0]
@@ -69,7 +70,7 @@ func (c *localChild) reap() (Status, error) {
 	if c.sandbox.AdoptOrphans {
 		proc.ReapGroup(c.cmd.Process.Pid)
 	}
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return Status{ExitCode: -1}, fmt.Errorf("wait for the command: %w", err)
 	}
 	wait, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)

@@ -57,7 +57,7 @@ func (p *Process) Type(ctx context.Context, keys string) error {
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(interrupted)
-		_ = p.terminal.SetWriteDeadline(time.Unix(1, 0))
+		_ = p.terminal.SetWriteDeadline(time.Unix(1, 0)) // a past deadline ends WriteString
 	})
 	n, err := p.terminal.WriteString(keys)
 	if !stop() {

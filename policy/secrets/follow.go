@@ -80,7 +80,7 @@ func (r *trace) nextMatches(at, letter, direction int) bool {
 	if at < 0 || at >= len(r.text.lower) || letter < 0 || letter >= len(r.spelling.letters) || !r.lettersEqual(at, letter) {
 		return false
 	}
-	if direction < 0 {
+	if direction < 0 { // backward, the gap is before the letters that were followed last
 		at, letter = at+1, letter+1
 	}
 	gap, ok := r.text.gapBefore(at)

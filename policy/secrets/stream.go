@@ -49,7 +49,7 @@ func (s *Stream) Flush() {
 
 // cutPending splits pending at a place that is not inside a secret, so both parts can be redacted separately.
 // It returns the length of the first part, and that part redacted. The length is 0 if there is no such
-// place yet. Each attempt goes back twice as far.
+// place yet. Each attempt goes back twice as far. From streamPatience bytes on, it splits anyway.
 func (s *Stream) cutPending() (n int, clean string) {
 	redacted := s.Redact(string(s.pending))
 	end := len(s.pending) - streamOverlap

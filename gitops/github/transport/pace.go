@@ -100,7 +100,8 @@ func parseTurns(text string, now time.Time) []time.Time {
 	return turns
 }
 
-// nextTurn returns the earliest time that is within all limits and not before the taken ones.
+// nextTurn returns the earliest time that is within all limits and not before the taken ones. Each of paces
+// permits up to most turns within the time over.
 func nextTurn(taken []time.Time, now time.Time) time.Time {
 	turn := now
 	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // keep the order of reservations

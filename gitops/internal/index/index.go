@@ -199,7 +199,7 @@ const maxNames = 1 << 30 // largest total size of the paths of version 4, in byt
 func (f *File) expandName(i, at, limit int) (int, error) {
 	drop, n := decodeVarint(f.data[at:limit])
 	length := bytes.IndexByte(f.data[at+n:limit], 0)
-	start, end := 0, 0
+	start, end := 0, 0 // the previous path in names
 	if i > 0 {
 		end = int(f.nameEnds[i-1])
 	}

@@ -47,18 +47,19 @@ func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, entries)
 }
 
-// mergeUpdates writes the entries of the updated index, in order.
+// mergeUpdates writes the entries of f, changed by updates. Both are sorted by path. An update replaces all
+// entries of its path, or is inserted if there are none. An update with mode 0 only removes them.
 func (e *encoder) mergeUpdates(f *File, updates []Entry) {
-	i := 0
+	next := 0 // the first entry of f that is neither written nor replaced
 	for _, u := range updates {
-		first, end := f.Named(u.Path, i, f.Len())
-		e.copyEntries(f, i, first)
-		i = end
+		first, end := f.Named(u.Path, next, f.Len())
+		e.copyEntries(f, next, first)
+		next = end
 		if u.Mode != 0 {
 			e.writeEntry(u)
 		}
 	}
-	e.copyEntries(f, i, f.Len())
+	e.copyEntries(f, next, f.Len())
 }
 
 // copyEntries writes the entries lo to hi of f. Before version 4, entries do not depend on each
@@ -113,7 +114,7 @@ func (e *encoder) writeEntry(entry Entry) {
 		b = e.appendCompressedPath(b, entry.Path)
 	} else {
 		b = append(b, entry.Path...)
-		b = append(b, make([]byte, (len(b)+8)&^7-len(b))...)
+		b = append(b, make([]byte, (len(b)+8)&^7-len(b))...) // 1 to 8 zeros, up to a multiple of 8 (gitformat-index(5))
 	}
 	_, _ = e.Write(b)
 }

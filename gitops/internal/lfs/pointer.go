@@ -45,20 +45,19 @@ func (p Pointer) String() string {
 }
 
 // Parse parses a pointer. plain is false for a pointer with extensions: its stored content differs
-// from the file's content.
+// from the file's content. ok is false for a text that is no pointer.
 func Parse(text []byte) (p Pointer, plain, ok bool) {
 	if len(text) >= MaxPointer {
 		return Pointer{}, false, false
 	}
 	plain = true
-	hasVersion := false
 	for i, line := range strings.Split(strings.TrimRight(string(text), "\r\n"), "\n") {
 		key, value, spaced := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
+		isVersion := key == "version" && versions[value]
 		switch {
-		case !spaced || i == 0 && (key != "version" || !versions[value]):
+		case !spaced || i == 0 && !isVersion:
 			return Pointer{}, false, false
-		case i == 0:
-			hasVersion = true
+		case i == 0: // the version line
 		case key == "oid":
 			p.OID = strings.TrimPrefix(value, "sha256:")
 		case key == "size":
@@ -73,5 +72,5 @@ func Parse(text []byte) (p Pointer, plain, ok bool) {
 			return Pointer{}, false, false
 		}
 	}
-	return p, plain, hasVersion && isOID().MatchString(p.OID)
+	return p, plain, isOID().MatchString(p.OID)
 }

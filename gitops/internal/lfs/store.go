@@ -48,7 +48,7 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 	if err != nil {
 		return err
 	}
-	if _, _, is := Parse(start); is || len(start) == 0 {
+	if _, _, isPointer := Parse(start); isPointer || len(start) == 0 {
 		_, err := out.Write(start)
 		return err
 	}
@@ -101,8 +101,11 @@ func (s Store) store(content io.Reader, check func(Pointer) error) (p Pointer, e
 	if err == nil {
 		err = check(p)
 	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil || s.Has(p) {
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return p, err
+	}
+	if s.Has(p) {
+		return p, nil
 	}
 	to := PathOf(own, p.OID)
 	if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -189,8 +192,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the Git LFS object %s is damaged: remove it and run `git lfs fetch`", e.Path)
 }
 
-// Open opens the content of a pointer after verifying its hash. It returns fs.ErrNotExist if the
-// store does not have it.
+// Open opens the content of a pointer after verifying its hash. It returns fs.ErrNotExist if no folder
+// of the store has a readable file for it, and a *DamagedError if the first such file has other content.
 func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	for _, folder := range s.folders() {
 		path := PathOf(folder, p.OID)
@@ -221,7 +224,7 @@ func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	if p, plain, is := Parse(start); is && plain {
+	if p, plain, isPointer := Parse(start); isPointer && plain {
 		f, err := s.Open(ctx, p)
 		if err == nil {
 			_, err = io.Copy(out, regularfile.Until(ctx, f))

@@ -101,7 +101,8 @@ type differ struct {
 // DeepestPath is the largest number of parts of a path in a tree.
 const DeepestPath = 1 << 10
 
-// compareTrees compares two folders with everything below them.
+// compareTrees compares folder a with folder b, and everything below them. A zero hash stands for a missing
+// folder. prefix is the path of both, with a slash at its end, or "" for the root.
 func (d *differ) compareTrees(ctx context.Context, a, b plumbing.Hash, prefix string) error {
 	if a == b {
 		return nil

@@ -224,7 +224,8 @@ func (p *packCheck) checkEntry(ctx context.Context, old, e Entry, prefix string)
 		}
 		return p.checkFolder(ctx, base, e.ID, prefix+e.Name+"/")
 	}
-	if e.ID == old.ID && !old.IsTree() || e.Mode == index.Gitlink {
+	isUnchanged := e.ID == old.ID && !old.IsTree()
+	if isUnchanged || e.Mode == index.Gitlink {
 		return unfoldedSize{}, nil
 	}
 	blob := p.objects[e.ID]

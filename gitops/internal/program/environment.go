@@ -37,9 +37,9 @@ func Remote(pathEnv string, environ []string) Program {
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		value, _, _ = strings.Cut(value, ":")
-		if git := map[string]string{"SSL_CERT_FILE": "GIT_SSL_CAINFO", "SSL_CERT_DIR": "GIT_SSL_CAPATH"}[name]; git != "" && value != "" {
-			env = append(env, git+"="+value)
+		value, _, _ = strings.Cut(value, ":") // git takes one folder, Go a list
+		if gitName := map[string]string{"SSL_CERT_FILE": "GIT_SSL_CAINFO", "SSL_CERT_DIR": "GIT_SSL_CAPATH"}[name]; gitName != "" && value != "" {
+			env = append(env, gitName+"="+value)
 		}
 	}
 	return Program{Find(pathEnv, ""), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
@@ -97,7 +97,8 @@ func SearchPathOutside(pathEnv, root string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// LeadsThrough reports whether a path is in a folder, or reaches its target through the folder.
+// LeadsThrough reports whether a path is in a folder, or reaches its target through the folder. It reports true
+// for a relative path if the current folder is unknown, and for a path with too many links.
 func LeadsThrough(path, folder string) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -62,7 +62,7 @@ func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ..
 		return nil, err
 	}
 	out, err := r.userGit.Run(ctx, r.Root, nil, args...)
-	if err != nil && program.ExitStatus(err) <= 0 {
+	if err != nil && program.ExitStatus(err) <= 0 { // git did not start or was killed
 		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
 	}
 	urls := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -93,9 +93,10 @@ func hostOf(address string) string {
 // resolveSSHAlias replaces the host in an ssh address by the HostName in the user's ssh configuration.
 // The forge's own name stays: ssh may reach the forge by another host.
 func (r *Repository) resolveSSHAlias(ctx context.Context, address string) string {
-	parts := sshAddress().FindStringSubmatch(address)
+	parts := sshAddress().FindStringSubmatch(address) // such as "git@", "example.org", ":path"
 	config := filepath.Join(os.Getenv("HOME"), ".ssh", "config")
-	isSSH := parts != nil && (strings.HasPrefix(address, "ssh://") || parts[3][0] == ':' && !strings.HasPrefix(parts[3], "://"))
+	isShort := parts != nil && parts[3][0] == ':' && !strings.HasPrefix(parts[3], "://") // user@host:path
+	isSSH := parts != nil && (strings.HasPrefix(address, "ssh://") || isShort)
 	if r.forge == "" || !isSSH || strings.EqualFold(parts[2], r.forge) || !isFile(config) {
 		return address
 	}

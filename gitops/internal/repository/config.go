@@ -125,8 +125,11 @@ const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submod
 // so make git start programs.
 func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
 	vars, err := l.readVariables(ctx, git, home, "--get-regexp", wantedVariables)
-	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.ofRepository }) {
-		return vars, err
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(vars, func(v variable) bool { return v.ofRepository }) {
+		return vars, nil
 	}
 	// git silently ignores the repository's own file if it does not know its format.
 	own, err := l.readVariables(ctx, git, home, "--file", filepath.Join(l.CommonDir, "config"), "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
@@ -153,14 +156,14 @@ func (l Layout) readVariables(ctx context.Context, git program.Program, home str
 	if errors.As(err, new(*program.UnusableError)) {
 		return nil, err
 	}
-	if err != nil && program.ExitStatus(err) != 1 {
+	if err != nil && program.ExitStatus(err) != 1 { // 1: no setting matches
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
 	return l.parseConfig(out, home)
 }
 
-// parseConfig parses the output of git config -z --show-scope --show-origin, which repeats scope,
-// file and setting. It returns an *UnsupportedError for files and includes that commands in the
+// parseConfig parses the output of git config -z --show-scope --show-origin. It repeats scope, file and
+// setting, such as "local\x00file:.git/config\x00core.bare\nfalse\x00". parseConfig returns an *UnsupportedError for files and includes that commands in the
 // checkout could change.
 func (l Layout) parseConfig(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
@@ -444,7 +447,7 @@ func withoutCredentials(address string) string {
 		return address
 	}
 	u, err := url.Parse(address)
-	if err == nil {
+	if err == nil { // otherwise the user is removed from the text, below
 		if scheme == "ssh" && u.User != nil {
 			u.User = url.User(u.User.Username())
 		} else {

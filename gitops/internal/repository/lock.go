@@ -129,7 +129,8 @@ func (r *Repository) Unwritable() (path string, err error) {
 func (r *Repository) RequireIdle(ctx context.Context) error {
 	return r.retryWhileInUse(ctx, func() error {
 		for _, path := range r.lockedPaths() {
-			if path == r.indexPath() && r.indexLock != nil || r.dropDeadLock(path) {
+			isHeldByUs := path == r.indexPath() && r.indexLock != nil
+			if isHeldByUs || r.dropDeadLock(path) {
 				continue
 			}
 			return r.gitLockError(path)
@@ -205,7 +206,7 @@ func (r *Repository) lock(path string) (*heldLock, error) {
 
 // linkLock creates a lock together with its mark in one step. So a killed process or a full disk
 // cannot leave a lock without a mark.
-func (r *Repository) linkLock(path string) (_ *os.File, err error) {
+func (r *Repository) linkLock(path string) (*os.File, error) {
 	f, err := os.CreateTemp(r.GitDir, "agent-ci.lock.*")
 	if err != nil {
 		return nil, err
@@ -263,8 +264,8 @@ func (r *Repository) dropDeadLock(path string) bool {
 	return gone && err == nil
 }
 
-// dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if isAlive reports true
-// for the result of flock(2) on it.
+// dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if it cannot read it, if
+// isOwnMark rejects the mark, or if isAlive reports true for the result of flock(2) on it.
 func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(error) bool) (gone bool, err error) {
 	f, err := regularfile.Open(path + ".lock")
 	if err != nil {

@@ -156,12 +156,13 @@ func pointsOutside(link, target string) bool {
 	if strings.HasPrefix(target, "/") {
 		return true
 	}
-	named := false
+	afterName := false
 	for part := range strings.SplitSeq(target, "/") {
-		if part == ".." && named {
+		if part == ".." && afterName {
 			return true
 		}
-		named = named || part != ".." && part != "." && part != ""
+		isName := part != ".." && part != "." && part != ""
+		afterName = afterName || isName
 	}
 	to := path.Join(path.Dir(link), target)
 	return to == ".." || strings.HasPrefix(to, "../") || !objects.ValidPath(to) && to != "."

@@ -15,7 +15,7 @@ func (s *Store) Swap(tree, other Tree, paths []string) (Tree, error) {
 		if err != nil {
 			return "", fmt.Errorf("take %q from tree %s: %w", path, other, err)
 		}
-		edit := objects.Edit{Path: path}
+		edit := objects.Edit{Path: path} // without a mode, it removes the path
 		if e.Mode != 0 && !e.IsTree() {
 			edit.Mode, edit.ID = e.Mode, e.ID
 		}

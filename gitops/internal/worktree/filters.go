@@ -98,17 +98,18 @@ func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths
 	return missing, err
 }
 
-// filteredBy reports, by path, whether the file's filter in the attributes of a tree is one that
-// driver accepts.
-func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []string, driver func(repository.FilterDriver) bool) (map[string]bool, error) {
-	is := map[string]bool{}
+// filteredBy reports for each of paths whether isWanted accepts its filter. The attributes of the tree name
+// the filter. A path without a filter gets false. If the attributes cannot be loaded, it returns the error and
+// an incomplete result.
+func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []string, isWanted func(repository.FilterDriver) bool) (map[string]bool, error) {
+	filtered := map[string]bool{}
 	attributes := w.treeAttributes(tree)
 	err := attributes.load(ctx, paths)
 	for _, path := range paths {
 		name := w.repo.Settings.FilterOf(attributes.of(path))
-		is[path] = name != "" && driver(w.repo.Settings.Filters[name])
+		filtered[path] = name != "" && isWanted(w.repo.Settings.Filters[name])
 	}
-	return is, err
+	return filtered, err
 }
 
 // CheckFilters returns a *FilterError if the repository's own configuration has an unlisted filter,

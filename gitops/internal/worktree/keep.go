@@ -43,7 +43,10 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 			return err
 		}
 	}
-	c.Omit = func(name string) bool { return path.Base(name) == ".git" && !w.leadsToModule(name) || w.Hides(name) }
+	c.Omit = func(name string) bool {
+		isUselessGit := path.Base(name) == ".git" && !w.leadsToModule(name)
+		return isUselessGit || w.Hides(name)
+	}
 	for i := range ix.Len() {
 		if ix.Mode(i) != index.Gitlink {
 			continue

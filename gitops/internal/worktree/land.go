@@ -50,7 +50,7 @@ func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes 
 
 // writeChanges lets git write changes to the checkout. git compares the stat data of all files
 // before it writes the first. The private git has no filters. So filtered files are made in a stage
-// before git starts, and copied to their places afterwards.
+// before git starts, and copied to their places afterwards. known has the stat data of the old files.
 func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
@@ -58,33 +58,33 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	l := gitCheckout{Worktree: w, attributes: w.treeAttributes(to)}
-	if err := l.attributes.load(ctx, pathsOf(changes)); err != nil {
+	git := gitCheckout{Worktree: w, attributes: w.treeAttributes(to)}
+	if err := git.attributes.load(ctx, pathsOf(changes)); err != nil {
 		return nil, err
 	}
 	for _, d := range changes {
-		if err := l.add(d, known[d.Path]); err != nil {
+		if err := git.add(d, known[d.Path]); err != nil {
 			return nil, err
 		}
 	}
-	if len(l.notForGit) == 0 {
-		return l.run(ctx)
+	if len(git.notForGit) == 0 {
+		return git.run(ctx)
 	}
-	made, err := w.newStage()
+	stage, err := w.newStage()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, made.remove()) }()
-	s := smudger{Worktree: w, dir: made.root, attributes: l.attributes, landing: true}
-	if _, err := s.write(ctx, l.notForGit); err != nil {
+	defer func() { err = errors.Join(err, stage.remove()) }()
+	maker := smudger{Worktree: w, dir: stage.root, attributes: git.attributes, landing: true}
+	if _, err := maker.write(ctx, git.notForGit); err != nil {
 		return nil, err
 	}
-	stats, err := l.run(ctx)
+	stats, err := git.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s = smudger{Worktree: w, dir: w.dir, landing: true, folders: map[string]bool{}, stats: stats}
-	return stats, s.placeAll(ctx, l.notForGit, made.root)
+	placer := smudger{Worktree: w, dir: w.dir, landing: true, folders: map[string]bool{}, stats: stats}
+	return stats, placer.placeAll(ctx, git.notForGit, stage.root)
 }
 
 // placeAll creates the files of list from their copies in the folder from, and the folders of
@@ -93,7 +93,7 @@ func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from 
 	for _, d := range list {
 		err := s.makeFolder(path.Dir(d.Path))
 		switch {
-		case err != nil:
+		case err != nil: // see below
 		case d.New.Mode == index.Gitlink:
 			_, err = s.writeFile(ctx, d)
 		default:
@@ -131,12 +131,15 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilerr // the file is missing
 	}
-	there := *s.Worktree
-	there.dir = s.originalTree
+	original := *s.Worktree
+	original.dir = s.originalTree
 	one := []scan.Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, Entry: -1}}
-	c := cleaner{Worktree: &there, attributes: s.attributes}
-	if err := c.clean(ctx, one); err != nil || one[0].ID != d.New.ID {
+	c := cleaner{Worktree: &original, attributes: s.attributes}
+	if err := c.clean(ctx, one); err != nil {
 		return nil, err
+	}
+	if one[0].ID != d.New.ID {
+		return nil, nil
 	}
 	return regularfile.OpenIn(s.originalTree, d.Path)
 }
@@ -157,7 +160,9 @@ type gitCheckout struct {
 func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	switch {
 	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
-		if err := l.dir.Remove(d.Path); d.New.Mode != 0 && err != nil && !regularfile.Absent(err) {
+		err := l.dir.Remove(d.Path)
+		stays := err != nil && !regularfile.Absent(err)
+		if d.New.Mode != 0 && stays {
 			return &ObstructedError{Paths: []string{d.Path + "/"}}
 		}
 	case d.Old.Mode != 0 && d.Old.Mode != index.Gitlink:
@@ -166,7 +171,7 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	}
 	filtered := d.New.Mode != index.Symlink && l.repo.Settings.FilterOf(l.attributes.of(d.Path)) != ""
 	switch {
-	case d.New.Mode == 0:
+	case d.New.Mode == 0: // git deletes a file that is only in oldSides
 	case filtered, d.New.Mode == index.Gitlink:
 		l.notForGit = append(l.notForGit, d)
 	default:
@@ -178,7 +183,7 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 // run lets git write the files and returns their stat data. If a file in the way differs from the
 // old tree, git writes nothing and run returns a *ChangedError.
 func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
-	files := l.newSides
+	files := l.newSides // without the attribute files that addAttributes adds
 	if err := errors.Join(l.RequireAttributeFiles(l.attributes.folders), l.addAttributes()); err != nil {
 		return nil, err
 	}
@@ -281,13 +286,15 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 	var suspects []scan.Suspect
 	for _, d := range changes {
 		if above := regularfile.Obstacle(w.dir, path.Dir(d.Path)); above != "" {
-			if d.New.Mode != 0 && !slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 }) {
+			isReplaced := slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 })
+			if d.New.Mode != 0 && !isReplaced {
 				changed = append(changed, above)
 			}
 			continue // nothing exists below a file or link
 		}
 		info, err := w.dir.Lstat(d.Path)
-		if d.Old.Mode == 0 || d.Old.Mode == index.Gitlink || err != nil {
+		hadFile := d.Old.Mode != 0 && d.Old.Mode != index.Gitlink
+		if !hadFile || err != nil { // a missing file differs, but nothing gets lost
 			continue
 		}
 		known[d.Path] = index.StatOf(info)

@@ -52,7 +52,8 @@ func askProcess(ctx context.Context, place FilterSandbox, command string, to dir
 	return nil
 }
 
-// filterRequest returns git's messages to a process filter for one file.
+// filterRequest returns git's messages to a process filter for one file. The length before a line includes
+// its own four digits and the newline: "000cclean" (gitprotocol-common(5)). "0000" ends a list.
 func filterRequest(ctx context.Context, to direction, path string, content io.Reader) io.Reader {
 	var head bytes.Buffer
 	say := func(lines ...string) {
@@ -129,8 +130,9 @@ func (a *filterAnswer) Write(p []byte) (int, error) {
 	a.partial = append(a.partial, p...)
 	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unsupported {
 		size, err := strconv.ParseUint(string(a.partial[:4]), 16, 16)
+		isPossible := size == 0 || size >= 4 && size <= 4+maxPacket
 		switch {
-		case err != nil || size > 0 && size < 4 || size > 4+maxPacket:
+		case err != nil || !isPossible:
 			a.failed = protocolf("it says %q, which is no packet", a.partial[:4])
 			continue
 		case size == 0:

@@ -196,7 +196,7 @@ func (c *commit) saveOld(s *step) (swapped bool, err error) {
 		return true, s.compareOld()
 	}
 	switch err := c.moveOldAside(s); {
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist): // nil, too: the old file has been renamed
 		return false, err
 	case c.removedUnderOtherName(s):
 		return false, nil
@@ -206,7 +206,8 @@ func (c *commit) saveOld(s *step) (swapped bool, err error) {
 
 // linkOld gives the old file a second name by a hard link. On an overlay the link may be a copy of
 // the file in the lower layer (linux, Documentation/filesystems/overlayfs.rst, "Non-standard
-// behavior"). linkOld removes such a link and returns copied.
+// behavior"). linkOld removes such a copy and returns copied. Both results are false if the file
+// cannot be linked.
 func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	old := temporaryName()
 	if err := s.folder.Link(s.name, old); err != nil {
@@ -288,8 +289,8 @@ func (c *commit) in(folder *folder, do func() error) error {
 	return do()
 }
 
-// open opens a directory that is not open, without following links. It fails if another directory has taken the
-// place of one that was open before. folder may be nil.
+// open opens a directory without following links. It does nothing for nil, and for a directory that is open. It
+// fails if another directory has taken the place of one that was open before.
 func (c *commit) open(f *folder) error {
 	if f == nil || f.Dir != nil {
 		return nil

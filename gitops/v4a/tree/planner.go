@@ -105,7 +105,7 @@ func (p *planner) write(f *file, c *v4a.Content, from *file) {
 // delete removes the named file. If the path is a link, it removes the link. It refuses a link to a
 // directory or out of the tree.
 func (p *planner) delete() error {
-	target, err := p.find(p.section.Path, true)
+	target, err := p.find(p.section.Path, true) // refuses some links
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)
 // move writes updated content to another path and removes the old one, unless both are the same
 // file.
 func (p *planner) move(f *file, c *v4a.Content) error {
-	dest, err := p.find(p.section.MoveTo, true)
+	dest, err := p.find(p.section.MoveTo, true) // named, or the file that the link named leads to
 	if err != nil {
 		return err
 	}

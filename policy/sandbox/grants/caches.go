@@ -98,8 +98,9 @@ func (f Folders) cacheFolders() []string {
 	return folders
 }
 
-// classifyCaches returns the existing folders of cache variables that cacheAt accepts. named maps the
-// folders as the variables name them, including missing ones.
+// classifyCaches returns the existing folders of cache variables that cacheAt accepts (ok). If it rejects a
+// variable's folder, or there are mounts in the folder, the accepted parts of the variable are returned
+// instead. named maps the folders as the variables name them, including missing ones, but no parts.
 func (f Folders) classifyCaches(cacheAt func(folder string) (c cache, ok bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
@@ -129,21 +130,25 @@ func (c cache) existingPath() []string {
 	return []string{c.path}
 }
 
-// cacheAt returns a variable's folder as a cache. It rejects hidden folders and those in the home
-// folder, in addition to Folders.cacheAt.
+// cacheAt returns a variable's folder as a cache. is means that the folder is accepted. Besides the folders
+// that Folders.cacheAt rejects, cacheAt rejects hidden folders and those in the home folder.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	c, is = p.folders.cacheAt(folder)
 	return c, is && !pathname.IsInAny(c.path, p.hidden...) && !p.inHome(c.path)
 }
 
-// cacheAt returns a variable's folder as a cache. It rejects relative paths, paths through writable
-// folders, the kernel's folders, and folders that contain one of cacheBoundaries.
+// cacheAt returns a variable's folder as a cache. is means that the folder is accepted; it may be missing.
+// cacheAt rejects relative paths, paths through writable folders, files, the kernel's folders, and folders
+// that contain one of cacheBoundaries.
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
-	changeable := filepath.IsAbs(folder) && EarlierView{}.pointsInto("/", filepath.Clean(folder), f.changeableFolders())
-	if !filepath.IsAbs(folder) || changeable { // commands could change where the path leads
+	if !filepath.IsAbs(folder) {
 		return cache{}, false
 	}
-	c.path = layers{}.resolveExistingPart(filepath.Clean(folder))
+	folder = filepath.Clean(folder)
+	if (EarlierView{}).pointsInto("/", folder, f.changeableFolders()) { // commands could change where the path leads
+		return cache{}, false
+	}
+	c.path = layers{}.resolveExistingPart(folder)
 	info, err := os.Stat(c.path)
 	c.exists = err == nil
 	containsBoundary := slices.ContainsFunc(f.cacheBoundaries(), func(path string) bool { return pathname.IsInAny(path, c.path) })
@@ -210,7 +215,8 @@ func (p *Plan) movedCaches(dir string, changesHome bool, canChange func(path str
 		if v.fallback == "" || slices.Contains(p.folders.OperatorVariables, v.name) {
 			continue
 		}
-		if p.isMissingCache(v, canChange) || v.replaceable && !changesHome && !p.isWritableCache(v, canChange) {
+		isUnwritable := v.replaceable && !changesHome && !p.isWritableCache(v, canChange)
+		if p.isMissingCache(v, canChange) || isUnwritable {
 			moved = append(moved, v.name+"="+filepath.Join(dir, v.fallback))
 		}
 	}

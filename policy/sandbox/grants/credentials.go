@@ -98,7 +98,7 @@ func (f Folders) credentialsByPlace() []string {
 	for _, dir := range f.runnerFolders() {
 		paths = append(paths, matching(dir, runnerCredentials)...)
 	}
-	for name, folder := range folderVariables {
+	for name, folder := range folderVariables { // CARGO_HOME=/x moves ~/.cargo/credentials to /x/credentials
 		dir := stage.Variable(f.Environ, name)
 		for _, credential := range homeCredentialPaths {
 			if below, moved := strings.CutPrefix(credential, folder); moved && filepath.IsAbs(dir) {

@@ -33,7 +33,8 @@ var errUnchanged = errors.New("unchanged")
 // maxLinks bounds the links to follow for a path (path_resolution(7)).
 const maxLinks = 40
 
-// layers returns the layers of the overlaid workspace, or the zero value without an overlay.
+// layers returns the layers of the overlaid workspace, the newest first. It returns the zero value without an
+// overlay or workspace.
 func (f Folders) layers() layers {
 	workspace, err := filepath.EvalSymlinks(f.Workspace)
 	if f.Overlay == "" || err != nil {
@@ -46,7 +47,8 @@ func (f Folders) layers() layers {
 	return l
 }
 
-// lstat returns a file and its place on disk. No folder in path may be a link.
+// lstat returns a file's metadata and its place on disk: in the newest layer that changes it, or at path itself.
+// No folder in path may be a link.
 func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
 	if inside, is := pathname.Below(l.workspace, path); is {
 		for _, changes := range l.changes {

@@ -83,7 +83,7 @@ func (f Folders) privateOverlay(path, name string) stage.Mount {
 	for _, scratch := range f.EarlierScratch {
 		changes := filepath.Join(scratch, name)
 		switch {
-		case !isFolder(changes):
+		case !isFolder(changes): // that sandbox changed nothing in the folder
 		case pathname.IsInAny(changes, path):
 			mount.Below = append(mount.Below, changes)
 		default:
@@ -102,7 +102,8 @@ func (p *Plan) addSource(kind stage.MountKind, path, source string) {
 	}
 }
 
-// mountSecondPath also shows the workspace, with all mounts in it, at SecondPath.
+// mountSecondPath also shows the workspace, with all mounts in it, at SecondPath. It does nothing if SecondPath is
+// "" or missing, or if one of both folders is in the other.
 func (p *Plan) mountSecondPath() {
 	second, err := filepath.EvalSymlinks(p.folders.SecondPath)
 	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, second) || pathname.IsInAny(second, p.workspace) {

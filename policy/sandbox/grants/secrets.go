@@ -36,7 +36,7 @@ const DeniedBy = "policy.deny_read"
 // SecretBy begins the rule of a job secret's file. Its name follows.
 const SecretBy = "policy.secrets: "
 
-// Paths returns all paths.
+// Paths returns the paths of all secrets. s may be nil.
 func (s *Secrets) Paths() []string {
 	if s == nil {
 		return nil
@@ -84,7 +84,8 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	return p.secrets, nil
 }
 
-// findSecrets returns the credentials in writable folders or behind links there.
+// findSecrets returns the credentials in writable folders or behind links there. It omits a missing one, unless
+// it is named explicitly (c.by). Such a one also counts at the path that is named, even if that is a link.
 func (p *Plan) findSecrets() *Secrets {
 	secrets := &Secrets{Within: p.folders.sharedWritable(), Found: []Secret{}}
 	for _, c := range p.credentials {
@@ -105,8 +106,8 @@ func (s *Secrets) containsAny(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
-// locate sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. Locate
-// replaces credentials in locked folders by the folders.
+// locate sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. The
+// path of any other missing one is not resolved. locate replaces credentials in locked folders by the folders.
 func (l layers) locate(all []credential) []credential {
 	l = l.caching()
 	for i := range all {

@@ -14,7 +14,8 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// setLimits sets the resource limits, and removes access to the caller's keys.
+// setLimits sets the resource limits, and removes access to the caller's keys. s.Processes limits
+// simultaneous processes; 0 sets no limit.
 func setLimits(s Spec) error {
 	_, _ = unix.KeyctlJoinSessionKeyring("") // commands get a new, empty keyring; the kernel may not support keys
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
