@@ -32,13 +32,17 @@ func HeadOf(path string) (branch string, err error) {
 		return "", err
 	}
 	head, _, err := l.Head()
-	if name, is := strings.CutPrefix(head, "ref: refs/heads/"); is && err == nil {
-		return name, nil
-	}
 	if errors.Is(err, repository.ErrNoRef) {
-		err = nil
+		return "", nil
 	}
-	return "", err
+	if err != nil {
+		return "", err
+	}
+	name, isBranch := strings.CutPrefix(head, "ref: refs/heads/")
+	if !isBranch {
+		return "", nil
+	}
+	return name, nil
 }
 
 // openElsewhere opens a bare or plain repository for reading. The caller closes the store.

@@ -217,8 +217,10 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	seen := map[string]bool{}
 	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
 		seen[f.Path] = true
-		stat := snap.untracked[f.Path].Stat
-		if stat != nil && *stat != f.Stat() || stat == nil && !snap.wasUntracked(f.Path) {
+		before := snap.untracked[f.Path].Stat
+		isNew := before == nil && !snap.wasUntracked(f.Path)
+		isModified := before != nil && *before != f.Stat()
+		if isNew || isModified {
 			changed = append(changed, f.Path)
 		}
 	})
@@ -227,7 +229,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	}
 	changed = append(changed, s.Differing()...)
 	for path, u := range snap.untracked {
-		if u.Stat != nil && !seen[path] && !c.work.Hides(path) {
+		if u.Stat != nil && !seen[path] && !c.work.Hides(path) { // it was deleted
 			changed = append(changed, path)
 		}
 	}

@@ -24,8 +24,11 @@ type LFSFile = lfs.Object
 // nil if the blob is no pointer or the content is missing.
 func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
 	file, is, err := c.lfsFile(id)
-	if err != nil || !is || file.Open == nil {
+	if err != nil {
 		return nil, 0, err
+	}
+	if !is || file.Open == nil {
+		return nil, 0, nil
 	}
 	content, err := file.Open(ctx)
 	if err != nil {
@@ -171,8 +174,11 @@ type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) e
 // *MissingLFSError if contents are still missing.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	files, err := c.work.PointerFiles(ctx, c.Base().Tree.Hash(), c.Base().Tree == c.StartCommit().Tree)
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(files) == 0 {
+		return nil
 	}
 	store := c.work.Filters.LFS
 	var wanted []LFSFile
@@ -183,8 +189,9 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 		}
 		seen[f.Pointer.OID] = true
 	}
+	var fetchErr error
 	if len(wanted) > 0 {
-		err = fetch(ctx, c.Base().Branch, filepath.Join(c.repo.CommonDir, "lfs"), wanted)
+		fetchErr = fetch(ctx, c.Base().Branch, filepath.Join(c.repo.CommonDir, "lfs"), wanted)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -198,7 +205,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 				changes = append(changes, f.File)
 			}
 		case missing == nil:
-			missing = &MissingLFSError{Path: f.File.Path, Err: err}
+			missing = &MissingLFSError{Path: f.File.Path, Err: fetchErr}
 		default:
 			missing.Others++
 		}

@@ -81,7 +81,10 @@ func (s *Snapshot) excluded() []string {
 	var all []string
 	for _, name := range visible {
 		for i, letter := range name {
-			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); letter == '/' && lo == hi {
+			if letter != '/' {
+				continue
+			}
+			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); lo == hi { // no tracked file is in the folder
 				name = name[:i+1]
 				break
 			}
@@ -93,10 +96,14 @@ func (s *Snapshot) excluded() []string {
 	return all
 }
 
-// wasUntracked reports whether path, or a folder above it, was untracked in the snapshot.
+// wasUntracked reports whether path was untracked in the snapshot, or is in a folder that was untracked as a
+// whole.
 func (s *Snapshot) wasUntracked(path string) bool {
-	if _, there := s.untracked[path]; there || len(s.untracked) == 0 {
-		return there
+	if len(s.untracked) == 0 {
+		return false
+	}
+	if _, is := s.untracked[path]; is {
+		return true
 	}
 	for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path, '/') {
 		path = path[:at]
@@ -190,7 +197,7 @@ func (c *Checkout) fileSystemTime() (time.Time, error) {
 }
 
 // baseIndex returns the checkout's index with the entries of the current base. It returns staged
-// changes separately: they count as changes of the work tree.
+// changes separately, or nil if there are none: they count as changes of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objects.Difference, err error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
@@ -199,8 +206,11 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	err = c.objects.CompareIndex(ctx, ix, c.currentBase().Tree.Hash(), func(path string, e objects.Entry) {
 		staged = append(staged, objects.Difference{Path: path, New: e})
 	})
-	if err != nil || len(staged) == 0 {
-		return ix, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(staged) == 0 {
+		return ix, nil, nil
 	}
 	ix, err = c.updatedIndex(ix, updatesOf(staged, nil), ix.Modified)
 	return ix, staged, err

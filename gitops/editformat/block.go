@@ -128,7 +128,7 @@ func (p *parser) scanMarkers(from int, counts func(marker) bool) (divider, end i
 		case counts(dividerMarker(line)):
 			dividers++
 			divider = i
-		case !counts(replaceMarker(line)):
+		case !counts(replaceMarker(line)): // a line of the file
 		case dividers == 0:
 			return 0, 0, "is not whole: the line ======= is missing, between what is looked for and what takes its place"
 		case dividers > 1:

@@ -60,7 +60,7 @@ func (f *file) text() string {
 	for id := f.Next(0); id != 0; id = f.Next(id) {
 		b.WriteString(f.Line(id))
 		switch {
-		case f.Next(id) == 0 && !f.ended:
+		case f.Next(id) == 0 && !f.ended: // the last line has no ending
 		case f.endings[id] == "":
 			b.WriteString(f.ending)
 		default:

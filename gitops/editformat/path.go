@@ -18,7 +18,8 @@ var wellKnown = []string{
 }
 
 // pathIn returns the path in a line that contains nothing else except "#", "**", backticks and a
-// colon. It returns "" for other lines. A path with blanks must be in backticks.
+// colon: "a b.go" for "## **`a b.go`**:". It returns "" for other lines. A path with blanks must be in
+// backticks.
 func pathIn(line string) string {
 	if len(line) > 2*maxPath {
 		return ""

@@ -84,7 +84,8 @@ func (d *diffReader) beginFile(i int) {
 	if newPath == nowhere {
 		d.act, d.path = remove, cleaned(oldPath)
 	}
-	if d.path == "" || d.act == change && oldPath != newPath && oldPath != nowhere {
+	namesTwo := d.act == change && oldPath != newPath && oldPath != nowhere
+	if d.path == "" || namesTwo {
 		d.skipped = true
 		d.problem(i, "the headers of the diff name no file, or two; write --- a/path and +++ b/path, with the same path")
 	}
@@ -114,7 +115,8 @@ func (d *diffReader) isPrelude(line string) bool {
 }
 
 // addLine adds line i of the answer to the hunk. A line without a sign is a context line whose
-// leading blank is missing.
+// leading blank is missing. hunk.raw takes the leading blank of a context line as a part of
+// its text.
 func (d *diffReader) addLine(i int, line string) {
 	if len(d.hunk.lines) == 0 {
 		d.from = i
@@ -140,15 +142,17 @@ func (d *diffReader) markUnended() {
 	d.hunk.isUnended = d.hunk.isUnended || kind != v4a.Remove
 }
 
-// finishHunk adds the hunk, unless it changes nothing. A hunk whose old lines are all blank becomes
-// a pure insertion.
+// finishHunk adds the hunk to the answer, unless it changes nothing or its file is skipped. A hunk whose old
+// lines are all blank becomes a pure insertion.
 func (d *diffReader) finishHunk() {
 	hunk := d.hunk
 	d.hunk = Edit{}
-	if d.skipped || !slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep }) {
+	changes := slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep })
+	if d.skipped || !changes {
 		return
 	}
-	if !slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" }) {
+	hasOldText := slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" })
+	if !hasOldText {
 		hunk.lines = slices.DeleteFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind == v4a.Keep })
 		hunk.raw = nil
 	}

@@ -21,8 +21,8 @@ type Pattern struct {
 	Negate   bool // the text must not match
 }
 
-// Refuses reports whether the pattern forbids a text. An invalid or unknown pattern forbids
-// nothing.
+// Refuses reports whether the pattern forbids a text: one that does not match, or with Negate, one that
+// matches. An invalid or unknown pattern forbids nothing.
 func (p Pattern) Refuses(text string) bool {
 	matches := false
 	switch p.Operator {

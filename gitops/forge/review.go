@@ -48,6 +48,8 @@ type Hunk struct {
 // Contains reports whether the hunk contains a line number of the new side.
 func (h Hunk) Contains(line int) bool { return line >= h.First && line < h.First+h.Count }
 
+// hunkHead matches the head of a hunk, such as "@@ -1,5 +7,3 @@". The groups are the first line of the new side (7)
+// and its number of lines (3), "" for one.
 var hunkHead = lazyregexp.New(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
 
 // Hunks returns the patch's hunks.

@@ -200,11 +200,13 @@ func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.Us
 		Actor *gh.User
 	}
 	query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
-	err := r.getJSON(ctx, call, "activity?"+query.Encode(), &pushes)
+	if err := r.getJSON(ctx, call, "activity?"+query.Encode(), &pushes); err != nil {
+		return forge.User{}, err
+	}
 	for _, push := range pushes {
 		if push.After == sha {
-			return userFrom(push.Actor), err
+			return userFrom(push.Actor), nil
 		}
 	}
-	return forge.User{}, err
+	return forge.User{}, nil
 }

@@ -84,7 +84,7 @@ func (c *Client) askGraphQL(ctx context.Context, call apiCall, query string, var
 			continue
 		}
 		switch hasData := len(reply.Data) > 0 && string(reply.Data) != "null"; {
-		case err != nil:
+		case err != nil: // no reply
 		case !hasData && len(reply.Errors) == 0:
 			err = errors.New("it has neither data nor errors")
 		case hasData && data != nil:

@@ -29,8 +29,12 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 			return pulls, resp, err
 		}
 		found, resp, err := r.rest.Repositories.Get(ctx, r.owner, r.name)
-		if owner = cmp.Or(found.GetOwner().GetLogin(), r.owner); err != nil || strings.EqualFold(owner, r.owner) {
+		if err != nil {
 			return pulls, resp, err
+		}
+		owner = cmp.Or(found.GetOwner().GetLogin(), r.owner)
+		if strings.EqualFold(owner, r.owner) {
+			return pulls, resp, nil
 		}
 		return r.listPulls(ctx, owner, head)
 	})

@@ -39,7 +39,10 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Comment, 
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Comment, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
-		if forge.KindOf(err) != forge.Unavailable || attempt == transport.MaxAttempts || r.wait(ctx, time.Second<<(attempt-1)) != nil {
+		if forge.KindOf(err) != forge.Unavailable || attempt == transport.MaxAttempts {
+			return created, err
+		}
+		if r.wait(ctx, time.Second<<(attempt-1)) != nil {
 			return created, err
 		}
 		all, listErr := r.Reviews(ctx, number)

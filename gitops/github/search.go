@@ -149,7 +149,7 @@ func (c *Client) listOwned(ctx context.Context, s forge.Search, limit int) (hits
 			return nil, &forge.Error{Kind: forge.NotFound, Doing: call.action, Message: "there is no such account", Remedy: "check the name of the organisation"}
 		}
 		page := found.RepositoryOwner.Repositories
-		if s.Topic == "" {
+		if s.Topic == "" { // TotalCount also counts repositories without the topic
 			if err := requireAtMost(call, page.TotalCount, limit); err != nil {
 				return nil, err
 			}

@@ -73,7 +73,8 @@ func (c *configurations) read(files ...string) error {
 	return nil
 }
 
-// readOrHide adds files. It treats an invalid or unreadable one as secret.
+// readOrHide reads configuration files and adds the results to c. It treats a file that is invalid, too large
+// or not permitted as secret. It returns any other error of the file system.
 func (c *configurations) readOrHide(files ...string) error {
 	for _, file := range files {
 		err := c.read(file)
@@ -107,7 +108,7 @@ func (c Checkout) userConfigurations() []string {
 const systemConfiguration = "/etc/gitconfig"
 
 // variables returns environment variables that point git to other configuration files. Without
-// them, git would stop at files that commands may not read.
+// them, git would stop at files that commands may not read. user has the results of userConfigurations.
 func (c Checkout) variables(user *configurations) map[string]string {
 	leading := make(map[string]string)
 	for name, files := range map[string][]string{

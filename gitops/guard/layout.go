@@ -118,7 +118,8 @@ func Borrowed(root string) []string {
 	return alternatesOf(filepath.Join(l.commonDir, "objects"), 0)
 }
 
-// alternatesOf returns the objects folders that an objects folder borrows from, recursively.
+// alternatesOf returns the objects folders that an objects folder borrows from, recursively. It returns each
+// as it is written, and cleaned. depth is 0 for the objects folder of the repository.
 func alternatesOf(objects string, depth int) []string {
 	const deepest = 5 // as in git
 	raw, err := readSmall(filepath.Join(objects, Alternates))

@@ -41,8 +41,11 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
 	m := &Mark{Workspace: workspace, Entries: make(map[string]string), New: all}
-	if err := m.findFolders(ctx, submodules); err != nil || len(m.Folders) == 0 && !m.New {
+	if err := m.findFolders(ctx, submodules); err != nil {
 		return nil, err
+	}
+	if len(m.Folders) == 0 && !m.New {
+		return nil, nil
 	}
 	if m.New {
 		if err := m.markObjects(ctx); err != nil {
@@ -75,27 +78,31 @@ func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	return nil
 }
 
-// addNamedFolders adds the folders that a .git file and its commondir name, existing or not. It
-// skips folders outside the workspace and in the workspace's own .git.
+// addNamedFolders adds the git folder that a .git file names, and the shared folder that the git folder's
+// commondir names, existing or not.
 func (m *Mark) addNamedFolders(dotGit string) {
-	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
-		named, err := nameIn(file, prefix)
-		if err != nil {
-			return
-		}
-		named = filepath.Clean(named)
-		forms := []string{named}
-		if real, err := filepath.EvalSymlinks(named); err == nil && real != named {
-			forms = append(forms, real)
-		}
-		for _, folder := range forms {
-			own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // protected by the sandbox, or already in Folders
-			if !own && pathname.IsInAny(folder, m.Workspace) && !pathname.IsInAny(folder, m.Folders...) {
-				m.Folders = append(m.Folders, folder)
-			}
-		}
-		if file = filepath.Join(named, "commondir"); prefix == "" {
-			return
+	gitDir, err := nameIn(dotGit, "gitdir: ")
+	if err != nil {
+		return
+	}
+	gitDir = filepath.Clean(gitDir)
+	m.addFolder(gitDir)
+	if commonDir, err := nameIn(filepath.Join(gitDir, "commondir"), ""); err == nil {
+		m.addFolder(filepath.Clean(commonDir))
+	}
+}
+
+// addFolder adds a folder as it is named, and with its links resolved. It skips a place that is outside the
+// workspace, in the workspace's own .git, or in a folder that was added before.
+func (m *Mark) addFolder(named string) {
+	forms := []string{named}
+	if real, err := filepath.EvalSymlinks(named); err == nil && real != named {
+		forms = append(forms, real)
+	}
+	for _, folder := range forms {
+		own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // protected by the sandbox, or already in Folders
+		if !own && pathname.IsInAny(folder, m.Workspace) && !pathname.IsInAny(folder, m.Folders...) {
+			m.Folders = append(m.Folders, folder)
 		}
 	}
 }
@@ -162,7 +169,7 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 		if err != nil {
 			return err
 		}
-		if over, err := ignoreEntry(filepath.ToSlash(below), entry); over {
+		if ignored, err := ignoreEntry(filepath.ToSlash(below), entry); ignored {
 			return err
 		}
 		m.Entries[path], err = contentOf(ctx, path, entry)
@@ -170,9 +177,10 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 	})
 }
 
-// ignoreEntry reports whether to ignore an entry that git changes in normal work. It does not
-// ignore a link or FIFO in place of such a file, because git would write through it.
-func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
+// ignoreEntry reports whether to ignore an entry that git changes in normal work. err is fs.SkipDir for a
+// folder to ignore with its content. ignoreEntry does not ignore a link or FIFO in place of a file, because
+// git would write through it.
+func ignoreEntry(below string, entry fs.DirEntry) (ignored bool, err error) {
 	switch {
 	case !entry.IsDir() && (strings.HasSuffix(below, ".lock") || strings.HasPrefix(below, "agent-ci.lock.")): // the latter become locks
 		return true, nil

@@ -57,7 +57,7 @@ func TryPush(ctx context.Context, r Remote, o PushOptions) error {
 }
 
 // pushRefusal returns the reason why git did not move the branch. out is the output of git push
-// --porcelain.
+// --porcelain. The reason is "stale info" for "!\tID:refs/heads/x\t[rejected] (stale info)".
 func pushRefusal(out string) (status string, refused bool) {
 	for line := range strings.Lines(out) {
 		fields := strings.SplitN(strings.TrimSpace(line), "\t", 3)

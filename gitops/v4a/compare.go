@@ -55,7 +55,7 @@ func differingRanges(old, text string) (all []lineRange) {
 
 // commonPrefixLines returns how many bytes the equal first lines of two texts have.
 func commonPrefixLines(a, b string) (n int) {
-	for step := 1 << 12; step > 0; step >>= 4 {
+	for step := 1 << 12; step > 0; step >>= 4 { // large pieces are fast to compare; the last step is 1
 		for n+step <= min(len(a), len(b)) && a[n:n+step] == b[n:n+step] {
 			n += step
 		}

@@ -92,7 +92,7 @@ func (e *editor) copyTo(to int) {
 	}
 }
 
-// removed counts the removed lines at the beginning of a hunk.
+// removed counts the removed lines before the first kept one.
 func removed(lines []Line) (n int) {
 	for _, l := range lines {
 		switch l.Kind {

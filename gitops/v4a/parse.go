@@ -159,8 +159,8 @@ func (p *parser) readLine() error {
 	}
 }
 
-// readHeader starts a section if the line is a header. Inside an update, a line that starts with a
-// blank is context instead.
+// readHeader starts a section and returns true if the line is a header. Inside an update, a line that starts
+// with a blank is context instead. A second end marker at the end of the patch counts as a header.
 func (p *parser) readHeader() (bool, error) {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	if p.section == nil || p.section.Op != Update {

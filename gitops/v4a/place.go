@@ -266,7 +266,7 @@ func (p *placer) findBareContext(context string) (others []find.Place, named boo
 }
 
 // additionLine returns the line at which a hunk without old lines inserts: below its "@@" lines, or
-// at the end of the file.
+// at the end of the file. A bare hunk for the end of the file also moves the cursor there.
 func (p *placer) additionLine(h *Hunk) int {
 	end := p.text.lines()
 	switch {
@@ -319,15 +319,16 @@ func (p *placer) findOldLines(h *Hunk, contexts contextResult, lines []Line) (fo
 // search returns, it searches on, so that it finds the nearest of all.
 func (p *placer) nearestFirst(old []string, firstPlaces []find.Place, number int) []find.Place {
 	tolerance, all := firstPlaces[0].Tolerance, firstPlaces
-	at, _ := p.findWith(old, max(number, p.cursor), tolerance)
-	if len(at) == 0 || firstLineOf(at[0]) != number {
-		for more := firstPlaces; len(more) == find.MaxPlaces; all = append(all, more...) {
+	nearest, _ := p.findWith(old, max(number, p.cursor), tolerance)
+	if len(nearest) == 0 || firstLineOf(nearest[0]) != number {
+		for more := firstPlaces; len(more) == find.MaxPlaces; {
 			more, _ = p.findWith(old, firstLineOf(more[find.MaxPlaces-1])+1, tolerance)
+			all = append(all, more...)
 		}
-		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(firstLineOf(a), number) - distance(firstLineOf(b), number) })}
+		nearest = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(firstLineOf(a), number) - distance(firstLineOf(b), number) })}
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(other find.Place) bool { return other == at[0] })
-	return append(at[:1:1], all[:min(len(all), find.MaxPlaces-1)]...)
+	all = slices.DeleteFunc(slices.Clone(all), func(other find.Place) bool { return other == nearest[0] })
+	return append(nearest[:1:1], all[:min(len(all), find.MaxPlaces-1)]...)
 }
 
 // checkAmbiguity looks for hunks that fit several places between the previous hunk and the last possible

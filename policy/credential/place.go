@@ -143,8 +143,8 @@ func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// findInText returns a refusal if a placeholder is in text or its unescaped forms, and nil otherwise. place
-// describes the text in the refusal.
+// findInText returns a refusal if a placeholder is in text or its unescaped forms, and nil otherwise. It
+// unescapes up to maxEscapeLevels times. place describes the text in the refusal.
 func (g *Guard) findInText(text, place string) *Refusal {
 	for range maxEscapeLevels + 1 {
 		if index, ok := g.placeholders.credentialIn(text); ok {

@@ -80,7 +80,8 @@ func (s Scope) coversPath(escaped string) bool {
 	lastIndex := len(scopeSegments) - 1
 	for i, segment := range scopeSegments {
 		plain, err := url.PathUnescape(segments[i])
-		if err != nil || plain != segment && (i < lastIndex || !strings.HasPrefix(plain, segment+"/")) {
+		isBelow := i == lastIndex && strings.HasPrefix(plain, segment+"/")
+		if err != nil || plain != segment && !isBelow {
 			return false
 		}
 	}

@@ -12,8 +12,8 @@ const maxAlternatives = 1000
 // ErrAlternatives is the error for a glob whose braces stand for too many texts.
 var ErrAlternatives = errors.New("its braces stand for too many alternatives")
 
-// CheckGlob returns an error for a text that is no glob of doublestar, and ErrAlternatives. Globs of others
-// must be checked: "{a,b}" forty times would be compared for years.
+// CheckGlob returns doublestar.ErrBadPattern for an invalid glob, and ErrAlternatives for one with more than
+// maxAlternatives alternatives. Globs of others must be checked: "{a,b}" forty times would be compared for years.
 func CheckGlob(glob string) error {
 	total, open := 1, []int(nil) // open has the alternatives of each open brace
 	for i := 0; i < len(glob) && total <= maxAlternatives; i++ {

@@ -59,7 +59,7 @@ func (f *frameForwarder) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// readHeader reads the header of a frame. It reads a control frame completely, since such a frame may
+// readHeader reads the header of a frame (RFC 6455, 5.2). It reads a control frame completely, since such a frame may
 // interrupt a message. It reports false if bytes are missing.
 func (f *frameForwarder) readHeader() (complete bool, err error) {
 	const (

@@ -116,7 +116,7 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a past deadline ends askForTunnel
 	tunnel, viaErr := askForTunnel(conn, proxy, t)
 	if inTime := stop(); viaErr == nil && inTime {
 		return tunnel, nil

@@ -176,8 +176,11 @@ func (conn *supervisorConn) send(message any, descriptors ...*os.File) error {
 		}
 		written, _, writeErr = conn.socket.WriteMsgUnix(frame, rights, nil)
 	})
-	if err := errors.Join(err, writeErr); err != nil || written == len(frame) {
+	if err := errors.Join(err, writeErr); err != nil {
 		return err
+	}
+	if written == len(frame) {
+		return nil
 	}
 	_, err = conn.socket.Write(frame[written:])
 	return err
@@ -310,7 +313,7 @@ func (conn *supervisorConn) handleEvent(event stage.Event) {
 	}
 	conn.mu.Unlock()
 	switch {
-	case c == nil:
+	case c == nil: // its start has failed meanwhile
 	case event.Exited:
 		c.status = syscall.WaitStatus(event.Status)
 		close(c.exited)

@@ -56,7 +56,8 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	o.Require, o.disabledLayers = o.At, append(slices.Clone(o.disabledLayers), omittedLayers[o.At]...)
 	for pause := 50 * time.Millisecond; ; pause *= 4 {
 		s, err := openConfined(ctx, o)
-		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || pause > time.Second {
+		isLastTry := pause > time.Second
+		if isLastTry || !errors.As(err, new(*UnavailableError)) {
 			return s, err
 		}
 		select {
@@ -88,7 +89,7 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 		}
 		s := new(Sandbox)
 		err := open(s, o, p)
-		if refused := (*setupError)(nil); errors.As(err, &refused) {
+		if refused, is := errors.AsType[*setupError](err); is {
 			unavailable.Missing = append(unavailable.Missing, refused.Error())
 			unavailable.Remedy = cmp.Or(refused.remedy, unavailable.Remedy)
 			continue
@@ -119,7 +120,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	report, err := s.becomeSupervisor(spec, o.EarlyProcess, o.Borrowed)
 	overlayStep := string(stage.Overlay) + " " + p.Workspace()
-	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == overlayStep {
+	if refused, is := errors.AsType[*setupError](err); is && o.Overlay != "" && refused.step == overlayStep {
 		return &OverlayError{refused.why, refused.cause} // without the overlay, a weaker confinement is no substitute
 	}
 	if err != nil {
@@ -199,7 +200,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 		return err
 	}
 	granted, err := p.Landlock()
-	if inseparable := (*grants.InseparableError)(nil); errors.As(err, &inseparable) {
+	if inseparable, is := errors.AsType[*grants.InseparableError](err); is {
 		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + namespaceSettings + "), or run without confinement by policy.sandbox: danger-full-access."
 		return &setupError{step: layerLandlock, why: inseparable.What, remedy: remedy}
 	}
@@ -388,7 +389,7 @@ func (o Options) claimOverlay(ctx context.Context) error {
 		return nil
 	}
 	if o.EarlyProcess.starting.Wait(); o.EarlyProcess.startErr != nil {
-		return nil
+		return nil // becomeSupervisor returns the error
 	}
 	if o.BorrowedFrom != "" {
 		return layer.AddBorrower(o.BorrowedFrom, o.EarlyProcess.conn.supervisor.pid)

@@ -9,13 +9,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// stop stops all commands until resume is called. With a cgroup it also stops the supervisor.
+// stop stops all commands until resume is called. A cgroup also stops the supervisor. Without a cgroup, or
+// if the kernel cannot freeze one, the supervisor stops the commands.
 func (c *confinement) stop() (resume func() error, err error) {
 	if c.conn == nil || c.level == LevelLandlock {
 		return nil, errors.New("they run outside of namespaces")
 	}
 	if c.group != nil {
-		if err := c.group.Freeze(); !errors.Is(err, fs.ErrNotExist) {
+		if err := c.group.Freeze(); !errors.Is(err, fs.ErrNotExist) { // nil, too
 			return c.group.Thaw, err
 		}
 	}

@@ -159,7 +159,8 @@ func (s *Sandbox) Close() error {
 	return s.closeErr
 }
 
-// closeAll does the work of Close.
+// closeAll kills all commands and releases what the sandbox holds. It returns an error if processes are still
+// alive after closeWait.
 func (s *Sandbox) closeAll() error {
 	running := s.markClosed()
 	if running == nil && s.conn == nil {

@@ -54,8 +54,11 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 			}
 		}
 	})
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, nil
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }

@@ -75,8 +75,8 @@ func escapePrefixLength(rest string) int {
 	return 0
 }
 
-// unicodeEscapeLength returns the length of u00 before two hexadecimal digits, or 0. There may be line ends
-// between the characters.
+// unicodeEscapeLength returns the length of u00 before two hexadecimal digits, or 0: 3 for "u002f", 0 for
+// "u20ac". There may be line ends between the characters.
 func unicodeEscapeLength(rest string) int {
 	const form = "u00"
 	found, end := 0, 0

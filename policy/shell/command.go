@@ -8,7 +8,10 @@ import (
 // readCommand records a command and reads the commands that it starts. It cannot read those of an
 // unknown program.
 func (r *reader) readCommand(words []Word, from origin) {
-	if r.reading.TooComplex != "" || len(words) == 0 || !r.recordCommand(words, from) || !words[0].Known {
+	if r.reading.TooComplex != "" || len(words) == 0 {
+		return
+	}
+	if isRecorded := r.recordCommand(words, from); !isRecorded || !words[0].Known {
 		return
 	}
 	if len(from.via) > maxDepth {

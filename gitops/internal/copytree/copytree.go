@@ -185,8 +185,11 @@ func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 		return ignoreExisting(err)
 	}
 	defer into.Close()
-	if err := c.copyContent(below, into, full+"/"); err != nil || !isNew {
+	if err := c.copyContent(below, into, full+"/"); err != nil {
 		return err
+	}
+	if !isNew {
+		return nil
 	}
 	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
 }
@@ -296,8 +299,9 @@ func (c *Copier) copySmall(out, in *os.File, size int64) error {
 				return err
 			}
 		}
+		isLastRead := err == nil && n < len(c.buffer) && copied >= size
 		switch {
-		case errors.Is(err, io.EOF) || n < len(c.buffer) && copied >= size && err == nil:
+		case errors.Is(err, io.EOF) || isLastRead:
 			return nil
 		case err != nil:
 			return err

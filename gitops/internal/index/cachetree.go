@@ -42,7 +42,8 @@ func (f *File) CachedTree() CachedTree {
 const deepest = 4096 // a path of 4096 bytes cannot have more folders
 
 // parseCachedTree decodes a folder of the TREE extension with its subfolders. It returns the
-// remaining bytes, and false for malformed ones.
+// remaining bytes, and false for malformed ones. depth is the number of folders above. A number of entries
+// below 0 marks an invalid folder, which has no id.
 func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
 	name, rest, ok := bytes.Cut(b, []byte{0})
 	if !ok || depth > deepest {
@@ -89,7 +90,7 @@ func (t *CachedTree) forget(path string) {
 	name, rest, deeper := strings.Cut(path, "/")
 	i := slices.IndexFunc(t.Folders, func(f CachedTree) bool { return f.Name == name })
 	switch {
-	case i < 0:
+	case i < 0: // no such folder is cached
 	case deeper:
 		t.Folders[i].forget(rest)
 	default:

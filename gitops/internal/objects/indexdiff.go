@@ -38,14 +38,17 @@ func idOf(cached index.CachedTree) plumbing.Hash {
 // inNoTree is a mode bit of entries that no tree can have, like unresolved merges.
 const inNoTree = 1 << 31
 
-// entries lists the files and folders below prefix. id is zero if the index has no such folder.
+// entries lists the files and folders directly below prefix, which is "" or ends with a slash. id is zero if
+// the index has no such folder.
 func (f indexFolders) entries(id plumbing.Hash, prefix string) (list []Entry, err error) {
 	if id.IsZero() {
 		return nil, nil
 	}
 	cached := f.cached
-	for above, rest, is := strings.Cut(prefix, "/"); is; above, rest, is = strings.Cut(rest, "/") {
-		cached = cached.Folder(above)
+	for rest := prefix; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		cached = cached.Folder(name)
 	}
 	for at, end := f.index.Folder(prefix, 0, f.index.Len()); at < end; {
 		path := string(f.index.Path(at))

@@ -245,11 +245,14 @@ func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, e
 			return true, nil
 		}
 		commit, err := s.Commit(id)
-		if errors.Is(err, plumbing.ErrObjectNotFound) || err == nil && commit.Committer.When.Before(since) {
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue
 		}
 		if err != nil {
 			return false, err
+		}
+		if commit.Committer.When.Before(since) {
+			continue
 		}
 		for _, p := range commit.ParentHashes {
 			if !seen[p] {

@@ -180,18 +180,18 @@ func groups(edits []Edit) map[string][]Edit {
 // itself. A file may replace a folder, or the reverse. A zero Entry means that nothing remains.
 func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	var below []Edit
-	self := Edit{Path: "?"} // no edit of name itself
-	for _, g := range group {
+	var self *Edit // the edit of name itself, or nil
+	for i, g := range group {
 		if g.Path == "" {
-			self = g
+			self = &group[i]
 			continue
 		}
 		below = append(below, g)
 	}
-	if self.Path == "" && self.Mode != 0 {
+	if self != nil && self.Mode != 0 {
 		return Entry{name, self.Mode, self.ID}, nil
 	}
-	if self.Path == "" && !e.IsTree() {
+	if self != nil && !e.IsTree() {
 		e = Entry{}
 	}
 	if len(below) == 0 {
@@ -202,8 +202,11 @@ func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 		old = e.ID
 	}
 	id, err := s.applyEdits(old, below)
-	if err != nil || id.IsZero() {
+	if err != nil {
 		return Entry{}, err
+	}
+	if id.IsZero() {
+		return Entry{}, nil
 	}
 	return Entry{name, TreeMode, id}, nil
 }

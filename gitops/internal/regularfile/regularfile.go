@@ -48,10 +48,10 @@ func Append(path string) (*os.File, error) {
 	return only(f, path, isRegular)
 }
 
-// only returns f if is accepts it. Otherwise it closes f and returns an error.
-func only(f *os.File, path string, is func(fs.FileInfo) bool) (*os.File, error) {
+// only returns f if accepts returns true. Otherwise it closes f and returns an error with path.
+func only(f *os.File, path string, accepts func(fs.FileInfo) bool) (*os.File, error) {
 	info, err := f.Stat()
-	if err == nil && !is(info) {
+	if err == nil && !accepts(info) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {

@@ -130,7 +130,7 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 	if err := r.requireIndexLock(); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
-	_, old, _ := r.Head()
+	_, old, _ := r.Head() // zero for a branch without commits
 	err := r.replaceUnderLock(filepath.Join(r.GitDir, "HEAD"), func() error {
 		now, _, err := r.Head()
 		if err != nil || now != from {

@@ -69,8 +69,11 @@ func (l Layout) references() (references, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // deleted meanwhile; the other references count
 		}
-		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
+		if err != nil {
 			return err
+		}
+		if !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
+			return nil
 		}
 		below, err := filepath.Rel(l.CommonDir, file)
 		if err != nil {
@@ -85,7 +88,7 @@ func (l Layout) references() (references, error) {
 	return refs, nil
 }
 
-// readFile adds the reference in a file. It ignores an invalid file.
+// readFile adds the reference in a file. It ignores an invalid file, and a reference that may not be copied.
 func (r *references) readFile(name, file string) {
 	value, err := readSmall(file)
 	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !isLent(name) {

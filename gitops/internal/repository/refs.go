@@ -230,7 +230,8 @@ func (r *Repository) CheckFree(branch string) error {
 		if dir == r.GitDir {
 			continue
 		}
-		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !(dir == r.CommonDir && r.Settings.bare) {
+		isBare := dir == r.CommonDir && r.Settings.bare // its HEAD checks nothing out
+		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !isBare {
 			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Settings) keepForCommands(name string, v variable) {
 		v.value = withoutCredentials(v.value)
 	case "active":
 		v.value = v.text()
-	case "fetch", "tagopt", "remote", "merge":
+	case "fetch", "tagopt", "remote", "merge": // kept as they are
 	default:
 		return
 	}
@@ -116,7 +116,8 @@ const deepestModules = 20
 // ones. It omits unsupported ones.
 func (r *Repository) Modules() []Module { return r.modules }
 
-// modulesIn returns the usable submodule repositories below a folder of the git folder.
+// modulesIn returns the usable submodule repositories below a folder of the git folder. depth is the number of
+// folders above that were searched before, to end endless nesting.
 func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (all []Module) {
 	entries, err := os.ReadDir(filepath.Join(r.GitDir, filepath.FromSlash(folder)))
 	if err != nil || depth > deepestModules {

@@ -41,7 +41,7 @@ type Tree struct {
 // it. An overlay may be mounted where this process cannot reach it by name, so the path goes through
 // an open file.
 func (t Tree) openPath() (string, func() error, error) {
-	if t.GitDir == "" {
+	if t.GitDir == "" { // no overlay
 		return t.Dir.Name(), func() error { return nil }, nil
 	}
 	f, err := t.Dir.Open(".")
@@ -298,11 +298,11 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 			continue
 		}
 		part, _, deeper := strings.Cut(string(rest), "/")
-		n, there := findName(names, part, s.settings.IgnoreCase)
-		if there {
+		n, isSimilar := findName(names, part, s.settings.IgnoreCase)
+		if isSimilar {
 			next = n + 1
 		}
-		there = there && (names[n].inGit == part || findsOnDisk(dir, part)) // otherwise only its case was changed, so the old name counts as deleted
+		there := isSimilar && (names[n].inGit == part || findsOnDisk(dir, part)) // otherwise only its case was changed, so the old name counts as deleted
 		if !deeper {
 			if there {
 				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
@@ -389,8 +389,8 @@ func (s *Scan) reportDeleted(e index.Entry) {
 	}
 }
 
-// compareFile compares the index entry i with the file names[n], if there is one. It reports a
-// missing file as deleted. It adds a file that may have changed to the suspects.
+// compareFile compares the index entry i with the file names[n]. there is false if there is no such file. It
+// reports a missing file as deleted. It adds a file that may have changed to the suspects.
 func (s *Scan) compareFile(dir *os.Root, names []listedName, n int, there bool, i int) error {
 	e := s.index.Entry(i)
 	if !there {

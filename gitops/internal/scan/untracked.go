@@ -13,10 +13,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// reportUntrackedNames reports the names in a folder that are not in the index.
+// reportUntrackedNames reports the names in a folder that are not in the index. seen marks those in the index. It
+// skips the checkout's own .git, and repositories in ignored folders.
 func (s *Scan) reportUntrackedNames(ctx context.Context, dir *os.Root, names []listedName, seen []bool, at folderRange) error {
 	for i, n := range names {
-		if seen[i] || n.inGit == ".git" && (at.path == "" || at.ignored) {
+		isSkippedGit := n.inGit == ".git" && (at.path == "" || at.ignored)
+		if seen[i] || isSkippedGit {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -45,7 +47,7 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, 
 		s.reportFound(Found{Kind: TooDeep, Path: path, Dir: isDir})
 	case isDir:
 		return s.scanUntrackedFolder(ctx, dir, n, at)
-	case n.mode.Type()&^fs.ModeSymlink == 0:
+	case n.mode.Type()&^fs.ModeSymlink == 0: // a regular file or a link
 		info, err := dir.Lstat(n.onDisk)
 		if regularfile.Absent(err) {
 			return nil

@@ -80,8 +80,9 @@ func hasOnlyHarmlessMarks(fd int) bool {
 		}
 	}
 	for name := range strings.SplitSeq(string(list[:size]), "\x00") {
-		_, mark, ours := strings.Cut(name, ".overlay.")
-		if ours && !(strings.HasPrefix(name, "user.overlay.") && harmlessMarks[mark]) {
+		_, mark, ofOverlay := strings.Cut(name, ".overlay.")
+		isHarmless := strings.HasPrefix(name, "user.overlay.") && harmlessMarks[mark]
+		if ofOverlay && !isHarmless {
 			return false
 		}
 	}

@@ -32,7 +32,8 @@ func (s *Store) HasBase(name string) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("find %q in the base commit: %w", name, err)
 		}
-		if at == path.Clean(name) && e.Mode != 0 || e.Mode == index.Symlink {
+		hasEntry := at == path.Clean(name) && e.Mode != 0
+		if hasEntry || e.Mode == index.Symlink {
 			return true, nil
 		}
 	}
@@ -224,11 +225,14 @@ func (f baseFinder) contains(parts []string, links int) (bool, error) {
 // links the number of links that may still be followed.
 func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
 	target, err := f.objects.BlobBytes(link, maxTarget)
-	if errors.As(err, new(*objects.TooLargeError)) || err == nil && (links < 0 || path.IsAbs(string(target))) {
-		return false, nil // not in the tree; the caller asks again with the path that an absolute link resolves to
+	if errors.As(err, new(*objects.TooLargeError)) {
+		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if links < 0 || path.IsAbs(string(target)) {
+		return false, nil // not in the tree; the caller asks again with the path that an absolute link resolves to
 	}
 	name := path.Join(path.Join(above...), string(target), path.Join(rest...))
 	if !filepath.IsLocal(name) {

@@ -30,7 +30,8 @@ func (s *Store) OnRemote(ctx context.Context, branch, sha string) (bool, error) 
 	return s.objects.IsAncestor(ctx, id, tip)
 }
 
-// fetchesOnlyBranches reports whether every refspec that can write a ref fetches it from a branch.
+// fetchesOnlyBranches reports whether every refspec that can write a ref fetches it from a branch, such as
+// "+refs/heads/*:refs/remotes/origin/*".
 func fetchesOnlyBranches(specs []string, name string) bool {
 	for _, spec := range specs {
 		from, to, _ := strings.Cut(strings.TrimPrefix(spec, "+"), ":")

@@ -128,7 +128,7 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("read attributes: %w", err)
 	}
-	for words := strings.Split(string(out), "\x00"); len(words) > 3; words = words[3:] {
+	for words := strings.Split(string(out), "\x00"); len(words) > 3; words = words[3:] { // path, attribute, value
 		if words[2] == "unspecified" {
 			continue
 		}

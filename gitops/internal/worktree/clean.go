@@ -79,7 +79,8 @@ func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 const LargestChange = 1 << 30
 
 // leaveOutLarge marks the largest files as too large until the total is at most LargestChange. It
-// does so before any file is read.
+// does so before any file is read. It does not mark a file with the size of its old content, because the file
+// may be unchanged.
 func (c *cleaner) leaveOutLarge(list []scan.Suspect) {
 	var files []*scan.Suspect
 	total := int64(0)
@@ -100,7 +101,9 @@ func (c *cleaner) leaveOutLarge(list []scan.Suspect) {
 			return
 		}
 		total -= countedSize(s)
-		if known, err := c.objects.Size(s.Old); s.Old.IsZero() || err != nil || known != s.Info.Size() {
+		oldSize, err := c.objects.Size(s.Old)
+		mayBeUnchanged := !s.Old.IsZero() && err == nil && oldSize == s.Info.Size()
+		if !mayBeUnchanged {
 			s.Why = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.Info.Size(), LargestChange)
 			s.TooLarge = true
 		}
@@ -172,7 +175,8 @@ func hasCRLF(r io.Reader) (bool, error) {
 		case err != nil:
 			return false, err
 		}
-		if kept = 0; bytes.HasSuffix(seen, []byte("\r")) {
+		kept = 0
+		if bytes.HasSuffix(seen, []byte("\r")) {
 			kept = copy(buf, "\r")
 		}
 	}
@@ -209,7 +213,7 @@ func (c *cleaner) convertWithGit(ctx context.Context, list []*scan.Suspect) erro
 		return nil
 	}
 	err := c.convertStaged(ctx, list)
-	if !c.keep || program.ExitStatus(err) < 0 {
+	if !c.keep || program.ExitStatus(err) < 0 { // below 0: nil, or no failure of git
 		return err
 	}
 	for _, s := range list {

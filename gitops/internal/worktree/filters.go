@@ -85,7 +85,8 @@ func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []str
 }
 
 // MissingFilters returns, by path, the filters that a tree's attributes name but git's
-// configuration does not have.
+// configuration does not have. If the attributes cannot be loaded, it returns the error and an incomplete
+// result.
 func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
 	missing := map[string]string{}
 	attributes := w.treeAttributes(tree)
@@ -178,7 +179,7 @@ const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 // requireListed returns a *FilterError for a filter of the repository's own configuration, unless the
 // job lists it or it is Git LFS.
 func (w *Worktree) requireListed(name string) error {
-	key := w.repo.Settings.OwnFilter(name)
+	key := w.repo.Settings.OwnFilter(name) // "" for a filter of the user's configuration
 	if _, listed := w.Filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
 		return nil
 	}
@@ -233,14 +234,16 @@ const (
 )
 
 // convert filters a file's content and returns the result as an open file without a name. The
-// caller closes it. If keep is set, the content of a Git LFS file is stored.
+// caller closes it. If keep is set, the content of a Git LFS file is stored. If an optional filter
+// fails, the result is the unfiltered content.
 func (p *sandboxes) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
 	result, err := p.temporary()
 	if err != nil {
 		return nil, err
 	}
 	driver := p.repo.Settings.Filters[name]
-	if err = p.run(ctx, name, to, path, content, keep, &limitedWriter{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
+	err = p.run(ctx, name, to, path, content, keep, &limitedWriter{to: result, left: LargestChange})
+	if ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
 		err = restart(ctx, result, content)
 	}
 	if err == nil {
@@ -250,7 +253,8 @@ func (p *sandboxes) convert(ctx context.Context, name string, to direction, path
 		return result, nil
 	}
 	err = errors.Join(result.Close(), err)
-	if ctx.Err() == nil && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)) || errors.As(err, new(*lfs.DamagedError))) {
+	isOfFilter := errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)) || errors.As(err, new(*lfs.DamagedError))
+	if ctx.Err() == nil && isOfFilter {
 		err = &FilterError{Key: "filter." + name, Why: fmt.Sprintf("the filter failed to %s %q: %v", to, path, err), Err: err}
 	}
 	return nil, err

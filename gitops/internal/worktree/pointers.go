@@ -27,24 +27,25 @@ type PointerFile struct {
 // tree.
 func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checkedOut bool) ([]PointerFile, error) {
 	fetches := func(d repository.FilterDriver) bool { return d.FetchesLFS(os.Getenv) }
-	some := false
+	hasFilter := false
 	for _, driver := range w.repo.Settings.Filters {
-		some = some || fetches(driver)
+		hasFilter = hasFilter || fetches(driver)
 	}
-	if !some {
+	if !hasFilter {
 		return nil, nil
 	}
 	all, err := w.objects.Differences(ctx, plumbing.ZeroHash, tree)
 	if err != nil {
 		return nil, err
 	}
-	is, err := w.filteredBy(ctx, tree, pathsOf(all), fetches)
+	filtered, err := w.filteredBy(ctx, tree, pathsOf(all), fetches)
 	if err != nil {
 		return nil, err
 	}
 	var list []PointerFile
 	for _, d := range all {
-		if d.New.Mode != index.Regular && d.New.Mode != index.Executable || !is[d.Path] {
+		isFile := d.New.Mode == index.Regular || d.New.Mode == index.Executable
+		if !isFile || !filtered[d.Path] {
 			continue
 		}
 		p, plain, pointer, err := PointerIn(w.objects, d.New.ID)

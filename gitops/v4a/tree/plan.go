@@ -117,7 +117,9 @@ func (p *planner) changes() []change {
 	moved := p.moved()
 	var all []change
 	for _, f := range p.order {
-		if c, ok := f.change(); ok && !(c.Op == v4a.Delete && moved[f]) {
+		c, ok := f.change()
+		isMoved := c.Op == v4a.Delete && moved[f] // the change of the new path says so
+		if ok && !isMoved {
 			all = append(all, c)
 		}
 	}
@@ -131,7 +133,7 @@ func (p *planner) moved() map[*file]bool {
 	moved := map[*file]bool{}
 	for _, f := range p.order {
 		switch {
-		case !f.exists || f.movedFrom == nil:
+		case !f.exists || f.movedFrom == nil: // no move
 		case f.movedFrom.exists || moved[f.movedFrom]:
 			f.movedFrom, f.content = nil, f.rewritten(f.content.Text())
 		default:

@@ -83,9 +83,11 @@ func (f fileDiff) apply(was *string) (*string, error) {
 		done = at + len(h.old)
 	}
 	writeLines(&b, old[done:])
-	if text := b.String(); !f.gone {
+	text := b.String()
+	if !f.gone {
 		return &text, nil
-	} else if text != "" {
+	}
+	if text != "" {
 		return nil, errors.New("it has more lines than those that are to go")
 	}
 	return nil, nil
@@ -97,7 +99,8 @@ func writeLines(b *strings.Builder, lines []string) {
 	}
 }
 
-// place finds the old lines of a hunk, at line from or below.
+// place finds the old lines of a hunk, at line from or below. found is false if they are nowhere, or at several
+// places of which none has the hunk's line number.
 func (h diffHunk) place(lines []string, from int) (at int, found bool) {
 	if h.at >= from && h.fits(lines, h.at) {
 		return h.at, true
@@ -174,7 +177,8 @@ func (r *diffReader) file() error {
 	return nil
 }
 
-// bothNames returns the path in a "diff --git" line, which must contain the same path twice.
+// bothNames returns the path in a "diff --git" line, which must contain the same path twice: x.go for
+// "a/x.go b/x.go".
 func bothNames(names string) (string, error) {
 	half := names[:max(len(names)-1, 0)/2]
 	if names != half+" "+strings.Replace(half, "a/", "b/", 1) {
@@ -231,7 +235,8 @@ func extentOf(text, sign string) (at, count int, err error) {
 	text, signed := strings.CutPrefix(text, sign)
 	from, many, counted := strings.Cut(text, ",")
 	at, err = strconv.Atoi(from)
-	if count = 1; counted && err == nil {
+	count = 1
+	if counted && err == nil {
 		count, err = strconv.Atoi(many)
 	}
 	if err != nil || !signed || at < 0 || count < 0 {

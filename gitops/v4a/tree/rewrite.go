@@ -60,9 +60,10 @@ func (p *planner) rewrite(files map[string]*file, now Texts) error {
 		if f == nil {
 			return p.refuse(name, "it was not read before it is to be written", nil)
 		}
-		if first, twice := by[f]; twice && !same(now[first], text) {
-			return p.refuse(name, fmt.Sprintf("%s is the same file and is to have another text", first), nil)
-		} else if twice {
+		if first, twice := by[f]; twice {
+			if !same(now[first], text) {
+				return p.refuse(name, fmt.Sprintf("%s is the same file and is to have another text", first), nil)
+			}
 			continue
 		}
 		by[f] = name

@@ -83,7 +83,7 @@ func (s *step) isForeign(now fs.FileInfo) bool {
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // the name is free
 	case err != nil:
 		return err
 	case s.isOld(now):

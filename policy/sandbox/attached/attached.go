@@ -48,8 +48,11 @@ func To(w io.Writer) func(io.Reader) error {
 func UpTo(w io.Writer, limit int64, tooMuch error) func(io.Reader) error {
 	return func(r io.Reader) error {
 		copied, err := io.Copy(w, io.LimitReader(r, limit))
-		if copied < limit || err != nil {
+		if err != nil {
 			return err
+		}
+		if copied < limit {
+			return nil
 		}
 		if more, _ := io.ReadFull(r, make([]byte, 1)); more > 0 {
 			return tooMuch

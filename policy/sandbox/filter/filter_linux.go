@@ -232,7 +232,7 @@ func (r rule) assemble() []bpf.Instruction {
 		}, instructions...)
 	}
 	return append([]bpf.Instruction{
-		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.LoadAbsolute{Off: 0, Size: 4}, // the number of the call
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: r.call, SkipFalse: uint8(len(instructions))},
 	}, instructions...)
 }

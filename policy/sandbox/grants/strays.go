@@ -41,7 +41,7 @@ type pointerSearch struct {
 	found   map[string]bool // paths as commands see them
 }
 
-// searchChanges searches the changes of a folder. It returns an error for an unreadable file, because commands
+// searchChanges searches the changes of a folder and adds the results to s.found. It returns an error for an unreadable file, because commands
 // of the same user could make the file readable.
 func (s pointerSearch) searchChanges(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(onDisk string, entry fs.DirEntry, err error) error {
@@ -62,14 +62,15 @@ func (s pointerSearch) searchChanges(ctx context.Context, folder, changes string
 		case entry.Type().IsRegular():
 			s.found[at], err = s.loadsCode(at, onDisk, entry)
 		}
-		if !s.found[at] {
+		if !s.found[at] { // the keys are the result
 			delete(s.found, at)
 		}
 		return err
 	})
 }
 
-// loadsCode reports whether a file makes a program load code from the folders.
+// loadsCode reports whether a file makes a program load code from the folders. at is the path that commands see,
+// and onDisk the place of the content.
 func (s pointerSearch) loadsCode(at, onDisk string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
 	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
@@ -78,8 +79,11 @@ func (s pointerSearch) loadsCode(at, onDisk string, entry fs.DirEntry) (bool, er
 		return s.fileMatches(onDisk, s.mentionsFolders)
 	}
 	info, err := entry.Info()
-	if err != nil || info.Mode()&0o111 == 0 {
+	if err != nil {
 		return false, err
+	}
+	if isExecutable := info.Mode()&0o111 != 0; !isExecutable {
+		return false, nil
 	}
 	return s.scriptLoads(onDisk)
 }
@@ -123,6 +127,7 @@ func (s pointerSearch) pthFileLoads(dir, text string) bool {
 }
 
 // moduleMentionsFolders reports whether a folder has a module that names the folders, as editable installs create.
+// A module that cannot be searched counts as one.
 func (s pointerSearch) moduleMentionsFolders(dir, name string) bool {
 	for _, file := range []string{name + ".py", filepath.Join(name, "__init__.py")} {
 		info, onDisk, err := s.lstat(filepath.Join(dir, file))

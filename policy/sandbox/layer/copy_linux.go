@@ -64,7 +64,7 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 	if err == nil {
 		err = os.Rename(filepath.Join(partial, name), copied)
 	}
-	if err != nil {
+	if err != nil { // leave the cache empty; only the end of ctx is an error
 		err = errors.Join(ctx.Err(), os.MkdirAll(copied, 0o700))
 	}
 	return errors.Join(err, Remove(partial))
@@ -280,7 +280,8 @@ func (c *layerCopy) copyAttributes(from, to *os.File) error {
 		return err
 	}
 	for name := range strings.SplitSeq(string(c.buffer[:n]), "\x00") {
-		if name == "user.overlay.uuid" || !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "system.posix_acl_") {
+		isCopied := strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "system.posix_acl_")
+		if !isCopied || name == "user.overlay.uuid" {
 			continue
 		}
 		n, err := unix.Fgetxattr(int(from.Fd()), name, c.buffer)

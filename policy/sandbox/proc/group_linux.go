@@ -43,7 +43,8 @@ func NewGroup(maxProcesses int) *Group {
 // rejects it for a cgroup with processes.
 func newGroupIn(parent string, maxProcesses int) *Group {
 	delegated, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	if err != nil || maxProcesses > 0 && !slices.Contains(strings.Fields(string(delegated)), "pids") {
+	canLimit := slices.Contains(strings.Fields(string(delegated)), "pids")
+	if err != nil || maxProcesses > 0 && !canLimit {
 		return nil
 	}
 	path, err := os.MkdirTemp(parent, "agent-ci-")
@@ -144,7 +145,8 @@ func ownCgroup() string {
 }
 
 // cgroupFolder returns the folder of a process's version 2 cgroup, or "". mounts and groups are the
-// process's mountinfo and cgroup files (proc_pid_mountinfo(5), cgroups(7)).
+// process's mountinfo and cgroup files (proc_pid_mountinfo(5), cgroups(7)). Fields 3 and 4 of a mount are its
+// root and its place: "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw".
 func cgroupFolder(mounts, groups string) string {
 	var own string
 	for line := range strings.Lines(groups) {
