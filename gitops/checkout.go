@@ -191,8 +191,11 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 	for _, tree := range []Tree{start.Tree, switchedTree} { // the index must be that of either tree
 		same := true
 		err := c.objects.CompareIndex(ctx, now.index, tree.Hash(), func(string, objects.Entry) { same = false })
-		if err != nil || same {
+		if err != nil {
 			return false, err
+		}
+		if same {
+			return false, nil
 		}
 	}
 	return true, nil

@@ -292,8 +292,11 @@ func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why strin
 // whyForeignUntracked describes untracked files of another user or group, or returns "".
 func (c *Checkout) whyForeignUntracked(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
 	found, err := scan.ForeignFile(ctx, c.work.ScanTree(), ix, uid, gid)
-	if err != nil || found == nil {
+	if err != nil {
 		return "", err
+	}
+	if found == nil {
+		return "", nil
 	}
 	return foreignOwner(found.Path, found.UID, found.GID, uid, gid), nil
 }

@@ -143,9 +143,12 @@ const wantHeader = `a section starts with "*** Add File: path", "*** Delete File
 
 // readLine parses the line p.line: a header, or a line of the current section.
 func (p *parser) readLine() error {
-	header, err := p.readHeader()
-	if header || err != nil {
+	isHeader, err := p.readHeader()
+	if err != nil {
 		return err
+	}
+	if isHeader {
+		return nil
 	}
 	switch {
 	case p.section == nil && strings.HasPrefix(strings.TrimSpace(p.line), environmentMarker):

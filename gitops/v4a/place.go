@@ -186,8 +186,8 @@ func (p *placer) placesAbove(old []string, start int) []find.Place {
 // does if no other line is like it, and the hunk's lines do not also occur between that line and
 // the previous hunk.
 func (p *placer) checkParent(found *location, parent *parentContext, old []string, start int) {
-	at, isElsewhere := p.findFirst(old, parent.line+1)
-	isElsewhere = isElsewhere && at < start
+	at, isBelow := p.findFirst(old, parent.line+1)
+	isElsewhere := isBelow && at < start
 	found.isIdentified = parent.isUnique && !isElsewhere
 	if first, _ := p.findFirst(old, 0); first < start || len(found.others)+len(found.looser) > 0 {
 		p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, parent.line+1))

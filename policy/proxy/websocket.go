@@ -48,7 +48,7 @@ func opensWebSocket(r *http.Request, response *http.Response) bool {
 	if response.StatusCode != http.StatusSwitchingProtocols || !requestsWebSocket(r) {
 		return false
 	}
-	sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // the GUID of the RFC
 	accept := response.Header["Sec-Websocket-Accept"]
 	return len(accept) == 1 && accept[0] == base64.StdEncoding.EncodeToString(sum[:]) &&
 		strings.EqualFold(response.Header.Get("Upgrade"), "websocket") && len(response.Header["Sec-Websocket-Extensions"]) == 0

@@ -180,7 +180,10 @@ func (m *Merge) addFolderFiles() error {
 	}{{m.onto, func(s sides) objects.Entry { return s.onto }}, {m.now, func(s sides) objects.Entry { return s.now }}} {
 		has := map[string]bool{}
 		for name, s := range m.paths {
-			for dir := path.Dir(name); side.of(s).Mode != 0 && dir != "." && !has[dir]; dir = path.Dir(dir) {
+			if side.of(s).Mode == 0 {
+				continue
+			}
+			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
 				has[dir] = true
 			}
 		}
@@ -200,16 +203,23 @@ func (m *Merge) addFolderFiles() error {
 	return nil
 }
 
-// anyFile returns any file in a folder of a tree, or "" if there is no such folder.
+// anyFile returns the path of any file in a folder of a tree, or "" if there is no such folder. name is the
+// path of the folder.
 func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
 	e, err := m.place.Objects.Find(tree, name)
-	if err != nil || !e.IsTree() {
+	if err != nil {
 		return "", err
+	}
+	if !e.IsTree() {
+		return "", nil
 	}
 	for e.IsTree() {
 		entries, err := m.place.Objects.Tree(e.ID)
-		if err != nil || len(entries) == 0 {
+		if err != nil {
 			return "", err
+		}
+		if len(entries) == 0 {
+			return "", nil
 		}
 		e = entries[0]
 		name += "/" + e.Name
@@ -259,7 +269,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	}
 	out, err := git.With("GIT_WORK_TREE="+m.attributes.Folder()).Run(ctx, m.attributes.Folder(), nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
 		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
-	if err != nil && program.ExitStatus(err) != 1 {
+	if err != nil && program.ExitStatus(err) != 1 { // 1: there are conflicts
 		return err
 	}
 	if err := m.parseOutput(string(out)); err != nil {

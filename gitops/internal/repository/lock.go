@@ -250,7 +250,8 @@ func (r *Repository) writeMark(f *os.File) error {
 func isMark(text string) bool {
 	line, rest, ended := strings.Cut(text, "\n")
 	run, _, marks := strings.Cut(line, markText)
-	return marks && ended && rest == "" && (run == "" || strings.HasPrefix(run, "Run ") && strings.HasSuffix(run, " of "))
+	namesRun := strings.HasPrefix(run, "Run ") && strings.HasSuffix(run, " of ")
+	return marks && ended && rest == "" && (run == "" || namesRun)
 }
 
 // dropDeadLock removes a lock of an agent-ci that died, and reports whether it is gone. The lock of the

@@ -109,6 +109,7 @@ func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from 
 	return nil
 }
 
+// placeFile copies a file of a change from the folder from to its place. It never replaces a file.
 func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.Root) error {
 	made, err := regularfile.OpenIn(from, d.Path)
 	if err != nil {
@@ -286,8 +287,8 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 	var suspects []scan.Suspect
 	for _, d := range changes {
 		if above := regularfile.Obstacle(w.dir, path.Dir(d.Path)); above != "" {
-			isReplaced := slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 })
-			if d.New.Mode != 0 && !isReplaced {
+			replacesAbove := func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 }
+			if d.New.Mode != 0 && !slices.ContainsFunc(changes, replacesAbove) {
 				changed = append(changed, above)
 			}
 			continue // nothing exists below a file or link

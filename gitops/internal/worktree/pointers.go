@@ -81,6 +81,9 @@ func (w *Worktree) hasPointer(path string, p lfs.Pointer) bool {
 		return false
 	}
 	text, err := regularfile.ReadIn(w.dir, path)
-	found, _, is := lfs.Parse(text)
-	return err == nil && is && found == p
+	if err != nil {
+		return false
+	}
+	found, _, isPointer := lfs.Parse(text)
+	return isPointer && found == p
 }

@@ -158,8 +158,12 @@ func (c *commit) replace(s *step) error {
 	if s.file.before == nil {
 		return c.placeNew(s)
 	}
-	if swapped, err := c.saveOld(s); err != nil || swapped {
+	swapped, err := c.saveOld(s)
+	if err != nil {
 		return err
+	}
+	if swapped {
+		return nil
 	}
 	return c.rename(s)
 }

@@ -163,6 +163,7 @@ func (f *file) change() (change, bool) {
 
 func (f *file) modeBefore() fs.FileMode { return f.before.Mode() & keptMode }
 
+// modeAfter returns the mode of the file after the patch: that of modeSource, or 0644 without one.
 func (f *file) modeAfter() fs.FileMode {
 	if f.modeSource == nil {
 		return 0o644

@@ -67,7 +67,10 @@ func (s *step) discardFresh() error {
 // removeNew removes a new file, unless another program has replaced it.
 func (s *step) removeNew() error {
 	now, err := s.folder.Lstat(s.name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.isForeign(now) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && s.isForeign(now) {
 		return nil
 	}
 	return s.folder.Remove(s.name)

@@ -85,6 +85,7 @@ func lookIn(layer, inside string) (info fs.FileInfo, err error) {
 // Opaque is the attribute, with value y, of an overlay folder that hides everything below.
 const Opaque = "user.overlay.opaque"
 
+// isOpaque reports whether a layer's folder hides the same folder of the layers below it.
 func isOpaque(folder string) bool {
 	value := make([]byte, 1)
 	n, err := unix.Lgetxattr(folder, Opaque, value)

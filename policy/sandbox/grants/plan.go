@@ -219,7 +219,8 @@ func (p *Plan) Workspace() string { return p.workspace }
 // Variables returns the variables that a sandbox with namespaces sets for commands. canChange reports
 // whether commands can change a home or cache folder. Moved caches are in home, or else in /tmp.
 func (p *Plan) Variables(canChange func(path string) bool) []string {
-	changesHome, dir := p.home == "" || canChange(p.home), "/tmp/.cache"
+	changesHome := p.home == "" || canChange(p.home)
+	dir := "/tmp/.cache"
 	if p.home != "" && changesHome {
 		dir = filepath.Join(p.home, ".cache")
 	}

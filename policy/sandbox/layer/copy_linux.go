@@ -167,7 +167,8 @@ func (c *layerCopy) lstat(from *os.File, name string) (stat unix.Stat_t, err err
 	if c.ctx.Err() != nil {
 		return stat, context.Cause(c.ctx)
 	}
-	return stat, unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	err = unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	return stat, err
 }
 
 // copyFolder copies a folder and its content, without the folder's owner, mode and times.

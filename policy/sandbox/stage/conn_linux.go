@@ -50,11 +50,14 @@ func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
 	}
 }
 
-// Descriptors returns the descriptors in a control message.
+// Descriptors returns the descriptors in a control message, or nil if there are none.
 func Descriptors(oob []byte) ([]int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil || len(messages) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(messages) == 0 {
+		return nil, nil
 	}
 	return unix.ParseUnixRights(&messages[0])
 }
