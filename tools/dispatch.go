@@ -230,8 +230,11 @@ func failedResult(result Result, words string) Result {
 
 // runTool runs the tool, unless the call was refused or ctx has ended. ran reports whether the tool's Run was called.
 func (d *Dispatcher) runTool(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
-	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
+	if err := cmp.Or(ctx.Err(), t.err); err != nil {
 		return Refuse(t.refusal), false, err
+	}
+	if t.refusal != "" {
+		return Refuse(t.refusal), false, nil
 	}
 	err = catchPanic(func() (err error) {
 		result, err = t.entry.Run(ctx, t.convertedCall)

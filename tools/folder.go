@@ -92,11 +92,11 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 			return "", &os.PathError{Op: "open", Path: inside, Err: syscall.ELOOP}
 		}
 		if filepath.IsAbs(link) {
-			inside, isInside := f.Below(filepath.Clean(link))
+			relativeLink, isInside := f.Below(filepath.Clean(link))
 			if !isInside {
 				return "", &OutsideError{filepath.Join(link, remaining)}
 			}
-			target, link = ".", inside
+			target, link = ".", relativeLink // start again at the folder
 		}
 		remaining = link + string(filepath.Separator) + remaining
 	}

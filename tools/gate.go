@@ -63,8 +63,9 @@ func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, r
 	return result, d.Outputs.releaseOrDrop(uncut, mayReadUncut)
 }
 
-// withGateResult returns r, a result whose Output a gate may have changed, with Commands, Parts and Object changed in the
-// same way. before is the result before the gate.
+// withGateResult returns r, a result whose Output a gate may have changed, with Commands, Parts and Object adapted to it.
+// before is the result before the gate. If the gate only appended text, so does withGateResult. Otherwise the new Output
+// becomes that of the first command, the other commands get none, and Parts and Object are dropped.
 func (r Result) withGateResult(before Result) Result {
 	appended, onlyAppended := strings.CutPrefix(r.Output, before.Output)
 	switch {

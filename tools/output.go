@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -158,11 +159,12 @@ func (o *Outputs) cleanJSON(value any) any {
 	return value
 }
 
-// finishParts returns a result with Parts as the model gets it. If its texts together exceed limit bytes, it replaces
-// them by one cut text before the images.
+// finishParts returns a result with Parts as the model gets it. If the texts of Parts together exceed limit bytes, one
+// cut text before the images replaces them. Output was a header, which is never cut: it becomes the first part.
+// The new Output has the header and the same texts, without images.
 func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
-	var shown, images []Part
+	var images []Part
 	for _, part := range r.Parts {
 		if part.Image != nil {
 			images = append(images, part)
@@ -171,16 +173,15 @@ func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutp
 		}
 	}
 	text, uncut := o.finishText(call, strings.Join(texts, "\n"), nil, limit)
-	if uncut.Truncated {
-		shown = append([]Part{{Text: text}}, images...)
-	} else {
-		for _, part := range r.Parts {
-			part.Text = o.clean(part.Text)
-			shown = append(shown, part)
+	shownParts := append([]Part{{Text: text}}, images...)
+	if !uncut.Truncated {
+		shownParts = slices.Clone(r.Parts)
+		for i := range shownParts {
+			shownParts[i].Text = o.clean(shownParts[i].Text)
 		}
 	}
 	header := o.clean(r.Output)
-	r.Parts = append([]Part{{Text: header}}, shown...)
+	r.Parts = append([]Part{{Text: header}}, shownParts...)
 	r.Output = strings.TrimSuffix(header+"\n"+text, "\n")
 	uncut.parts = append([]outputPart{{text: header + "\n"}}, uncut.parts...)
 	return r, uncut

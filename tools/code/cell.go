@@ -101,8 +101,11 @@ func (c *scriptCell) listen() error {
 			return err
 		}
 		last, err := c.handleReport(report)
-		if err != nil || last {
+		if err != nil {
 			return err
+		}
+		if last {
+			return nil
 		}
 	}
 }

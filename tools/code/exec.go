@@ -28,8 +28,11 @@ func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error)
 		return tools.Refuse(problem), nil
 	}
 	c, problem, err := t.startScript(ctx, call.Input)
-	if problem != "" || err != nil {
-		return tools.Refuse(problem), err
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if problem != "" {
+		return tools.Refuse(problem), nil
 	}
 	defer t.Warm() // the model may write another script now
 	return c.awaitResult(ctx, began, options.yield, options.budget)

@@ -36,7 +36,7 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	defer context.AfterFunc(ctx, e.Kill)()
 	var first message.Report
 	if err := e.reports.Read(&first); err != nil || !first.Ready {
-		return nil, fmt.Errorf("%s %s", t.options.Program[0], e.end())
+		return nil, fmt.Errorf("%s %s", t.options.Program[0], e.end()) // the end of the process says more than err
 	}
 	return e, nil
 }

@@ -68,10 +68,9 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 	request, began := all[0], time.Now()
 	running, patched, err := t.begin(ctx, request)
 	switch {
-	case running != nil:
-	case patched.notRun():
+	case running == nil && patched.notRun():
 		return patched.refused(fmt.Sprintf("exec_command failed for `%s`", request.argv[len(request.argv)-1])), nil
-	default:
+	case running == nil: // the command applied a patch, without a process
 		took := patched.Took.Seconds()
 		result := tools.Result{Output: fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, patched.Output), Failed: patched.ExitCode != 0, Detail: patched.detail}
 		if !result.Failed {

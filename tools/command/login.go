@@ -23,7 +23,8 @@ func withPrograms(argv []string, folder string) []string {
 	return argv
 }
 
-// loginScript returns the index of the script in the arguments of a login shell, or -1.
+// loginScript returns the index of the script in the command line of a login shell, such as 2 in "bash -lc SCRIPT" and
+// 3 in "bash --login -c SCRIPT". It returns -1 for other command lines.
 func loginScript(argv []string) int {
 	if len(argv) == 0 || !slices.Contains(loginShells, filepath.Base(argv[0])) {
 		return -1
@@ -37,8 +38,9 @@ func loginScript(argv []string) int {
 			return -1
 		default:
 			login = login || strings.Contains(arg, "l")
-			if strings.Contains(arg, "c") && login && i+2 < len(argv) {
-				return i + 2
+			script := i + 2 // the argument after arg, which is argv[i+1]
+			if strings.Contains(arg, "c") && login && script < len(argv) {
+				return script
 			}
 		}
 	}

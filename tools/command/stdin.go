@@ -66,10 +66,9 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	}
 	p := report{callID: call.ID, duration: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
 	switch {
-	case ended:
-	case writeErr != nil:
+	case !ended && writeErr != nil:
 		return tools.Refuse("write_stdin failed: " + writeErr.Error()), nil
-	default:
+	case !ended:
 		return p.runningResult(s), nil
 	}
 	t.sessions.remove(s)

@@ -99,15 +99,19 @@ func (b block) read(lines *lineReader) (string, error) {
 	return formatBlock(nearby[first:last+1], full), nil
 }
 
-// readAround reads the lines before and after the anchor that can belong to the block. anchor is the index of the anchor
-// in nearby, or -1 if the file is too short.
+// readAround reads the lines before and after the anchor that can belong to the block: up to b.limit-1 lines on each side.
+// anchor is the index of the anchor in nearby, or -1 if the file is too short. A blank line gets the indentation of the
+// line before it.
 func (b block) readAround(lines *lineReader) (nearby []codeLine, anchor int, err error) {
 	anchor = -1
-	indent := 0
+	indent := 0 // of the last line that is not blank
 	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
 		exists, err := lines.next()
-		if err != nil || !exists {
-			return nearby, anchor, err
+		if err != nil {
+			return nil, -1, err
+		}
+		if !exists {
+			return nearby, anchor, nil
 		}
 		line := codeLine{number: lines.number, blank: len(bytes.TrimSpace(lines.line)) == 0}
 		if !line.blank {
@@ -160,11 +164,12 @@ func (b block) extent(nearby []codeLine, anchor int) (first, last int, full bool
 		if full || last-first+1 >= b.limit {
 			break
 		}
+		isUpTurn := turn%2 == 0
 		switch {
-		case turn%2 == 0 && up.grow(nearby, first-1):
+		case isUpTurn && up.grow(nearby, first-1):
 			first--
 			size += nearby[first].size()
-		case turn%2 == 1 && down.grow(nearby, last+1):
+		case !isUpTurn && down.grow(nearby, last+1):
 			last++
 			size += nearby[last].size()
 		}

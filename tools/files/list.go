@@ -118,8 +118,11 @@ func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error
 			return nil
 		}
 		if e.Mode.IsDir() && level+1 < l.depth {
-			if err := l.addFolder(ctx, f.Below(e), level+1); err != nil || l.hasMore {
+			if err := l.addFolder(ctx, f.Below(e), level+1); err != nil {
 				return err
+			}
+			if l.hasMore {
+				return nil
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (o Options) locate(name string) (location, error) {
 // commands can see. It returns a refusal for others.
 func (o Options) locateOutside(view *grants.View, path, name string) (location, error) {
 	rootPath, inside, err := view.Locate(path)
-	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
+	if hidden, isHidden := errors.AsType[*grants.HiddenError](err); isHidden {
 		return location{}, refuseRead(name, hidden.Reason)
 	}
 	if err != nil {

@@ -58,11 +58,14 @@ func (o Options) page(ctx context.Context, name string, first, maxLines int) (Pa
 		if !exists {
 			break
 		}
-		if lines.number >= first && len(page.Lines) < maxLines && room > 0 {
-			page.Lines = append(page.Lines, lines.text())
-			room -= len(page.Lines[len(page.Lines)-1])
-		} else if lines.number > first {
-			room = 0 // the page has ended
+		hasRoom := len(page.Lines) < maxLines && room > 0
+		switch {
+		case lines.number >= first && hasRoom:
+			text := lines.text()
+			page.Lines = append(page.Lines, text)
+			room -= len(text)
+		case lines.number > first: // the page has ended
+			room = 0
 		}
 	}
 	page.Total = lines.number
@@ -105,7 +108,7 @@ func (o Options) suggestNames(name string, err error) error {
 		if inGitDirectory(entry.Name()) || !isSimilarName(entry.Name(), base) {
 			continue
 		}
-		if found, refused := o.locate(folder + entry.Name()); refused == nil { // commands can see the file
+		if found, notFound := o.locate(folder + entry.Name()); notFound == nil { // commands can see the file
 			found.close()
 			similar = append(similar, oneLine(folder+entry.Name()))
 		}
@@ -193,8 +196,11 @@ func (g grepFiles) matchingLines(ctx context.Context, name string, q query, maxL
 	lines := newLineReader(contextReader{ctx, file}, maxShown)
 	for {
 		exists, err := lines.next()
-		if err != nil || !exists {
+		if err != nil {
 			return matching, false, err
+		}
+		if !exists {
+			return matching, false, nil
 		}
 		if !q.pattern.MatchLines(append(bytes.Clone(lines.line), '\n')) {
 			continue

@@ -161,8 +161,11 @@ func (p *page) read(lines *lineReader) (string, error) {
 func (p *page) fill(lines *lineReader) error {
 	for {
 		exists, err := lines.next()
-		if err != nil || !exists {
+		if err != nil {
 			return err
+		}
+		if !exists {
+			return nil
 		}
 		if lines.number < p.first {
 			continue
@@ -238,7 +241,8 @@ func (l *lineReader) next() (exists bool, err error) {
 	}
 }
 
-// add appends a piece of the current line, as far as it can be shown.
+// add appends a piece of the current line. It keeps up to maxLength bytes of the line, and one character more, so that
+// text can see that the line is longer.
 func (l *lineReader) add(piece []byte) {
 	l.length += len(piece)
 	room := l.maxLength + utf8.UTFMax - len(l.line)
@@ -247,7 +251,8 @@ func (l *lineReader) add(piece []byte) {
 
 // text returns the current line for showing: without the CR of a CRLF, and cut to maxLength with a note.
 func (l *lineReader) text() string {
-	if l.length == len(l.line) {
+	isWhole := l.length == len(l.line)
+	if isWhole {
 		l.line = bytes.TrimSuffix(l.line, []byte("\r"))
 	}
 	if len(l.line) <= l.maxLength {

@@ -46,9 +46,9 @@ func (g grepFiles) searchFile(ctx context.Context, location location, q query) (
 		return searchResult{}, err
 	}
 	defer file.Close()
-	matched := q.pattern == nil
 	var r match.Reader
-	if !matched {
+	matched := true
+	if q.pattern != nil {
 		if matched, err = r.Match(ctx, q.pattern, file); err != nil {
 			return searchResult{total: 1}, err
 		}
@@ -89,7 +89,11 @@ func (s *search) searchAll(ctx context.Context) ([]int, error) {
 // searchFiles searches files until none is left or needed. Several goroutines run it at once.
 func (s *search) searchFiles(ctx context.Context) {
 	var r match.Reader
-	for i, exists := s.takeNext(); exists && ctx.Err() == nil; i, exists = s.takeNext() {
+	for {
+		i, exists := s.takeNext()
+		if !exists || ctx.Err() != nil {
+			return
+		}
 		if s.fileMatches(ctx, &r, s.files[i]) {
 			s.mu.Lock()
 			s.hits = append(s.hits, i)

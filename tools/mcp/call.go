@@ -45,7 +45,9 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 		return s.failedResult(err, detail), nil
 	}
 	result := s.result(answer, detail)
-	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
+	call, _ := tools.CallOf(ctx)
+	fromScript := call.Caller > 0
+	if fromScript {
 		result.Object = jsonObject(answer)
 	}
 	return result, nil

@@ -126,27 +126,35 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	c.trackRequests(message)
 	out := outgoing{data: append(toServer(data), '\n'), done: make(chan error, 1)}
-	for unsent := c.outgoing; ; {
+	unsent := c.outgoing
+	for {
 		select {
 		case unsent <- out:
-			unsent = nil // wait for the result
+			unsent = nil // do not pass the message on again: wait for the result
 		case err := <-out.done:
-			inputClosed := errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) // package attached closes the input of an exited process
-			if inputClosed {                                                             // just before its output, whose end is the better error
-				select {
-				case <-c.lifetime.Done():
-				case <-ctx.Done():
-				case <-time.After(closeTime):
-				}
-				return cmp.Or(c.failure(), err)
-			}
-			return err
+			return c.explainWriteError(ctx, err)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.lifetime.Done(): // no answer would be read
 			return cmp.Or(c.failure(), io.ErrClosedPipe)
 		}
 	}
+}
+
+// explainWriteError returns the error of a write to the server's input, which may be nil. Package attached closes the
+// input of an exited process just before its output. In this case explainWriteError waits for the end of the output,
+// up to closeTime, because that is the better error.
+func (c *lineConn) explainWriteError(ctx context.Context, err error) error {
+	inputClosed := errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
+	if !inputClosed {
+		return err
+	}
+	select {
+	case <-c.lifetime.Done():
+	case <-ctx.Done():
+	case <-time.After(closeTime):
+	}
+	return cmp.Or(c.failure(), err)
 }
 
 // trackRequests updates the unanswered requests for a message to the server: it adds a request, or

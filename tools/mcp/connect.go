@@ -44,7 +44,8 @@ func (s *Session) connect(ctx context.Context) error {
 		return nil
 	}
 	_, refusesOlder := serverRefusal(err)
-	if startedSlowly := probeTimedOut && refusesOlder; startedSlowly && ctx.Err() == nil {
+	startedSlowly := probeTimedOut && refusesOlder // it may know the newest revision, and was too slow for the first attempt
+	if startedSlowly && ctx.Err() == nil {
 		err = s.connectOnce(ctx, newestRevision)
 	}
 	if err != nil {

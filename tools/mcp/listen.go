@@ -34,13 +34,15 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 		defer release()
 		defer cancel()
 		remaining := int64(maxUnrequestedBytes)
-		for pause := firstPause; remaining > 0 && b.forwardStream(request.Clone(ctx), writer, &remaining); pause = min(2*pause, maxPause) {
+		pause := firstPause
+		for remaining > 0 && b.forwardStream(request.Clone(ctx), writer, &remaining) {
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
 			}
+			pause = min(2*pause, maxPause)
 		}
-		<-ctx.Done()
+		<-ctx.Done() // until then, the library sees an open stream without events
 		writer.CloseWithError(ctx.Err())
 	}()
 	return &http.Response{
@@ -50,7 +52,8 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 }
 
 // forwardStream opens the server's event stream, and writes its requests and notifications to writer until the
-// stream ends. It subtracts the received bytes from remaining. It reports whether to open the stream again.
+// stream ends or remaining reaches 0. It subtracts the received bytes from remaining. openAgain is false if the session
+// has ended, or if the server answers that it has no such stream.
 func (b *boundedTransport) forwardStream(request *http.Request, writer *io.PipeWriter, remaining *int64) (openAgain bool) {
 	if request.Context().Err() != nil {
 		return false
@@ -67,12 +70,17 @@ func (b *boundedTransport) forwardStream(request *http.Request, writer *io.PipeW
 	events := rewrittenBody{from: bufio.NewReader(response.Body)}
 	for {
 		event, err := events.event()
-		if *remaining -= int64(len(event)); err != nil || *remaining <= 0 {
+		*remaining -= int64(len(event))
+		if err != nil || *remaining <= 0 {
 			return true
 		}
 		data, _ := splitEvent(event)
 		message, err := jsonrpc.DecodeMessage(data)
-		if request, isRequest := message.(*jsonrpc.Request); err != nil || !isRequest || request.Method == "" {
+		if err != nil {
+			continue
+		}
+		fromServer, isRequest := message.(*jsonrpc.Request) // the type of notifications, too
+		if !isRequest || fromServer.Method == "" {
 			continue
 		}
 		if _, err := writer.Write(event); err != nil {

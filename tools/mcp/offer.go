@@ -87,7 +87,8 @@ func assignNames(offered []Offered, taken []string) error {
 				continue
 			}
 			unique = false
-			if !markHashed(hashed, indexes) {
+			hasOtherName := markHashed(hashed, indexes)
+			if !hasOtherName {
 				o := offered[indexes[0]]
 				return &Error{
 					Reason: ReasonProtocol,

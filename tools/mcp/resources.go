@@ -165,7 +165,7 @@ func (s *Session) listPages(ctx context.Context, cursor string, onlyOne bool, li
 	}
 	err = pages(func(cursor string) ([]resource, string, error) {
 		if len(all) > maxResources {
-			return nil, "", nil
+			return nil, "", nil // no page and no next cursor: the end
 		}
 		return list(ctx, s, cursor)
 	}, func(found []resource) error {
@@ -199,7 +199,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 		return found, "", nil
 	case err != nil:
 		return found, "", err
-	case next == emptyCursor:
+	case next == emptyCursor: // that page was just added, so nothing follows
 		next = ""
 	}
 	return append(found, more...), next, nil

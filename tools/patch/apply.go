@@ -62,8 +62,8 @@ type fileChange struct {
 // implementation's.
 const verificationFailed = "apply_patch verification failed: "
 
-// makeChange checks a change by all rules and makes it, or returns a failed result. All changes of files by tools
-// go through it.
+// makeChange checks a change by all rules and makes it. All changes of files by tools go through it. A change that a
+// rule refuses, or that does not fit the files, gives a failed result. The error is for all other failures.
 func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {

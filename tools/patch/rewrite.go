@@ -21,12 +21,15 @@ func (p *Patcher) Rewrite(ctx context.Context, paths []string, rewrite func(text
 		pathInDir[name] = p.relative(name)
 		c.requestedPaths = append(c.requestedPaths, pathInDir[name])
 	}
-	c.plan = func(seen tree.Dir) (plan *tree.Plan, changes []string, err error) {
-		plan, err = tree.NewRewrite(ctx, seen, c.requestedPaths, func(texts tree.Texts) (now tree.Texts, err error) {
-			if now, err = rewrite(byRequestedPath(pathInDir, texts)); err == nil {
-				now, changes, err = byPathInDir(pathInDir, now)
+	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
+		var changes []string
+		plan, err := tree.NewRewrite(ctx, seen, c.requestedPaths, func(texts tree.Texts) (tree.Texts, error) {
+			rewritten, err := rewrite(byRequestedPath(pathInDir, texts))
+			if err != nil {
+				return nil, err
 			}
-			return now, err
+			rewritten, changes, err = byPathInDir(pathInDir, rewritten)
+			return rewritten, err
 		})
 		return plan, changes, err
 	}
@@ -42,13 +45,14 @@ func byRequestedPath(pathInDir map[string]string, byPath tree.Texts) tree.Texts 
 	return texts
 }
 
-// byPathInDir returns the texts by the paths relative to Dir. changes lists these paths.
+// byPathInDir returns the texts by the paths relative to Dir. changes lists these paths. A nil text deletes its file. It
+// is an error if a file was not read before, or if two requested paths lead to one file and their texts differ.
 func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
 	texts = tree.Texts{}
 	for name, text := range now {
 		path, wasRead := pathInDir[name]
-		other, isChanged := texts[path]
-		conflicts := isChanged && (text == nil || other == nil || *text != *other)
+		other, isTwice := texts[path]
+		conflicts := isTwice && (text == nil || other == nil || *text != *other)
 		if !wasRead || conflicts {
 			return nil, nil, fmt.Errorf("%s: it is to be changed twice, or was not read before", name)
 		}

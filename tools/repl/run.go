@@ -49,7 +49,7 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	if done {
 		r.awaitMark(markSeen)
 	}
-	timedOut := limited.Err() != nil
+	timedOut := !done && limited.Err() != nil
 	cancel()
 	r.calls.Answered() // so that r.notes and r.images are complete
 	stopMessage := ""
@@ -63,7 +63,7 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	if ctx.Err() != nil {
 		return result, true, ctx.Err()
 	}
-	if timedOut && !done {
+	if timedOut {
 		if result.Detail == nil {
 			result.Detail = map[string]any{}
 		}

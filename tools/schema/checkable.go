@@ -53,7 +53,8 @@ func checkSchema(raw json.RawMessage) error {
 		return errors.New("it is no object")
 	}
 	cost := checkCost{root: s.document, known: map[[2]uintptr]int{}}
-	noArguments, problem := map[string]any{}, error(nil)
+	noArguments := map[string]any{}
+	var problem error // the first one
 	walkSchema(s.document, func(node map[string]any) {
 		for _, keyword := range unsupportedReferences(s.document, node) {
 			problem = cmp.Or(problem, fmt.Errorf("it has %s %v", keyword, node[keyword]))
@@ -116,7 +117,7 @@ func withoutUncheckable(raw json.RawMessage) (checkable json.RawMessage, dropped
 			}
 		}
 	})
-	if len(dropped) == 0 {
+	if len(dropped) == 0 { // only $schema was deleted, so it was the problem
 		dropped["$schema"] = true
 	}
 	rest, err := json.Marshal(root)
@@ -197,27 +198,27 @@ func (b *checkCost) add(schema, value any) int {
 	}
 	b.known[pair] = counting
 	n := 1
-	add := func(sub, value any) { n = min(n+b.add(sub, value), maxChecks+1) }
+	addSub := func(sub, value any) { n = min(n+b.add(sub, value), maxChecks+1) }
 	for _, sub := range b.applied(node, samePlace) {
-		add(sub.schema, value)
+		addSub(sub.schema, value)
 	}
 	switch value := value.(type) {
 	case map[string]any:
 		for _, sub := range b.applied(node, property) {
 			if sub.keyword == "properties" {
 				if v, exists := value[sub.name]; exists {
-					add(sub.schema, v)
+					addSub(sub.schema, v)
 				}
 				continue
 			}
 			for _, v := range value {
-				add(sub.schema, v)
+				addSub(sub.schema, v)
 			}
 		}
 	case []any:
 		for _, sub := range b.applied(node, element) {
 			for _, v := range value {
-				add(sub.schema, v)
+				addSub(sub.schema, v)
 			}
 		}
 	}

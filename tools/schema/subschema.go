@@ -70,10 +70,7 @@ func ResolveReference(root any, reference string) (schema any, found bool) {
 		return nil, false
 	}
 	at := root
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if pointer == "" {
-			break
-		}
+	for _, token := range strings.Split(pointer, "/")[1:] { // the text before the first slash is empty
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch node := at.(type) {
 		case map[string]any:

@@ -30,27 +30,33 @@ type posting struct {
 
 // NewIndex returns an index of the words in tools' names, descriptions and parameters.
 func NewIndex(specs []tools.Spec) *Index {
-	x := &Index{postings: map[string][]posting{}, lengthTerms: make([]float64, len(specs))}
+	x := &Index{postings: map[string][]posting{}}
+	var wordCounts []float64 // by tool
 	total := 0.0
-	for i, spec := range specs {
+	for tool, spec := range specs {
 		x.names = append(x.names, spec.Name)
 		words := wordsOf(spec)
-		x.lengthTerms[i] = float64(len(words))
-		total += x.lengthTerms[i]
 		for _, word := range words {
-			postings := x.postings[word]
-			if last := len(postings) - 1; last >= 0 && postings[last].tool == i {
-				postings[last].times++
-				continue
-			}
-			x.postings[word] = append(postings, posting{i, 1})
+			x.countWord(word, tool)
 		}
+		wordCounts = append(wordCounts, float64(len(words)))
+		total += float64(len(words))
 	}
-	mean := max(total/float64(max(len(specs), 1)), 1)
-	for i, length := range x.lengthTerms {
-		x.lengthTerms[i] = k1 * (1 - b + b*length/mean)
+	mean := max(total/float64(max(len(specs), 1)), 1) // never 0, also without tools or words
+	for _, count := range wordCounts {
+		x.lengthTerms = append(x.lengthTerms, k1*(1-b+b*count/mean))
 	}
 	return x
+}
+
+// countWord counts one occurrence of a word in a tool's text. Count all words of a tool before those of the next tool.
+func (x *Index) countWord(word string, tool int) {
+	postings := x.postings[word]
+	if last := len(postings) - 1; last >= 0 && postings[last].tool == tool {
+		postings[last].times++
+		return
+	}
+	x.postings[word] = append(postings, posting{tool, 1})
 }
 
 // Find returns the names of up to limit tools that contain a word of the query, best first. Tools with equal scores keep
@@ -71,7 +77,8 @@ func (x *Index) Find(query string, limit int) []string {
 	return names
 }
 
-// scores returns the BM25 score of each tool for a query.
+// scores returns the BM25 score of each tool for a query. A tool's score is the sum over the query's words. A word that
+// fewer tools contain counts more. A tool without any of the words has score 0.
 func (x *Index) scores(query string) []float64 {
 	scores := make([]float64, len(x.names))
 	words := splitWords(query)

@@ -30,10 +30,11 @@ func Method(name string, spec tools.Spec) string {
 		if schema == nil {
 			schema = spec.Accepts
 		}
-		input = "input: " + Type(schema, anyObject, 1)
-		if !requiresInput(schema) {
-			input = "input?" + strings.TrimPrefix(input, "input")
+		optional := "?"
+		if requiresInput(schema) {
+			optional = ""
 		}
+		input = "input" + optional + ": " + Type(schema, anyObject, 1)
 	}
 	result := "string"
 	if spec.Returns != nil {
@@ -44,8 +45,9 @@ func Method(name string, spec tools.Spec) string {
 
 const anyObject = "Record<string, unknown>"
 
-// Type returns the TypeScript type of a JSON Schema. It returns otherwise if the schema is invalid or the type is too
-// long. Lines after the first are indented by indent levels.
+// Type returns the TypeScript type of a JSON Schema. It leaves out comments if the type is too long with them. It returns
+// otherwise if the schema is invalid or the type is too long without comments, too. Lines after the first are indented
+// by indent levels.
 func Type(raw json.RawMessage, otherwise string, indent int) string {
 	var root any
 	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {

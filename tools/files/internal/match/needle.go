@@ -26,9 +26,7 @@ func requiredTexts(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		return requiredOfLiteral(tree)
-	case syntax.OpCapture:
-		return requiredTexts(tree.Sub[0])
-	case syntax.OpPlus:
+	case syntax.OpCapture, syntax.OpPlus:
 		return requiredTexts(tree.Sub[0])
 	case syntax.OpConcat:
 		for _, sub := range tree.Sub {
