@@ -399,8 +399,11 @@ func (c *Conversation) runCalls(ctx context.Context, answer *answerIntake) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := c.MustStop(); err != nil || len(results) == 0 {
+	if err := c.MustStop(); err != nil {
 		return err
+	}
+	if len(results) == 0 {
+		return nil
 	}
 	if err := c.editFailures.stopIfTooMany(); err != nil {
 		return err

@@ -66,8 +66,8 @@ func (c *Conversation) budgets() []budget {
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// remaining returns limit minus the amount used by other agents. If nothing remains it returns minimum, which must be above
-// 0, because a limit of 0 means no limit.
+// remaining returns limit minus the amount used by other agents, or minimum if less remains. minimum must be above 0,
+// because a limit of 0 means no limit, here and in the result.
 func remaining[N int | int64 | float64](limit, usedByOthers, minimum N) N {
 	if limit <= 0 || usedByOthers == 0 {
 		return limit
@@ -75,7 +75,8 @@ func remaining[N int | int64 | float64](limit, usedByOthers, minimum N) N {
 	return max(limit-usedByOthers, minimum)
 }
 
-// budgetOf returns a budget that is counted in unit. verb is the fmt verb that prints an amount.
+// budgetOf returns a budget that is counted in unit, such as "tokens". verb is the fmt verb that prints an amount. reason is
+// the budget's name, key that of its limit in the job file.
 func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
 	return budget{
 		reason: reason, limitKey: key, used: float64(used), limit: float64(limit),

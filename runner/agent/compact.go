@@ -112,8 +112,11 @@ func (c *Conversation) shortenRefused(ctx context.Context) (shortened bool, err 
 		}
 	}
 	compacted, err := c.compactByTrimming(rawitem.EstimateTokens(c.history) / 2)
-	if compacted == nil || err != nil {
+	if err != nil {
 		return false, err
+	}
+	if compacted == nil {
+		return false, nil
 	}
 	return true, c.adoptCompaction(compacted, reasonLength)
 }

@@ -44,8 +44,11 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	if err == nil && lost != "" {
 		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")
 	}
-	if err != nil || c.lastBudget() != nil { // as in Run: the last turn has no tokens for a summary
+	if err != nil {
 		return err
+	}
+	if c.lastBudget() != nil { // as in Run: the last turn has no tokens for a summary
+		return nil
 	}
 	return c.compactIfFull(ctx)
 }

@@ -150,8 +150,11 @@ func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMes
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
 	removed := slices.DeleteFunc(c.found.calledNames(c.found.byItem), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
 	definitions, err := c.definitions(removed, true)
-	if err != nil || len(definitions) == 0 {
-		return items, err
+	if err != nil {
+		return nil, err
+	}
+	if len(definitions) == 0 {
+		return items, nil
 	}
 	raw, err := rawitem.AdditionalTools(definitions)
 	return append(items, raw), err

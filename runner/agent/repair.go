@@ -26,8 +26,11 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (removed bool, 
 		return false, nil
 	}
 	c.Warn("sealed_reasoning", "The model's API can't read its shortened conversation; the request is repeated without it: %s", failure.Detail())
-	if err := c.replaceRefused(c.history, dropped); err != nil || lost == "" {
+	if err := c.replaceRefused(c.history, dropped); err != nil {
 		return true, err
+	}
+	if lost == "" { // nothing that the model must know
+		return true, nil
 	}
 	return true, c.Tell(fmt.Sprintf(lostItemsText, lost))
 }

@@ -343,7 +343,8 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	results, unstarted := p.splitCalls(interrupted)
 	for _, call := range p.openAnswer.Calls {
 		_, started := p.started[refOf(call)]
-		if _, finished := p.finished[refOf(call)]; started && !finished { // record that it has ended
+		_, finished := p.finished[refOf(call)]
+		if started && !finished { // record that it has ended
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}

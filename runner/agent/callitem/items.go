@@ -96,11 +96,14 @@ func Outputs(calls []tools.Call, define defineTools, result func(n int, call too
 		}
 	}
 	items = append(items, messages...)
-	raw, err := writtenOutput(calls, results)
-	if err != nil || raw == nil {
-		return items, err
+	written, err := writtenOutput(calls, results)
+	if err != nil {
+		return nil, err
 	}
-	return append(items, raw), nil
+	if written != nil {
+		items = append(items, written)
+	}
+	return items, nil
 }
 
 // outputOf returns the output item of a call. Its type depends on the form of the call.
@@ -271,7 +274,8 @@ func DefinitionOf(spec tools.Spec) definition {
 	case spec.Grammar != "":
 		d.Type, d.Format = "custom", &customFormat{"grammar", "lark", spec.Grammar}
 	default:
-		d.Strict, d.Parameters = new(bool), spec.Parameters
+		strict := false
+		d.Strict, d.Parameters = &strict, spec.Parameters
 	}
 	return d
 }

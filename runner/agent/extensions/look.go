@@ -69,8 +69,8 @@ func (s *server) startFailure(err error) *outcome.Stop {
 	return stop
 }
 
-// describe sets Offered and Deferred in each description: the tools that the model would see, and whether it has to
-// search for them.
+// describe sets Offered and Deferred in each description. Offered are the server's tools that the model would see.
+// Deferred means that the model has to search for at least one of them.
 func (s *Servers) describe(descriptions []ServerDescription) error {
 	offered, err := s.namedTools()
 	if err != nil {
@@ -91,7 +91,8 @@ func (s *Servers) describe(descriptions []ServerDescription) error {
 		d := &descriptions[i]
 		for _, tool := range offered {
 			if tool.Server == d.Name {
-				d.Offered, d.Deferred = append(d.Offered, tool), d.Deferred || isDeferred[tool.Spec.Name]
+				d.Offered = append(d.Offered, tool)
+				d.Deferred = d.Deferred || isDeferred[tool.Spec.Name]
 			}
 		}
 	}

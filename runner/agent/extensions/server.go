@@ -91,11 +91,8 @@ func (s *server) startSession(ctx context.Context) error {
 		return err
 	}
 	list, err := s.redacted(session.List())
-	if err == nil && s.firstList != nil {
-		if difference := s.firstList.Changed(list); difference != "" {
-			err = outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
-				"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
-		}
+	if err == nil {
+		err = s.requireSameTools(list)
 	}
 	if err != nil {
 		_ = session.Close() // err is the cause
@@ -108,6 +105,19 @@ func (s *server) startSession(ctx context.Context) error {
 	}
 	s.session = session
 	return nil
+}
+
+// requireSameTools returns an error if the tools in list differ from the first list. At the first start there is none.
+func (s *server) requireSameTools(list mcp.List) error {
+	if s.firstList == nil {
+		return nil
+	}
+	difference := s.firstList.Changed(list)
+	if difference == "" {
+		return nil
+	}
+	return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
+		"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
 }
 
 // redacted returns the list with secrets replaced in all its texts.
@@ -249,16 +259,17 @@ func (s *server) observe(notice mcp.Notice) {
 // each session once.
 func (s *server) checkEnded() (ended error) {
 	s.mu.Lock()
-	session, isNew := s.session, false
+	session := s.session
 	if session != nil {
 		ended = session.Ended()
 	}
-	if ended != nil && session != s.endedSession && !s.unreported {
-		s.endedSession, isNew = session, true
+	isNewEnd := ended != nil && session != s.endedSession && !s.unreported
+	if isNewEnd {
+		s.endedSession = session
 		s.endCount++
 	}
 	s.mu.Unlock()
-	if isNew {
+	if isNewEnd {
 		reason := s.Record.Redact(outcome.WithoutFullStop(ended))
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: reason}) // the log reports its error at the end
 		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(reason, "."), s.logSentence())
@@ -384,7 +395,7 @@ func (s *server) stopIfLost() error {
 	if reason == "" {
 		return nil
 	}
-	if stop := (*outcome.Stop)(nil); errors.As(cause, &stop) && stop.Reason == "mcp_changed" {
+	if stop, isStop := errors.AsType[*outcome.Stop](cause); isStop && stop.Reason == "mcp_changed" {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",

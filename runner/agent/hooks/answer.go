@@ -169,7 +169,8 @@ func (h Hook) readJSON(text []byte) (reply, error) {
 	return r, r.setOutput(specific)
 }
 
-// setPermission sets the decision and reason from permissionDecision, which takes precedence over decision.
+// setPermission applies the key permissionDecision to r. A refusal replaces r's decision and reason. "allow", or no
+// value, leaves them, so that a refusal by the key decision still counts. Other values are an error.
 func (r *reply) setPermission(specific specificOutput) error {
 	switch specific.Permission {
 	case "", "allow":

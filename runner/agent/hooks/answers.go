@@ -25,7 +25,8 @@ type Answers struct {
 // oncePerRun lists events that occur once per run.
 var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
-// Apply applies the next event of a record. Model events of started agents do not count.
+// Apply applies the next event of a record. It keeps the answers of hooks. A request to the model or its answer shows
+// that the stop hooks before it are settled. Events of started agents, other than hook answers, do not count.
 func (a *Answers) Apply(e transcript.Event) error {
 	if e.OtherAgent() != "" && e.Type != transcript.TypeHook {
 		return nil
@@ -59,7 +60,8 @@ func (a *Answers) Apply(e transcript.Event) error {
 }
 
 // takeAnswer returns the recorded answer of the hook called name to a question about an event and call, and marks it
-// as used. isRecorded is false if the hook must be asked.
+// as used. isRecorded is false if the hook must be asked. With ReplaceQuestions, no hook is asked: a missing answer
+// counts as a pass.
 func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recorded transcript.HookAnswer, isRecorded bool) {
 	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, event) { // a resumed run asks about new calls
 		return transcript.HookAnswer{}, false

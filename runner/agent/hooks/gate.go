@@ -31,7 +31,8 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	review := resultReview{result: result, shown: result, allowed: true}
 	var err error
 	if review.shown.Output, err = completeOutput(); err != nil {
-		review.withhold(slices.Concat(jobs, operators)[0].failureText(err))
+		firstAsked := slices.Concat(jobs, operators)[0]
+		review.withhold(firstAsked.failureText(err))
 		return review.result, false
 	}
 	h.askAfter(ctx, jobs, tool, call, &review)

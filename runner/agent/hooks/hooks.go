@@ -169,7 +169,8 @@ func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event.Name, event.Event, event.SHA256, event.Trusted = hook.Name, hook.Event, hook.SHA256, hook.Trusted
 	event.Number, event.Caller, event.Agent = q.call.Number, q.call.Caller, q.call.Agent
 	replaces := r.Decision == transcript.HookRewrite || r.Decision == transcript.HookReplace
-	if replaces || hook.Event == job.OnPostToolUse && r.withholds() {
+	withholdsOutput := hook.Event == job.OnPostToolUse && r.withholds()
+	if replaces || withholdsOutput {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
 	switch {

@@ -109,14 +109,14 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 // lessons returns the lessons of the list. Two entries with one ID are a problem.
 func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	var all []memory.Lesson
-	firstLine := map[string]int{} // by lesson ID
+	lineOf := map[string]int{} // of the last entry, by lesson ID
 	for i, node := range list.Content {
 		key := config.JoinPath("lessons", i)
 		l := r.lesson(node, key)
-		if line, twice := firstLine[l.ID]; twice && l.ID != "" {
+		if line, twice := lineOf[l.ID]; twice && l.ID != "" {
 			r.addProblemAt(node, key+".id", "is also that of the entry in line %d", line)
 		}
-		firstLine[l.ID] = node.Line
+		lineOf[l.ID] = node.Line
 		all = append(all, l)
 	}
 	return all
@@ -154,7 +154,8 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 }
 
 // mapping returns the values of a YAML mapping by key, or nil if node is no mapping. It adds a problem for each
-// unknown or duplicate key, and for each key of wanted that is missing.
+// unknown or duplicate key, and for each key of wanted that is missing. key is the path of node in problems, such as
+// lessons[0], or "" for the whole document.
 func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
 	if node.Kind != yaml.MappingNode || usesYAMLFeatures(node) {
 		r.addProblemAt(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
@@ -185,7 +186,7 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 
 // text returns a node's text. If the node is no text, or check returns an error, it adds a problem and returns "".
 func (r *reader) text(node *yaml.Node, key string, check func(string) error) string {
-	isText := node.Tag == "!!str" || node.Tag == "!!timestamp"
+	isText := node.Tag == "!!str" || node.Tag == "!!timestamp" // a date without quotes is a timestamp
 	if node.Kind != yaml.ScalarNode || !isText || usesYAMLFeatures(node) {
 		r.addProblemAt(node, key, "must be text; put it in quotes")
 		return ""

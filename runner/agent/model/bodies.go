@@ -69,7 +69,7 @@ func (b *Bodies) isContinuedBy(r Request) bool {
 	if len(r.History) < len(b.items) || !reflect.DeepEqual(r.Settings, b.settings) {
 		return false
 	}
-	return slices.EqualFunc(b.items, r.History[:len(b.items)], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	return slices.EqualFunc(b.items, r.History[:len(b.items)], func(encoded, item json.RawMessage) bool { return bytes.Equal(encoded, item) })
 }
 
 // add appends an item. It does not encode reasoning without content (rawitem.IsBareReasoning), which is never sent.

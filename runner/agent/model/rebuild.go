@@ -21,7 +21,8 @@ type RequestRebuilder struct {
 }
 
 // Request rebuilds the next request and returns the SHA-256 of its body, in hex. input are its new items. settings
-// is nil if they equal those of the previous request.
+// is nil if they equal those of the previous request. Without Body, the body is the recorded settings with another value
+// of their last field, input: the items of the settings, followed by the conversation.
 func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
 	if settings != nil {
 		r.settings = settings

@@ -136,5 +136,6 @@ func (r *Retrying) pause(attempt int, requested time.Duration) time.Duration {
 	for range attempt - 1 {
 		wait = min(wait*2, maxPause)
 	}
-	return time.Duration(float64(wait) * (0.9 + 0.2*rand.Float64()))
+	jitter := 0.9 + 0.2*rand.Float64() // 90 to 110 %
+	return time.Duration(float64(wait) * jitter)
 }

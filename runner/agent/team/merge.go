@@ -156,7 +156,8 @@ func (t *team) changesIn(ctx context.Context, place confine.Place) (*gitops.Chan
 // excludedFiles returns the paths of a change that must be left out: the refused paths, and new files that collide
 // with an existing refused file. Such a new file has the path of the refused file's folder, or is below its path.
 func excludedFiles(files []changeset.File, refused func(path string) bool) map[string]bool {
-	excluded, remaining, foldersOfRemaining := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	excluded := map[string]bool{}
+	remaining, foldersOfRemaining := map[string]bool{}, map[string]bool{} // the refused files that stay, and the folders above them
 	for _, f := range files {
 		if !refused(f.Path) {
 			continue

@@ -154,8 +154,9 @@ func (o *Order) isInterruptedTask(ctx context.Context) bool {
 	return known && recorded.Tool == dialect.Task && recorded.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait returns what Wait returns, in a replay. It waits until all agents in the recorded result have ended. The
-// caller holds the lock.
+// replayWait is Wait in a replay. It waits until all agents in the recorded result have ended and merged. If the recorded
+// wait timed out, or ctx ends first, timedOut is true and ended is nil. ids are the agents that the call names, if any.
+// The caller holds the lock.
 func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...)
 	if recorded.TimedOut {
@@ -167,7 +168,7 @@ func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []stri
 		hasMerged := len(m.endedStatuses(m.recordedMerges)) == len(m.recordedMerges)
 		return hasMerged && len(ended) == len(recordedIDs) && (len(ids) > 0 || len(m.news) > 0)
 	}
-	if err := m.team.await(ctx, allEnded); err != nil {
+	if err := m.team.await(ctx, allEnded); err != nil { // ctx has ended
 		return nil, true, nil
 	}
 	m.forgetReported(ended)

@@ -191,8 +191,8 @@ func (m *member) modelFor(ctx context.Context, c *child, message string, childJo
 // refusedBy turns an error that would end the run into one for the model, because a wrong order must not end the run.
 // It returns other errors unchanged.
 func refusedBy(ctx context.Context, err error) error {
-	stop := (*outcome.Stop)(nil)
-	if ctx.Err() == nil && errors.As(err, &stop) {
+	stop, isStop := errors.AsType[*outcome.Stop](err)
+	if ctx.Err() == nil && isStop {
 		return agents.Refusef("The agent can't be started: %s", stop.Message)
 	}
 	return err
@@ -204,7 +204,8 @@ func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	childJob := *m.team.job()
 	starterModel := m.agent.Job.Model // the starter's model may differ from the run's
 	childJob.Model = starterModel
-	childJob.MCPServers, childJob.Tools.Dynamic, childJob.Tools.JSRepl, childJob.Tools.Allow, childJob.Tools.Deny = nil, nil, false, nil, nil
+	childJob.MCPServers, childJob.Tools.Dynamic, childJob.Tools.JSRepl = nil, nil, false
+	childJob.Tools.Allow, childJob.Tools.Deny = nil, nil
 	childJob.Task.Questions = "assume"
 	if len(c.role.Tools) > 0 {
 		childJob.Tools.Hosted = nil
@@ -230,7 +231,8 @@ func (m *member) fork(ctx context.Context, c *child) error {
 	t.mergeLock.Lock()
 	defer t.mergeLock.Unlock()
 	place, err := t.options.Sandboxes.Fork(ctx, m.agent.Sandbox(), m.agent.Place(), scratchOf(c))
-	if forked, paused := (*layer.ForkError)(nil), (*sandbox.PauseError)(nil); errors.As(err, &forked) || errors.As(err, &paused) {
+	cannotCopyNow := errors.As(err, new(*layer.ForkError)) || errors.As(err, new(*sandbox.PauseError))
+	if cannotCopyNow {
 		return agents.Refusef("There can be no copy of the tree now: %v. Start an explorer, or make the change yourself.", outcome.WithoutFullStop(err))
 	}
 	if err != nil {

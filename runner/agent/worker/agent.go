@@ -211,7 +211,8 @@ func (a *Agent) workDir() string {
 
 // Resume prepares the agent to continue from the state stopped. Call it after Brief and before Run.
 func (a *Agent) Resume(stopped StoppedAgent) error {
-	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = stopped.Plan, stopped.State.questions, stopped.State.sentOnce, stopped.State.loadedSkills
+	a.work.Plan, a.work.Questions = stopped.Plan, stopped.State.questions
+	a.sentOnce, a.loadedSkills.all = stopped.State.sentOnce, stopped.State.loadedSkills
 	a.scriptState, a.javaScript.used = stopped.State.scriptState, stopped.State.javaScript
 	a.shownFiles.names = stopped.State.shownFiles.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {

@@ -83,8 +83,11 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (lastWords string, err
 			continue
 		}
 		more, err := a.askStop(ctx, lastWords)
-		if err != nil || more == "" {
+		if err != nil {
 			return lastWords, err
+		}
+		if more == "" {
+			return lastWords, nil
 		}
 		if err := a.Tell(more); err != nil {
 			return lastWords, err
@@ -102,7 +105,8 @@ func (a *Agent) askStop(ctx context.Context, lastWords string) (more string, err
 }
 
 // settleEnd reports whether the agent of a resumed run has ended, and returns its last message. It asks the stop hooks
-// if they were not asked before. If they demand more work, it tells the agent so and returns false.
+// if they were not asked before. If they demand more work, it tells the agent so and ended is false. A run that is not
+// resumed has not ended.
 func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, err error) {
 	if a.resumeFrom == nil {
 		return "", false, nil
@@ -113,9 +117,12 @@ func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, er
 	}
 	asked, more := a.Hooks.PendingStop() // the hooks have not accepted the end, because hadEnded returned false
 	if !asked {
-		if more, err = a.askStop(ctx, lastWords); more == "" || err != nil {
+		if more, err = a.askStop(ctx, lastWords); err != nil {
 			return lastWords, true, err
 		}
+	}
+	if more == "" { // the hooks accept the end
+		return lastWords, true, nil
 	}
 	return "", false, a.Tell(more)
 }

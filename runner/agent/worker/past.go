@@ -66,9 +66,11 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	if name := call.LoadedSkill(); name != "" {
 		p.loadedSkills = append(p.loadedSkills, loadedSkill{name: name, inConversation: call.Caller == 0})
 	}
+	if withDetail.Detail == nil {
+		return nil
+	}
 	switch {
-	case withDetail.Detail == nil:
-	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool):
+	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool): // a failed script may have stored values, too
 		return p.scriptState.store(withDetail.Detail)
 	case call.Failed:
 	case call.Tool == questionTool:

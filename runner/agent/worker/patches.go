@@ -66,6 +66,7 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	defer view.close()
 	patcher := patch.New(patch.Options{Dir: view.workDir, Offer: tools.Freeform, View: view.view, Protect: a.protectedRefusal})
 	for n := 1; n <= a.patchCount; n++ {
+		// The file name of change n tells its kind: a patch, unless there is a diff or a merge.
 		name := changeName(n, patchChange)
 		apply := func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
 		if diff := changeName(n, diffChange); a.Record.Has(diff) {

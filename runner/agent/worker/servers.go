@@ -69,11 +69,14 @@ func (a *Agent) withoutUnknown(names []string) []string {
 // or the search tools if the model needs them to reach allowed tools.
 func (a *Agent) allowedNames(external externalTools) []string {
 	named := a.Job.Tools.Allow
+	if len(named) == 0 {
+		return named
+	}
 	allow := a.withoutUnknown(named)
 	switch {
-	case len(named) > 0 && a.toolset.Code:
+	case a.toolset.Code:
 		return append(allow, scriptTools...)
-	case len(named) > 0 && external.searchTool != "":
+	case external.searchTool != "":
 		return append(allow, search.BuiltinName, search.FunctionName)
 	case len(allow) == 0 && !slices.ContainsFunc(named, a.servers.MayBelongToUnstarted):
 		return named // only search tools or unknown tools are allowed: keep the names, since none would mean all

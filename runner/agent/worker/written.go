@@ -60,7 +60,7 @@ func WrittenParserFor(m job.Model) agent.WrittenParser {
 }
 
 // callsOf converts a parsed answer to tool calls, in this order: the plan, one call for all edits, reads, commands. text
-// is the unparsed answer.
+// is the unparsed answer. The call for the edits gets all of it, and parses it once more. So it can report the problems, too.
 func callsOf(a editformat.Answer, text string) []tools.Call {
 	var calls []tools.Call
 	add := func(name string, arguments any) {
@@ -156,7 +156,8 @@ func (a *Agent) withShownFiles(all []tools.Tool) []tools.Tool {
 	return all
 }
 
-// readDetail returns the detail to record for a read_file call: the path, relative to the working directory.
+// readDetail returns the detail to record for a read_file call: the path, relative to the working directory if it is
+// below that. It returns nil for invalid arguments.
 func (a *Agent) readDetail(call tools.Call) map[string]any {
 	var read struct {
 		Path string `json:"file_path"`

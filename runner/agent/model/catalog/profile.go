@@ -128,10 +128,12 @@ func familyProfile(name string) Profile {
 // for gpt-5 match my-deployment-gpt-5, too.
 func (p Profile) matchesName(name string) bool {
 	for _, pattern := range p.Models {
-		for rest, more := name, true; more; rest, more = nextWord(rest) {
-			if matches, err := path.Match(pattern, rest); matches && err == nil {
+		rest, more := name, true
+		for more {
+			if matches, _ := path.Match(pattern, rest); matches { // patterns are valid, see validate
 				return true
 			}
+			rest, more = nextWord(rest)
 		}
 	}
 	return false
@@ -143,6 +145,7 @@ func nextWord(name string) (rest string, more bool) {
 	return name[i+1:], i >= 0
 }
 
+// dateAtEnd matches the date at the end of a model's name, such as -2026-01-31.
 var dateAtEnd = lazyregexp.New(`-\d{4}-\d{2}-\d{2}$`)
 
 // bareName returns a model's name in lower case, without the provider's prefix.

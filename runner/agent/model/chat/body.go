@@ -186,7 +186,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		case item.Type == "message" && item.Role == "assistant":
 			messages = append(messages, assistantMessage(thought, item.Content.Text()))
 			thought = nil
-		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
+		case item.Type == "message" && item.Role == "developer" && len(messages) == 1: // right after the system message
 			last.Content = strings.Join([]string{last.Content.(string), item.Content.Text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
 			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.Content.Text()})

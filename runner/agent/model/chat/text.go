@@ -60,7 +60,7 @@ const (
 // probably only quoting calls if a code fence precedes them, or anything but calls of offered tools follows. Then
 // takeCallsFrom returns the whole text.
 func (a *chatAnswer) takeCallsFrom(text string) (textBefore string) {
-	start := strings.Index("\n"+text, "\n"+callBegins)
+	start := strings.Index("\n"+text, "\n"+callBegins) // a call must begin a line; the added newline lets the first line match
 	if start < 0 || strings.Contains(text[:start], "```") || strings.Contains(text[:start], "~~~") {
 		return text
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
-// agentOf finds the name of a started agent in its request. Its task follows.
+// agentOf finds the name of a started agent in its request: "You are the agent NAME. The agent PARENT …". Its task follows.
 var agentOf = regexp.MustCompile(`You are the agent ([^ ]+)\. The agent `)
 
 // scripts are the scripts of the agents that have sent requests.
@@ -29,8 +29,9 @@ func (s *Server) scriptOf(raw []byte) *agentScript {
 	if all == nil {
 		return nil
 	}
-	last := all[len(all)-1]
-	id, task := string(raw[last[2]:last[3]]), bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))
+	last := all[len(all)-1] // the bounds of the match, then those of the name
+	id := string(raw[last[2]:last[3]])
+	task := bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n")) // JSON escapes the newlines
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
 	if s.agents.byAgent == nil {

@@ -186,7 +186,7 @@ func (s *Server) answer(r *http.Request, raw []byte, request model.Request, numb
 	if own := s.scriptOf(raw); own != nil {
 		own.mu.Lock()
 		defer own.mu.Unlock()
-		answer, err := own.script.Respond(r.Context(), request, model.Observer{})
+		answer, err = own.script.Respond(r.Context(), request, model.Observer{})
 		return answer, 0, err
 	}
 	s.mu.Lock()

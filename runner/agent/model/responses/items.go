@@ -182,7 +182,7 @@ func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	if kind == "message" { // its parts may have different ids
 		return byIndex
 	}
-	return slices.DeleteFunc(byIndex, func(t *itemText) bool { return t.id != byIndex[0].id })
+	return slices.DeleteFunc(byIndex, func(t *itemText) bool { return t.id != byIndex[0].id }) // the others belong to a later item
 }
 
 // withText returns an item with its text, and marks the received texts as used. isComplete is false while its text may

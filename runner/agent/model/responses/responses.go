@@ -63,8 +63,11 @@ func New(e model.Endpoint) (*Client, error) {
 // errors of all endpoints.
 func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
-	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
+	if err != nil {
 		return answer, err
+	}
+	if answer.StatusCode < http.StatusMultipleChoices {
+		return answer, nil
 	}
 	defer answer.Body.Close()
 	return nil, exchange.Refusal(answer)

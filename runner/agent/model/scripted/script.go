@@ -227,11 +227,12 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, err
 	}
 	poll, err := s.poll(r.History[r.FirstNew:])
+	if err != nil {
+		return nil, err
+	}
 	if poll != nil {
 		observe.GiveItems(poll.Output...)
-	}
-	if poll != nil || err != nil {
-		return poll, err
+		return poll, nil
 	}
 	if s.TurnsLeft() == 0 {
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.turnsTaken+1, len(s.turns))

@@ -114,7 +114,9 @@ func (e *Error) Failure(status int) *model.Failure {
 
 // codeOrType returns the error's code. If the code is missing or only repeats the status, it returns the type.
 func (e *Error) codeOrType() string {
-	if _, err := strconv.Atoi(e.code); e.code != "" && err != nil {
+	_, err := strconv.Atoi(e.code)
+	isStatus := err == nil
+	if e.code != "" && !isStatus {
 		return e.code
 	}
 	return e.typeName

@@ -135,6 +135,7 @@ var waitUnits = map[string]time.Duration{
 	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
+// waitPart matches one number of a duration, with its unit: "1m", ", 30.5 seconds" or " and 5 minutes".
 var waitPart = lazyregexp.New(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 
 // durationAt returns the duration at the start of a text, such as "6ms", "1m30.5s" or "2 hours and 5 minutes", or 0.
@@ -154,13 +155,16 @@ func durationAt(text string, unit time.Duration) (total time.Duration) {
 		if err != nil || unitOfPart == 0 {
 			return total
 		}
-		if total = min(total+waitOfNumber(number, unitOfPart), longestWait); !known {
+		total = min(total+waitOfNumber(number, unitOfPart), longestWait)
+		if !known { // no part follows a number without a unit
 			return total
 		}
 		text = text[len(part[0]):]
 	}
 }
 
+// waitDate matches a date and time such as "2026-01-31T09:00:00.5Z" or "2026-01-31 09:00 +01:00", or a date in the form of
+// HTTP, such as "Sat, 31 Jan 2026 09:00:00 GMT".
 var waitDate = lazyregexp.New(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
 
 // dateAt returns the time until the date at the start of a text, or 0. A date without a zone is in UTC.
@@ -180,7 +184,8 @@ func dateAt(text string) time.Duration {
 	if len(clock) == len("15:04") {
 		clock += ":00"
 	}
-	if zone == "" || strings.ContainsAny(zone, "ZUG") {
+	isUTC := zone == "" || strings.ContainsAny(zone, "ZUG") // of Z, UTC and GMT
+	if isUTC {
 		zone = "+0000"
 	}
 	at, err := time.Parse("2006-01-02 15:04:05-0700", date+" "+clock+zone)

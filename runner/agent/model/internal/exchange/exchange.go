@@ -62,7 +62,8 @@ func Do(
 
 // RefuseOtherHost is a http.Client.CheckRedirect that refuses redirects to another host, which must not get the key.
 func RefuseOtherHost(to *http.Request, via []*http.Request) error {
-	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
+	original := via[0].URL
+	if original.Host != to.URL.Host || original.Scheme != to.URL.Scheme {
 		return fmt.Errorf("the endpoint redirects to another host or scheme, %s://%s", to.URL.Scheme, to.URL.Host)
 	}
 	const maxRedirects = 5

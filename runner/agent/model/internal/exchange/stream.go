@@ -47,7 +47,7 @@ func (s *eventStream) next() (data []byte, complete, found bool) {
 	return data, false, true
 }
 
-// line reads the next line. hasEnd is false if the stream ended before the line did.
+// line reads the next line, without its end: CR, LF or CRLF. hasEnd is false if the stream ended before the line did.
 func (s *eventStream) line() (line []byte, hasEnd bool) {
 	for {
 		b, err := s.reader.ReadByte()
@@ -127,8 +127,12 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 			if string(event) == endOfStream {
 				return read.End(true)
 			}
-			if answer, err := read.Event(event); answer != nil || err != nil {
-				return answer, err
+			answer, err := read.Event(event)
+			if err != nil {
+				return nil, err
+			}
+			if answer != nil { // this was the last event
+				return answer, nil
 			}
 		}
 		if !complete {

@@ -88,7 +88,7 @@ func (u *Usage) ToModel(tier Tier) model.Usage {
 	if u == nil {
 		return model.Usage{Input: int64(unknownCount), Output: int64(unknownCount), ServiceTier: string(tier)}
 	}
-	first := func(a, b tokenCount) int64 { return int64(cmp.Or(a, b)) }
+	first := func(responses, chat tokenCount) int64 { return int64(cmp.Or(responses, chat)) } // an API fills only its own fields
 	return model.Usage{
 		Input: first(u.Input, u.Prompt), Cached: first(u.InputDetails.Cached, u.PromptDetails.Cached),
 		CacheWrite: first(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite), ServiceTier: string(tier),
