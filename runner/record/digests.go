@@ -147,8 +147,9 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	if version, _ := stored["version"].(float64); version != resultVersion {
 		return fmt.Errorf("%s can't be compared: it has the format %v of another agent-ci, and this one knows %d", ResultFile, stored["version"], resultVersion)
 	}
-	if raw, err = json.Marshal(ResultFromView(view)); err == nil {
-		err = json.Unmarshal(raw, &derived)
+	fromEvents, err := json.Marshal(ResultFromView(view))
+	if err == nil {
+		err = json.Unmarshal(fromEvents, &derived)
 	}
 	if err != nil {
 		return fmt.Errorf("read what the transcript tells of %s: %w", ResultFile, err)

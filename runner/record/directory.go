@@ -76,6 +76,8 @@ func RunsPath(getenv func(variable string) string) (string, error) {
 	return runsPath(getenv, "set HOME")
 }
 
+// runsPath returns the folder for run directories: below the job's folder in GitHub Actions, or else below the user's
+// state folder, or else below the temporary folder. advice tells the user how to choose another place.
 func runsPath(getenv func(variable string) string, advice string) (string, error) {
 	if temp := getenv("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
@@ -296,13 +298,13 @@ func (d *Directory) WriteJSON(name string, value any) error {
 // ReadJSON reads a JSON file into value. exists is false for a missing file, which is no error.
 func (d *Directory) ReadJSON(name string, value any) (exists bool, err error) {
 	raw, err := d.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil:
+		return true, fmt.Errorf("read %s: %w", name, err)
 	}
-	if err == nil {
-		err = plainjson.Unmarshal(raw, value)
-	}
-	if err != nil {
+	if err := plainjson.Unmarshal(raw, value); err != nil {
 		return true, fmt.Errorf("read %s: %w", name, err)
 	}
 	return true, nil

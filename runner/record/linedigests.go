@@ -21,7 +21,8 @@ const maxDigestFiles = 5000
 // or nobody gets.
 func DigestsPath(getenv func(variable string) string) string {
 	state := StatePath(getenv)
-	if getenv("RUNNER_TEMP") != "" && getenv("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
+	inActionsHome := getenv("RUNNER_TEMP") != "" && getenv("XDG_STATE_HOME") == ""
+	if inActionsHome || !filepath.IsAbs(state) {
 		return ""
 	}
 	return filepath.Join(state, "recorded")
@@ -56,8 +57,9 @@ func (n *digestFile) addLine(digest string) {
 	n.size += int64(wrote)
 }
 
-// open opens the file of the transcript whose first line has the digest firstLine. After an error, n.file
-// stays nil, and the transcript counts as foreign.
+// open opens the file of the transcript whose first line has the digest firstLine, to append to it. flags are further
+// flags of os.OpenFile, such as os.O_CREATE for a new file. After an error, n.file stays nil, and the transcript
+// counts as foreign.
 func (n *digestFile) open(firstLine string, flags int) {
 	root, err := openPrivateFolder(n.folder)
 	if err != nil {

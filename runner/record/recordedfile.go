@@ -15,16 +15,15 @@ import (
 // content says what the file holds, for the errors: a missing file, an altered one, and invalid JSON.
 func (d *Directory) ReadRecorded(name, sha256Sum, content string, value any) error {
 	raw, err := d.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the run directory has no %s, with %s", name, content)
-	}
-	if err == nil && DigestOf(raw) != sha256Sum {
+	case err != nil:
+		return fmt.Errorf("read %s, with %s: %w", name, content, err)
+	case DigestOf(raw) != sha256Sum:
 		return fmt.Errorf("%s, with %s, was changed since it was recorded", name, content)
 	}
-	if err == nil {
-		err = plainjson.Unmarshal(raw, value)
-	}
-	if err != nil {
+	if err := plainjson.Unmarshal(raw, value); err != nil {
 		return fmt.Errorf("read %s, with %s: %w", name, content, err)
 	}
 	return nil

@@ -25,8 +25,8 @@ func ForError(ctx context.Context, err error) *Stop {
 		return stop
 	}
 	if ctx.Err() != nil {
-		contextStop, isStop := errors.AsType[*Stop](context.Cause(ctx))
-		if isStop && (contextStop.Outcome != BudgetExceeded || isDeadline(err)) {
+		contextStop, hasCause := errors.AsType[*Stop](context.Cause(ctx))
+		if hasCause && (contextStop.Outcome != BudgetExceeded || isDeadline(err)) {
 			return contextStop
 		}
 	}
@@ -97,14 +97,14 @@ func WithoutFullStop(err error) string {
 
 // MessageOf returns an error's text for people, without a full stop. A Stop gives its message.
 func MessageOf(err error) string {
-	if stop := (*Stop)(nil); errors.As(err, &stop) {
+	if stop, isStop := errors.AsType[*Stop](err); isStop {
 		return strings.TrimSuffix(stop.Message, ".")
 	}
 	return WithoutFullStop(err)
 }
 
-// Sentence returns a text with a capital at the start and no full stop at the end. A path or a name in
-// front stays as it is.
+// Sentence returns a text with a capital at the start and no full stop at the end. A first word that looks
+// like a path or a name, such as go.mod, stays as it is.
 func Sentence(text string) string {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
 	first, size := utf8.DecodeRuneInString(text)

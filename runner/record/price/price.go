@@ -73,7 +73,8 @@ func (u Usage) Add(v Usage) Usage {
 // Total returns the tokens that count for limits.tokens.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
-// Cost returns the cost of one answer in US dollars.
+// Cost returns the cost of one answer in US dollars. Input includes the cached tokens and the cache writes; without a rate of
+// their own they cost as much as other input. Rates are for a million tokens.
 func (u Usage) Cost(list *List) float64 {
 	r := list.ratesFor(u.Input, u.ServiceTier)
 	uncached := u.Input - u.Cached - u.CacheWrite
@@ -87,7 +88,8 @@ func AddCosts(a, b float64) float64 {
 	return math.Round((a+b)*parts) / parts
 }
 
-// ratesFor returns the rates for an answer. A service tier with prices of its own has no length tiers.
+// ratesFor returns the rates for an answer: those of its service tier, or else of the highest length tier that its input
+// exceeds, or else the default. A service tier with prices of its own has no length tiers.
 func (l *List) ratesFor(input int64, service string) Rates {
 	if own, named := l.Service[service]; named {
 		return own

@@ -101,16 +101,20 @@ func (f *fold) foldLine(l eventlog.Line) error {
 func (f *fold) foldEvent(l eventlog.Line) error {
 	if e, ok := l.Envelope(); ok && f.visit == nil && decoders[e.Type] != nil {
 		err := f.apply(e)
-		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
+		isBroken := errors.As(err, new(*json.SyntaxError)) // the real end of the data may be later
+		if !isBroken {
 			return err
-		} // the real end of the data may be later
+		}
 	}
 	e, err := l.Event()
 	if err != nil {
 		return err
 	}
-	if err := f.apply(e); err != nil || f.visit == nil {
+	if err := f.apply(e); err != nil {
 		return err
+	}
+	if f.visit == nil {
+		return nil
 	}
 	return f.visit(f.view, e)
 }

@@ -113,10 +113,12 @@ func (v *View) CallsOfAgents() (calls int) {
 
 // hasRunningParent reports whether an agent above this one is running.
 func (v *View) hasRunningParent(a *Agent) bool {
-	for above := v.AgentByID(a.StartedBy); above != nil; above = v.AgentByID(above.StartedBy) {
-		if above.Status == AgentRunning {
+	parent := v.AgentByID(a.StartedBy)
+	for parent != nil {
+		if parent.Status == AgentRunning {
 			return true
 		}
+		parent = v.AgentByID(parent.StartedBy)
 	}
 	return false
 }

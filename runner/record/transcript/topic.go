@@ -42,7 +42,8 @@ func Topic(input string) string {
 		text = files
 	}
 	text = strings.TrimSpace(text)
-	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(scriptOptionsLine().FindString(text)):]), "\n")
+	options := scriptOptionsLine().FindString(text) // at the start of a script, or ""
+	first, rest, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(text, options)), "\n")
 	if rest != "" {
 		first = strings.TrimRight(first, " \\") + " …"
 	}
@@ -161,14 +162,13 @@ type namedValue struct {
 	value json.RawMessage
 }
 
-// decodeArguments returns the members of a JSON object in their order. It returns false for anything else
-// and for an empty object.
-func decodeArguments(input string) ([]namedValue, bool) {
+// decodeArguments returns the members of a JSON object in their order. hasMembers is false for an empty object,
+// and for anything but an object.
+func decodeArguments(input string) (members []namedValue, hasMembers bool) {
 	d := json.NewDecoder(strings.NewReader(input))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil, false
 	}
-	var all []namedValue
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
@@ -178,12 +178,12 @@ func decodeArguments(input string) ([]namedValue, bool) {
 		if err := d.Decode(&value); err != nil {
 			return nil, false
 		}
-		all = append(all, namedValue{name.(string), value})
+		members = append(members, namedValue{name.(string), value})
 	}
 	if _, err := d.Token(); err != nil || d.More() {
 		return nil, false
 	}
-	return all, len(all) > 0
+	return members, len(members) > 0
 }
 
 // format returns the value as text after the name. Text of several lines is indented.

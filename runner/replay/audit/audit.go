@@ -45,6 +45,9 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 		}
 		rebuilder := rebuilders[e.Agent]
 		data, err := transcript.Decode(e)
+		if err != nil {
+			return err
+		}
 		switch d := data.(type) {
 		case transcript.ModelRequest:
 			digest, err := rebuilder.Request(d.Settings, d.Input)
@@ -62,7 +65,7 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 		case transcript.Compaction:
 			rebuilder.Compaction(d.Items)
 		}
-		return err
+		return nil
 	})
 	return found, number, err
 }
@@ -113,7 +116,7 @@ func (r Record) CompareOutputs(recorded []transcript.ToolFinished, replay *recor
 			found.addUnlessEqual(difference.Subject, describeFailed(recordedCall.Failed), describeFailed(replayedCall.Failed))
 		}
 	}
-	return found, err
+	return found, nil
 }
 
 // replayedToRecordedPaths returns a replacer of a replay's paths by the run's.
@@ -141,6 +144,9 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 	}
 	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		data, err := transcript.Decode(e)
+		if err != nil {
+			return err
+		}
 		switch d := data.(type) {
 		case transcript.ToolStarted:
 			d.Input = paths.Replace(d.Input)
@@ -148,7 +154,7 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 		case transcript.ToolFinished:
 			r.results[d.Ref()] = d
 		}
-		return err
+		return nil
 	})
 	return r, err
 }
@@ -159,9 +165,12 @@ func (r *replayOutputs) matchScriptCalls(dir *record.Directory) (polled map[tran
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		data, err := transcript.Decode(e)
+		if err != nil {
+			return err
+		}
 		d, isStart := data.(transcript.ToolStarted)
 		if !isStart {
-			return err
+			return nil
 		}
 		if ref, found := r.scriptCalls.TakeEqual(d); found {
 			r.matchingCalls[d.Ref()], r.taken[ref] = ref, true
@@ -169,7 +178,7 @@ func (r *replayOutputs) matchScriptCalls(dir *record.Directory) (polled map[tran
 		if d.Tool == dialect.WriteStdin {
 			polled[d.Ref()] = d.PolledSession()
 		}
-		return err
+		return nil
 	})
 	return polled, err
 }
@@ -191,10 +200,10 @@ func (r *replayOutputs) resultFor(recorded transcript.CallRef) (transcript.ToolF
 // returns the whole outputs if both were kept, because variable parts move the cut.
 func outputTexts(recordedCall transcript.ToolFinished, recordedDir *record.Directory, replayedCall transcript.ToolFinished, replayDir *record.Directory) (recorded, replayed string) {
 	if recordedCall.Truncated || replayedCall.Truncated {
-		recorded, haveRecorded := uncutOutput(recordedCall, recordedDir)
-		replayed, haveReplayed := uncutOutput(replayedCall, replayDir)
+		wholeRecorded, haveRecorded := uncutOutput(recordedCall, recordedDir)
+		wholeReplayed, haveReplayed := uncutOutput(replayedCall, replayDir)
 		if haveRecorded && haveReplayed {
-			return recorded, replayed
+			return wholeRecorded, wholeReplayed
 		}
 	}
 	return removeVolatileHeader(recordedCall.Output), removeVolatileHeader(replayedCall.Output)
@@ -266,6 +275,7 @@ func (r Record) checkTable(found *Differences) {
 	if table == nil {
 		return
 	}
+	isBaseline := table.Attempt == 0 // whose checks have no verdict
 	passed := true
 	for i, row := range table.Rows {
 		expected := row
@@ -279,8 +289,8 @@ func (r Record) checkTable(found *Differences) {
 				expected.NotRun = ""
 			}
 		}
-		expected.Passed = table.Attempt > 0 && verify.Passes(expected)
-		passed = passed && (expected.Passed || table.Attempt == 0)
+		expected.Passed = !isBaseline && verify.Passes(expected)
+		passed = passed && (expected.Passed || isBaseline)
 		found.addUnlessEqual("check "+row.Name, describeCheck(row), describeCheck(expected))
 	}
 	found.addUnlessEqual("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))

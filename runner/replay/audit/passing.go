@@ -63,8 +63,8 @@ var (
 	rulers      = lazyregexp.New(`={3,}|-{3,}|_{3,}|\.{3,}|─{3,}`)
 )
 
-// maskVolatile replaces times, ids, addresses and temporary folders in a line, and normalises the alignment
-// around them.
+// maskVolatile replaces times, ids, addresses and temporary folders in a line. In a line with such parts, it also
+// reduces blanks to one and rulers, such as "======", to three characters, because their length depends on the parts.
 func maskVolatile(line string) string {
 	original := line
 	for _, m := range volatileMasks {

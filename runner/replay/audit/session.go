@@ -20,7 +20,8 @@ type sessions struct {
 	outputs   map[session]*Difference // the outputs so far
 }
 
-// findSessions returns the sessions of recorded calls. polled has, by call, the session that write_stdin names.
+// findSessions returns the sessions of recorded calls. polled has, by call, the session that write_stdin names. It ignores
+// a call that names a session that no earlier call has begun.
 func findSessions(calls []transcript.ToolFinished, polled map[transcript.CallRef]float64) sessions {
 	s := sessions{map[transcript.CallRef]session{}, map[session]transcript.CallRef{}, map[session]*Difference{}}
 	for _, call := range calls {
@@ -29,8 +30,11 @@ func findSessions(calls []transcript.ToolFinished, polled map[transcript.CallRef
 		if !began {
 			id = polled[call.Ref()]
 		}
+		if id == 0 { // the call has no session
+			continue
+		}
 		key := session{call.Agent, id}
-		if _, known := s.lastCalls[key]; began || known && id != 0 {
+		if _, known := s.lastCalls[key]; began || known {
 			s.sessionOf[call.Ref()], s.lastCalls[key] = key, call.Ref()
 		}
 	}

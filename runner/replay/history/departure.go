@@ -77,7 +77,7 @@ func (d *EarlyExit) abandonedResult(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
-	errors.As(context.Cause(ctx), &stop)
+	errors.As(context.Cause(ctx), &stop) // the cause, such as a signal, replaces the default
 	result := record.NewResult("", stop)
 	result.Message = "The run was cancelled, and again before it had put its work aside: " + d.describeWork()
 	if d.rec == nil {

@@ -77,8 +77,12 @@ func (h *Run) foreignBranchOrRepository(j *job.Job, env settings.Environment, ws
 	}
 	around := intake.ReadSurroundings(env)
 	name, err := intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: around}, Server: around.Server, Origin: ws.Checkout().Origin()}.Repository()
-	if err != nil || h.Workspace.Repository == "" || strings.EqualFold(name, h.Workspace.Repository) {
+	if err != nil {
 		return nil, err
+	}
+	recorded := h.Workspace.Repository // "" if the run knew no repository
+	if recorded == "" || strings.EqualFold(name, recorded) {
+		return nil, nil
 	}
 	return &compare.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
 }

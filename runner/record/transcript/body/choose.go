@@ -80,26 +80,31 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 func chooseBlocks(entries []transcript.Entry, mode Mode, space remainingSpace) []block {
 	all := blocksOf(entries, mode, space.units+space.furtherPages*space.pageSize)
 	changes := changedBlocks(all)
-	choice := func(dropped int) []block { // drops others from the end, then changes from the end
-		if kept := len(all) - dropped; kept >= 0 {
+	steps := len(all) + len(changes)
+	// choice returns the blocks that remain after a number of steps. Each of the first len(all) steps looks at one
+	// block, from the end, and drops it unless it is a change. Each further step drops a change, from the end.
+	choice := func(step int) []block {
+		if kept := len(all) - step; kept >= 0 {
 			return withGaps(append(all[:kept:kept], changedBlocks(all[kept:])...), mode)
 		}
-		return withGaps(changes[:len(all)+len(changes)-dropped], mode)
+		return withGaps(changes[:steps-step], mode)
 	}
-	return choice(sort.Search(len(all)+len(changes), func(dropped int) bool {
-		_, fits := space.paginate(choice(dropped))
+	firstFitting := sort.Search(steps, func(step int) bool {
+		_, fits := space.paginate(choice(step))
 		return fits
-	}))
+	})
+	return choice(firstFitting)
 }
 
-// blocksOf returns entries as blocks. Once the blocks exceed units UTF-16 units together, it only adds calls
+// blocksOf returns entries as blocks. Once the blocks exceed maxUnits UTF-16 units together, it only adds calls
 // that changed files, because no other one can fit.
-func blocksOf(entries []transcript.Entry, mode Mode, units int) (all []block) {
-	calls := 0
+func blocksOf(entries []transcript.Entry, mode Mode, maxUnits int) (all []block) {
+	calls, remaining := 0, maxUnits
 	for _, e := range entries {
-		if units >= 0 || e.Call != nil && e.Call.Changed {
+		isChange := e.Call != nil && e.Call.Changed
+		if remaining >= 0 || isChange {
 			b := entryBlock(e, mode, calls)
-			all, units = append(all, b), units-b.topLength
+			all, remaining = append(all, b), remaining-b.topLength
 		}
 		calls += callCount(e)
 	}

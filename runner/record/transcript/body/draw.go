@@ -196,12 +196,12 @@ func Document(v *transcript.View) string {
 		p.addIfFits("\n" + verdict)
 	}
 	p.addSections(sourceOf(v, transcript.Site{}).ForPages(sections.Document))
-	var calls []block
+	var entries []block
 	for _, e := range shownEntries(v, full) {
-		calls = append(calls, entryBlock(e, full, 0))
+		entries = append(entries, entryBlock(e, full, 0)) // 0: the number of calls before a block only matters if blocks are left out
 	}
-	pages, _ := remainingSpace{units: p.remainingUnits}.paginate(calls)
-	p.WriteString(pages[0])
+	pages, _ := remainingSpace{units: p.remainingUnits}.paginate(entries)
+	p.WriteString(pages[0]) // the only page, since the space is unlimited
 	return p.String()
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -62,30 +63,34 @@ func requestComment(v *transcript.View, earlier []sections.Request) string {
 	return requestsStart + packed + requestsEnd
 }
 
-// shortenRequests makes the list shorter by one step. It drops a summary, or else cuts a request's
-// text, or else drops the oldest request. It begins with the oldest request. OmittedRequests counts
-// the dropped ones.
+// shortenRequests makes the list shorter by one step, and returns it. The list is newest first, and is
+// changed in place. Each step drops the oldest summary, or else cuts the oldest long text, or else drops
+// the oldest request. A list with more than maxRequests requests loses its oldest request at once.
+// OmittedRequests of the last request counts the dropped ones.
 func shortenRequests(all []sections.Request) []sections.Request {
-	last := len(all) - 1
-	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
-		if all[i].Summary != "" {
-			all[i].Summary = ""
-			return all
+	if len(all) <= maxRequests {
+		for i, request := range slices.Backward(all) {
+			if request.Summary != "" {
+				all[i].Summary = ""
+				return all
+			}
+		}
+		for i, request := range slices.Backward(all) {
+			if markdown.Units(request.Asked) > minRequestText {
+				all[i].Asked = markdown.Cut(request.Asked, minRequestText)
+				return all
+			}
 		}
 	}
-	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
-		if markdown.Units(all[i].Asked) > minRequestText {
-			all[i].Asked = markdown.Cut(all[i].Asked, minRequestText)
-			return all
-		}
+	oldest := len(all) - 1
+	if oldest > 0 {
+		omitted := max(all[oldest].OmittedRequests, 0) // it is negative if somebody has edited the body
+		all[oldest-1].OmittedRequests = omitted + 1
 	}
-	if last > 0 {
-		all[last-1].OmittedRequests = max(all[last].OmittedRequests, 0) + 1
-	}
-	return all[:last]
+	return all[:oldest]
 }
 
-// compressRequests returns the requests as compressed text.
+// compressRequests returns the requests as compressed text, or "" if that fails.
 func compressRequests(all []sections.Request) string {
 	raw, err := json.Marshal(all)
 	if err != nil { // cannot happen: they contain only texts and numbers

@@ -167,8 +167,11 @@ func (l *Log) Sync() error {
 	synced := lastSeq == l.synced
 	firstSync := l.synced == 0
 	l.mu.Unlock()
-	if err != nil || synced {
+	if err != nil {
 		return err
+	}
+	if synced {
+		return nil
 	}
 	err = l.file.Sync()
 	if err == nil && firstSync {

@@ -21,17 +21,20 @@ func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
 	clean, err := redactStrings(compact.Bytes(), redact)
-	if err != nil || bytes.Equal(clean, compact.Bytes()) {
+	if err != nil {
 		return raw, err
+	}
+	if bytes.Equal(clean, compact.Bytes()) {
+		return raw, nil // with its blanks
 	}
 	return clean, nil
 }
 
-// redactStrings redacts each decoded string of compact JSON. Decoding matters, because JSON escapes
-// quotes and newlines in a secret. A string without secrets keeps its bytes.
+// redactStrings redacts each decoded string of compact JSON, except the values of unredactedKeys. Decoding
+// matters, because JSON escapes quotes and newlines in a secret. A string without secrets keeps its bytes.
 func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	redacted := make([]byte, 0, len(raw))
-	key := ""
+	key := "" // the last key, with its quotes
 	for len(raw) > 0 {
 		start := bytes.IndexByte(raw, '"')
 		if start < 0 {
@@ -39,7 +42,8 @@ func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 		}
 		end := start + literalLen(raw[start:])
 		literal := raw[start:end]
-		if end < len(raw) && raw[end] == ':' {
+		isKey := end < len(raw) && raw[end] == ':'
+		if isKey {
 			key = string(literal)
 		}
 		if !unredactedKeys[key] {

@@ -27,7 +27,7 @@ func Reopen(path string, o Options) (log *Log, tornBytes int, err error) {
 }
 
 // resume verifies the chain of f, truncates an incomplete last line, and sets l to the end of the
-// chain. It returns the number of bytes truncated.
+// chain. It returns the number of bytes truncated. After an error, l must not be used.
 func (l *Log) resume(f *os.File) (tornBytes int, err error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() { // reading a pipe could block forever
@@ -37,9 +37,12 @@ func (l *Log) resume(f *os.File) (tornBytes int, err error) {
 		return 0, err
 	}
 	chain, err := followChain(f)
-	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
-		tornBytes, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
-	} else if err == nil {
+	torn, isTorn := errors.AsType[*TornError](err)
+	switch {
+	case isTorn:
+		tornBytes, l.size = torn.Bytes, torn.Offset
+		err = f.Truncate(torn.Offset)
+	case err == nil:
 		l.size, err = f.Seek(0, io.SeekEnd)
 	}
 	l.seq = chain.last.Seq

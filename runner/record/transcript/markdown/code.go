@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Code returns s as a code span on one line, or "" for an empty s. It may be used in a table cell.
-// There a "|" cannot always be written in a code span, so a text with "|" becomes an HTML element.
+// Code returns s as a code span on one line, or "" for an empty s. The result may be used in a table cell.
+// A code span in a table cell cannot contain every "|", so a text with "|" becomes an HTML element.
 func Code(s string) string {
 	if strings.Contains(s, "|") {
 		return "<code>" + Text(s) + "</code>"
@@ -71,7 +71,8 @@ var botMention = lazyregexp.New(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|cod
 // ownMark is the beginning of agent-ci's own marks in comments.
 const ownMark = "<!-- agent-ci:"
 
-// inertCode removes what would have an effect even in code.
+// inertCode returns s without the effects that a text has even in code, such as closing an issue. It replaces the
+// characters that cause them by full-width ones. The checks before the patterns only save time.
 func inertCode(s string) string {
 	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = makeFullWidth(s, closingKeyword())
@@ -129,7 +130,8 @@ func makeFullWidth(s string, pattern *regexp.Regexp) string {
 	return b.String()
 }
 
-// lastGroup returns the bounds of the last group that matched, or of the whole match.
+// lastGroup returns the bounds of the last group that matched, or of the whole match. match has pairs of bounds: those of
+// the whole match, and those of each group, which are -1 if the group did not match.
 func lastGroup(match []int) (start, end int) {
 	for i := len(match) - 2; i > 0; i -= 2 {
 		if match[i] >= 0 {

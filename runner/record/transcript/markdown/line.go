@@ -39,9 +39,10 @@ func Line(t document.Text) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
+// amountPattern matches an amount in US dollars, such as $0.0123.
 var amountPattern = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
-// spanMarkdown returns the Markdown of a span. At the start of a line, more characters need escapes.
+// spanMarkdown returns the Markdown of a span, without its link. At the start of a line, more characters need escapes.
 func spanMarkdown(span document.Span, atLineStart bool) string {
 	s := shortenSpan(span)
 	switch {
@@ -53,7 +54,7 @@ func spanMarkdown(span document.Span, atLineStart bool) string {
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
 		return Sign(span.Tone) + plainSpan(s, false)
-	case span.Style == document.Strong || span.Style == document.Result:
+	case span.Style == document.Strong || span.Style == document.Result: // a bad result is strong, too
 		text := escaped(oneLine(s))
 		if text == "" {
 			return trailingBlank(s)
@@ -107,8 +108,9 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// plainSpan returns plain text as Markdown, and keeps one blank at each end. Only text at the start of a line
-// can begin a block, so only there it is escaped for that.
+// plainSpan returns plain text as Markdown. It reduces blanks at the end to one, and blanks at the start to one, or to
+// none at the start of a line. At the start of a line, it also escapes marks that would begin a list, heading or
+// other block.
 func plainSpan(s string, atLineStart bool) string {
 	if atLineStart {
 		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")

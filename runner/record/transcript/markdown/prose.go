@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
@@ -24,7 +25,7 @@ func Prose(s string) []string {
 	all := Parse(strings.Join(lines, "\n"))
 	for i, b := range all {
 		if len(b.code) > fenceLines {
-			all[i].code = append(b.code[:fenceLines-1:fenceLines-1], "…")
+			all[i].code = append(slices.Clip(b.code[:fenceLines-1]), "…")
 		}
 	}
 	return rows(all, false)
@@ -76,9 +77,11 @@ func (b Block) rows(isTemplate bool) (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {
 	case CodeBlock:
-		for n, code := 0, b.code; len(code) > 0; code = code[n:] {
-			n = linesInFence(code)
-			rows = append(rows, Fence(strings.Join(code[:n], "\n")))
+		rest := b.code
+		for len(rest) > 0 {
+			n := linesInFence(rest)
+			rows = append(rows, Fence(strings.Join(rest[:n], "\n")))
+			rest = rest[n:]
 		}
 		return rows
 	case Heading:
@@ -102,7 +105,7 @@ func (b Block) rows(isTemplate bool) (rows []string) {
 	return []string{text + "\n"}
 }
 
-// makeBold makes the plain spans of a text bold.
+// makeBold makes the plain spans of a text bold, in place, and returns the text.
 func makeBold(t document.Text) document.Text {
 	for i := range t {
 		if t[i].Style == document.Plain {
@@ -130,10 +133,13 @@ func wrapLines(lines []string) (all []string) {
 
 // linesInFence returns how many lines of code one fence shows, at least one.
 func linesInFence(code []string) (n int) {
-	for units := 0; n < min(len(code), fenceLines); n++ {
-		if units += Units(code[n]) + 1; n > 0 && units > fenceUnits {
+	units := 0
+	for n < min(len(code), fenceLines) {
+		units += Units(code[n]) + 1
+		if n > 0 && units > fenceUnits {
 			break
 		}
+		n++
 	}
 	return n
 }

@@ -6,7 +6,8 @@ import "strings"
 // overwritten after a carriage return.
 func Screen(line string) string {
 	var b strings.Builder
-	for rest := strings.TrimRight(line, "\r\n"); rest != ""; {
+	rest := strings.TrimRight(line, "\r\n")
+	for rest != "" {
 		n := strings.IndexByte(rest, '\x1b')
 		if n < 0 {
 			b.WriteString(rest)
@@ -14,10 +15,11 @@ func Screen(line string) string {
 		}
 		b.WriteString(rest[:n])
 		rest = rest[n:]
-		rest = rest[max(1, escapeSequence(rest)):]
+		rest = rest[max(1, escapeSequence(rest)):] // at least the escape character itself
 	}
-	shown := b.String()
-	return visibleText(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
+	written := b.String()
+	shownFrom := strings.LastIndexByte(strings.TrimRight(written, "\r"), '\r') + 1 // the text before it was overwritten
+	return visibleText(written[shownFrom:])
 }
 
 // escapeSequence returns the length of the escape sequence at the beginning of s, or 0. Besides control

@@ -116,7 +116,7 @@ func editPatch(tool, input string) v4a.Patch {
 	if !named {
 		return nil
 	}
-	section := v4a.ReplaceSection(path, old, replacement+content)
+	section := v4a.ReplaceSection(path, old, replacement+content) // edit gives new_string, write gives content
 	switch {
 	case t.Claude == "Write":
 		section.Op = opWritten

@@ -30,12 +30,14 @@ var (
 // draw draws sections in order. A section without a title continues the one before it.
 func draw(all []document.Section) (nodes g.Group) {
 	for len(all) > 0 {
-		one := all[0]
-		content := g.Group{Blocks(one.Blocks...)}
-		for all = all[1:]; len(all) > 0 && all[0].Title == ""; all = all[1:] {
+		first := all[0]
+		content := g.Group{Blocks(first.Blocks...)}
+		all = all[1:]
+		for len(all) > 0 && all[0].Title == "" {
 			content = append(content, Blocks(all[0].Blocks...))
+			all = all[1:]
 		}
-		nodes = append(nodes, Section(one.ID, one.Title, content...))
+		nodes = append(nodes, Section(first.ID, first.Title, content...))
 	}
 	return nodes
 }
@@ -103,10 +105,12 @@ func list(l document.List) g.Node {
 	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(Line(i.Text)) }))
 }
 
-// table draws a table. On a narrow page, its rows become stacks of named cells.
+// table draws a table, up to t.MaxRows rows, but at least maxRows. The first cell of a row is its heading. On a narrow page,
+// rows become stacks of named cells.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
-	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Rows[:min(len(t.Rows), max(maxRows, t.MaxRows))], func(cells document.Row) g.Node {
+	shown := t.Rows[:min(len(t.Rows), max(maxRows, t.MaxRows))]
+	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(shown, func(cells document.Row) g.Node {
 		row := g.Group{h.Th(h.Scope("row"), Line(cells[0]))}
 		for i, cell := range cells[1:] {
 			if len(cell) == 0 {

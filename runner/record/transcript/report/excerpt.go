@@ -56,7 +56,8 @@ func (s *textSizes) record(bytes int) int {
 	return 0
 }
 
-// limit returns the maximum size of a text, so that a page with a number of entries has about pageSize bytes.
+// limit returns the maximum size of a text, so that a page with a number of entries has about pageSize bytes. All texts have
+// an equal share of the page. What shorter texts leave of their share is divided among the longer ones.
 func (s *textSizes) limit(pageSize, entries int) int {
 	remaining := max(0, pageSize-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
@@ -135,12 +136,12 @@ func (w *weights) startWithin(s string, maxBytes int) string {
 
 // endWithin returns the end of s that takes up to maxBytes of the page, in whole lines if possible.
 func (w *weights) endWithin(s string, maxBytes int) string {
-	n := 0
-	for n < len(s) && maxBytes >= w[s[len(s)-n-1]] {
-		n++
-		maxBytes -= w[s[len(s)-n]]
+	start := len(s)
+	for start > 0 && maxBytes >= w[s[start-1]] {
+		start--
+		maxBytes -= w[s[start]]
 	}
-	return lineStart(clip.End(s, n))
+	return lineStart(clip.End(s, len(s)-start))
 }
 
 // describeOmitted returns how many bytes and lines are left out.

@@ -49,7 +49,7 @@ func (l Links) Sentence(s string) document.Text {
 	pulls := l.Pulls
 	if m := aboutPull().FindStringSubmatch(s); m != nil {
 		number, _ := strconv.Atoi(m[1])
-		pulls = append(pulls[:len(pulls):len(pulls)], number)
+		pulls = append(slices.Clip(pulls), number)
 	}
 	known := map[string]document.Span{}
 	addName := func(text string, style document.Style, address string) {
@@ -58,12 +58,12 @@ func (l Links) Sentence(s string) document.Text {
 		}
 	}
 	for _, number := range pulls {
-		page, name := l.Site.Pull(number), "ull request #"+strconv.Itoa(number)
-		if page != "" {
+		page := l.Site.Pull(number)
+		if page != "" { // "Pull request #8: https://github.com/o/r/pull/8" becomes "Pull request #8"
 			s = regexp.MustCompile(`: `+regexp.QuoteMeta(page)+`\b`).ReplaceAllString(s, "")
 		}
-		addName("P"+name, document.Plain, page)
-		addName("p"+name, document.Plain, page)
+		addName("Pull request #"+strconv.Itoa(number), document.Plain, page)
+		addName("pull request #"+strconv.Itoa(number), document.Plain, page)
 	}
 	addName(l.Issue, document.Plain, l.Site.Issue(l.Issue))
 	for _, sha := range l.Commits {

@@ -152,7 +152,9 @@ func settingsSection(s *Source) document.Section {
 	}
 	var all document.Block
 	var job bytes.Buffer
-	if raw := s.View.Started.Job; len(raw) > 0 && string(raw) != "null" && json.Indent(&job, raw, "", "  ") == nil {
+	raw := s.View.Started.Job
+	hasJob := len(raw) > 0 && string(raw) != "null"
+	if hasJob && json.Indent(&job, raw, "", "  ") == nil {
 		text := job.String()
 		all = document.Folds{Folds: []document.Fold{{Title: document.Words("All settings of the run"), Blocks: []document.Block{document.Code(text[:min(len(text), jobBytes)])}}}}
 	}

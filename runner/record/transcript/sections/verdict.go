@@ -79,16 +79,17 @@ func verdictWithoutFailures(table *transcript.Verify, passed int, failedBefore [
 }
 
 // proofCounts returns how many tests of the change are proven, and how many of its test files are
-// not proven.
-func proofCounts(table *transcript.Verify) (proven, unproven int) {
+// not proven. A proven file whose tests have no names counts as one test. A file that is missing in the table,
+// because there are too many, counts as not proven.
+func proofCounts(table *transcript.Verify) (provenTests, unprovenFiles int) {
 	for _, p := range table.BestProofs() {
 		if p.Class == transcript.Proven {
-			proven += max(1, len(p.Tests))
+			provenTests += max(1, len(p.Tests))
 		} else {
-			unproven++
+			unprovenFiles++
 		}
 	}
-	return proven, unproven + table.UnlistedProofs()
+	return provenTests, unprovenFiles + table.UnlistedProofs()
 }
 
 // namesWithResult returns the names of the first few checks, followed by their common result.
