@@ -92,12 +92,18 @@ func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) 
 	return r.setUp(ctx, rd)
 }
 
-// setUp runs the setup commands and the checks on the base, and gives the agent its task. If the agent
-// of a resumed run had already worked, the results come from the record.
-func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
-	next := *rd
-	if !rd.AlreadyWorked() {
-		checks := r.newChecks(ctx, work{ready: rd})
+// setUp prepares the agent's first turn:
+//
+//   - It runs applies_if, the setup commands and the checks on the base. If the agent of a resumed run has
+//     already worked, setUp runs none of them, and takes the checks' results from the record.
+//   - It gives the agent its task.
+//   - It restores the work of a resumed run, or applies the change of a pull request that the run continues.
+//
+// opened stays unchanged. The result is a copy of it with the results of the checks.
+func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error) {
+	prepared := *opened
+	if !opened.AlreadyWorked() {
+		checks := r.newChecks(ctx, work{ready: opened})
 		if err := checks.CheckApplies(ctx); err != nil {
 			return nil, err
 		}
@@ -105,26 +111,26 @@ func (r *runner) setUp(ctx context.Context, rd *ready) (_ *ready, err error) {
 			return nil, err
 		}
 	}
-	if rd.Baselines {
-		next.baselineCache = verify.OpenBaselineCache(r.Record, record.BaselinesPath(r.Env.Get), rd.Sandboxes)
-		r.end.baselineCache = next.baselineCache
+	if opened.Baselines {
+		prepared.baselineCache = verify.OpenBaselineCache(r.Record, record.BaselinesPath(r.Env.Get), opened.Sandboxes)
+		r.end.baselineCache = prepared.baselineCache
 	}
-	if rd.AlreadyWorked() {
-		next.baseline, err = rd.ResumedRun.BaselineTable()
+	if opened.AlreadyWorked() {
+		prepared.baseline, err = opened.ResumedRun.BaselineTable()
 	} else {
-		next.baseline, err = r.newChecks(ctx, work{ready: &next}).Baseline(ctx)
+		prepared.baseline, err = r.newChecks(ctx, work{ready: &prepared}).Baseline(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.registerWork(work{ready: &next, verification: next.baseline})
-	if err := r.briefAgent(ctx, &next); err != nil {
+	r.registerWork(work{ready: &prepared, verification: prepared.baseline})
+	if err := r.briefAgent(ctx, &prepared); err != nil {
 		return nil, err
 	}
-	if rd.ResumedRun != nil {
-		return &next, r.restoreWork(ctx, &next)
+	if opened.ResumedRun != nil {
+		return &prepared, r.restoreWork(ctx, &prepared)
 	}
-	return &next, r.applyEarlierChange(ctx, &next)
+	return &prepared, r.applyEarlierChange(ctx, &prepared)
 }
 
 // workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx

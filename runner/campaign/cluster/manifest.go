@@ -84,8 +84,8 @@ func CheckSettings(c *spec.Campaign, get func(name string) string) error {
 	return nil
 }
 
-// SetEndpoints sets Variables to the address variables. It sets Ports to the ports of these addresses and of the
-// model's API.
+// SetEndpoints sets Variables to the address variables that have a value, and adds the ports of these addresses
+// and of the model's API to Ports. get returns environment variables.
 func (w *Wave) SetEndpoints(modelURL string, get func(name string) string) {
 	w.Variables = map[string]string{}
 	addresses := []string{modelURL}
@@ -97,7 +97,8 @@ func (w *Wave) SetEndpoints(modelURL string, get func(name string) string) {
 	}
 	for _, address := range addresses {
 		if u, err := url.Parse(address); err == nil {
-			if port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme])); err == nil {
+			defaultPort := map[string]string{"http": "80"}[u.Scheme] // the network policy allows port 443 anyway
+			if port, err := strconv.Atoi(cmp.Or(u.Port(), defaultPort)); err == nil {
 				w.Ports = append(w.Ports, port)
 			}
 		}
@@ -122,7 +123,8 @@ func Manifest(w Wave) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// CountFitting returns how many targets, from the first, fit into one wave.
+// CountFitting returns how many targets, from the first, fit into one wave of the campaign called name. file and
+// jobFile are its campaign file and job file, which share the ConfigMap with the wave.
 func CountFitting(name string, targets []campaign.Target, file, jobFile []byte) int {
 	remaining := maxSettingsBytes - jsonBytes(file) - jsonBytes(jobFile) - reservedBytes
 	for i, t := range targets {
@@ -143,8 +145,9 @@ func jsonBytes(raw []byte) int {
 	return len(quoted)
 }
 
-// Name returns the name of a campaign's Kubernetes objects. A name that is no valid object name is
-// shortened, and gets a digest to stay unique.
+// Name returns the name of a campaign's Kubernetes objects, such as agent-ci-docs. A campaign's name that is
+// longer than 30 characters or no valid object name is changed and shortened. It gets 6 digits of a digest to stay
+// unique, such as agent-ci-my-docs-1a2b3c.
 func Name(campaign string) string {
 	slug := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

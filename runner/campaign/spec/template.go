@@ -125,8 +125,8 @@ func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, er
 	return t.fill(func(space, name string) string { return values[space+"."+name] }, set)
 }
 
-// fill returns the job as a job file. valueOf returns the value of a placeholder; set has further keys by
-// path.
+// fill returns the job as a job file. valueOf returns the value of the placeholder ${{ space.name }}. set has
+// values that replace those of the job, by paths such as limits.cost_usd.
 func (t Template) fill(valueOf func(space, name string) string, set map[string]any) ([]byte, error) {
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return valueOf(space, name) })
@@ -146,9 +146,9 @@ func (t Template) fill(valueOf func(space, name string) string, set map[string]a
 	return out.Bytes(), encoder.Close()
 }
 
-// setNode sets the value at a path of a mapping, replacing an earlier one.
+// setNode sets the value at a path of a mapping. It replaces an earlier value, and adds missing keys.
 func setNode(node *yaml.Node, path []string, value *yaml.Node) {
-	for i := 0; i+1 < len(node.Content); i += 2 {
+	for i := 0; i+1 < len(node.Content); i += 2 { // names and values alternate
 		if node.Content[i].Value != path[0] {
 			continue
 		}

@@ -46,7 +46,9 @@ const minRewrittenLines = 20
 // snapshots are patterns of files that tests compare output with.
 var snapshots = strings.Fields("*.snap **/__snapshots__/** **/snapshots/** *.ambr *.golden **/golden/** *.approved.* *.snapshot")
 
-// Find returns the signs in a change. unlisted counts the signs beyond the list.
+// Find returns the signs that a change silences checks, such as a skipped test. found has up to maxFound signs;
+// unlisted counts the others. If diff omits lines of the change, one more sign says so. The error is an invalid
+// path pattern of this package.
 func Find(diff *lines.Diff) (found []transcript.SilencedSign, unlisted int, err error) {
 	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {

@@ -32,9 +32,11 @@ type Change struct {
 	BaseBranch   string   // the base of the pull request
 }
 
-// Find returns the jobs with secrets or write permissions that the branch starts, if they run a
-// changed file, or if the change makes them run other files. It also returns workflows that cannot
-// be read.
+// Find returns the jobs that the pushed branch starts and that run code of the change with rights. Such a job
+// has secrets or write permissions. It runs a changed file, or a file that only the change makes it run.
+//
+// For a pushed workflow that cannot be read, all has an entry without a job, whose Unknown says why. The error
+// is a failed read of a tree.
 func Find(c Change) (all []transcript.WorkflowStart, err error) {
 	names, err := workflowNames(c)
 	if err != nil {
@@ -97,8 +99,8 @@ func isWithinLimits(n *yaml.Node, left *int, depth int) bool {
 	return !slices.ContainsFunc(n.Content, func(below *yaml.Node) bool { return !isWithinLimits(below, left, depth+1) })
 }
 
-// examineWorkflow examines both versions of a workflow: the branch's, and the base's for events that run
-// that one.
+// examineWorkflow examines both versions of the workflow called name: the pushed branch's, and the base's,
+// which some events run instead. A version may be missing.
 func (c Change) examineWorkflow(name string) (all []transcript.WorkflowStart, err error) {
 	_, before, err := c.Base.readFollowingLinks(name)
 	if err != nil {
@@ -165,9 +167,9 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 	return all, nil
 }
 
-// startedFiles returns the files that a job runs because of the change: changed files, and files that only the
-// pushed version runs. workflowChanged is true if the job's workflow is itself a changed file. It adds the
-// rights of called workflows to r.
+// startedFiles returns the files that a job runs because of the change: first changed files, then files that
+// only the pushed version runs. After maxFiles files, one entry counts the others. workflowChanged is true if
+// the job's workflow is itself a changed file. startedFiles adds the rights of called workflows to r.
 func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workflowName string, workflowChanged bool, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Pushed, c.Paths), newWalk(c.Base, nil)
 	now.followJob(w, job, r, 0)

@@ -67,8 +67,11 @@ const BaseTreeVariable = "AGENT_CI_BASE_TREE"
 // that start elsewhere need it.
 const WorkspaceVariable = "AGENT_CI_WORKSPACE"
 
-// OpenSidecar opens a sandbox beside the agent's. box is the agent's sandbox, or nil. The sidecar
-// has none of the job's secrets. OpenSidecar removes earlier private files under its name.
+// OpenSidecar opens the sandbox that b describes, beside the agent's. The sidecar has none of the job's secrets.
+// OpenSidecar first removes the private files of an earlier sidecar with the same name.
+//
+// box is the agent's open sandbox, which lends its work tree to the sidecar. If box is nil, the sidecar sees a
+// snapshot of the tree.
 //
 // Without namespaces, processes that leave their group survive the sidecar and end with the agent's
 // sandbox.
@@ -95,7 +98,7 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 		defer o.Borrowed.Close()
 	}
 	o.Readable = append(o.Readable, b.ReadablePaths...)
-	o.Restrictions = gitRestrictions(o.Folders, o.Workspace != s.Root || o.Git != "") // otherwise the workspace is the base tree or an empty folder
+	o.Restrictions = gitRestrictions(o.Folders, o.Workspace != s.Root || o.Git != "") // at s.Root without o.Git is the base tree or an empty folder
 	if b.WithoutSetupFiles {
 		o.EarlierScratch = nil
 	}

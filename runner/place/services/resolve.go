@@ -34,8 +34,8 @@ func CheckRunnable(ctx context.Context, j *job.Job, level sandbox.Level) error {
 	return err
 }
 
-// resolveAll returns a job's services by name, with addresses or users. It fails if the machine
-// cannot confine them.
+// resolveAll returns a job's services, sorted by name. An external service gets its addresses, and a service that
+// the run starts gets its user. resolveAll fails if level, the confinement of this machine, cannot confine them.
 func resolveAll(ctx context.Context, j *job.Job, level sandbox.Level) (all []resolvedService, err error) {
 	if len(j.Services) == 0 {
 		return nil, nil
@@ -59,8 +59,8 @@ func resolveAll(ctx context.Context, j *job.Job, level sandbox.Level) (all []res
 	return all, nil
 }
 
-// resolveAddresses returns the addresses of an external service. It fails if any of them may not be used
-// for a service.
+// resolveAddresses returns up to 8 addresses of the external service called name. at is its host and port. It
+// fails if any of its addresses may not be used for a service.
 func resolveAddresses(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
 	refuse := func(why string) ([]netip.AddrPort, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
@@ -87,8 +87,8 @@ func resolveAddresses(ctx context.Context, name, at string) (all []netip.AddrPor
 	return all[:min(len(all), most)], nil
 }
 
-// lookUpUser returns the user that a service runs as, by name or number, or nil for the user who runs
-// agent-ci.
+// lookUpUser returns the user that a service runs as. name is a user name, or a number for both user and group.
+// "" means the user who runs agent-ci, and gives nil. The job's check has refused the number 0.
 func lookUpUser(service, name string) (*sandbox.User, error) {
 	if name == "" {
 		return nil, nil

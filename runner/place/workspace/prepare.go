@@ -91,14 +91,17 @@ func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	return markdown.SomeFiles(seen.Dirty()), nil
 }
 
-// RequireFolder returns an error unless repository.path is a folder in the base. If the checkout is
-// on the base, it looks there.
+// RequireFolder returns an error unless path is a folder in the base. path is the job's repository.path, which is
+// "." for the root. If the checkout has the base's files, RequireFolder looks in the checkout. Otherwise it looks
+// in git, and accepts a link, because only the checkout shows where a link leads.
 func (w *Workspace) RequireFolder(path string) error {
 	if w.hasOtherBase() {
 		e, err := w.checkout.BaseEntry(path)
-		mayBeFolder := e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink // only the checkout knows where a link leads
-		if err != nil || path == "." || mayBeFolder {
+		if err != nil {
 			return err
+		}
+		if path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink {
+			return nil
 		}
 	} else if info, err := w.statIn(path); err == nil && info.IsDir() {
 		return nil

@@ -255,36 +255,38 @@ func DescribeLeftovers(change *gitops.ChangeSet) string {
 	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
 }
 
-// Switch checks out a branch at a commit with the change's tree. If other runs or files of others
-// are in the way, it moves only the branch, and aside says why.
+// Switch checks out branch at commit, which has the change's tree. If another run uses the checkout, or if
+// files in it are in the way, Switch moves only the branch. Then aside tells the user why; otherwise aside is
+// "". If files are in the way of the branch that is checked out, Switch moves nothing and returns an error.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if aside = w.whyOnlyBranch(branch, err); aside != "" && w.CheckedOut(branch) && !inUse(err) {
+	aside = w.whyOnlyBranch(branch, err)
+	switch {
+	case aside == "":
+		return "", cannotSwitch(branch, err)
+	case w.CheckedOut(branch) && !inUse(err):
 		return "", notWrittenStop(err)
 	}
-	if aside != "" {
-		err = w.checkout.MoveBranch(ctx, branch, commit, change)
-	}
-	return aside, cannotSwitch(branch, err)
+	return aside, cannotSwitch(branch, w.checkout.MoveBranch(ctx, branch, commit, change))
 }
 
-// whyOnlyBranch returns the reason to move only the branch. It returns "" if the checkout was
-// switched, or if the error has no such remedy.
+// whyOnlyBranch returns the reason to move only the branch. err is the error of switching the checkout.
+// whyOnlyBranch returns "" if err is nil, or if moving the branch alone would not help.
 func (w *Workspace) whyOnlyBranch(branch string, err error) string {
-	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*blockedError)(nil)
+	obstructed, blocked := (*gitops.ObstructedError)(nil), (*blockedError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
 	switch {
 	case inUse(err):
 		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
-	case errors.As(err, &inTheWay):
-		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, inTheWay.why, branch)
+	case errors.As(err, &blocked):
+		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, blocked.why, branch)
 	case w.tree != nil && !w.CheckedOut(branch) && errors.As(err, &obstructed):
 		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, listPaths(obstructed.Paths), branch)
 	}
 	return ""
 }
 
-// cannotSwitch returns the outcome for a failed switch to a branch, or nil.
+// cannotSwitch returns the outcome for a failed switch to a branch. It returns nil if err is nil.
 func cannotSwitch(branch string, err error) error {
 	var foreign *gitops.ForeignCommitError
 	switch {

@@ -233,8 +233,11 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, patch))
 }
 
-// Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of
-// the base commit, of the job file and of the operator here. It ignores hook definitions in the bundle.
+// Admit judges the change of p by this half's rules. It returns the bundle's lessons.
+//
+// Admit sets callbacks of p, and p.Hooks to the pre_publish hooks of the base commit, of the job file and of the
+// operator here. It ignores hook definitions in the bundle. p.Hooks stays nil without such hooks, and for an
+// empty change.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Verification.Rows)
@@ -246,19 +249,22 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
 		return nil, err
 	}
-	all, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Home())
+	prePublish, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Home())
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.Event != job.OnPrePublish })
-	if err := b.requireOperatorHooks(all); err != nil || len(all) == 0 {
+	prePublish = slices.DeleteFunc(prePublish, func(h hooks.Hook) bool { return h.Event != job.OnPrePublish })
+	if err := b.requireOperatorHooks(prePublish); err != nil {
 		return lessons, err
+	}
+	if len(prePublish) == 0 {
+		return lessons, nil
 	}
 	boxes, err := h.openSandboxes(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	p.Hooks = hooks.New(all, boxes, boxes.Root)
+	p.Hooks = hooks.New(prePublish, boxes, boxes.Root)
 	p.Hooks.Sandboxes.WritableByCommands = append(p.Hooks.Sandboxes.WritableByCommands, h.Workspace.Root())
 	return lessons, p.Hooks.RecordList()
 }

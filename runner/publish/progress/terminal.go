@@ -26,9 +26,12 @@ const (
 	eraseTimeout = 250 * time.Millisecond
 )
 
-// ShowStatus shows the status between events, until stopShowing is called: in the last line of a terminal, or
-// as a line of a log that was silent for a while. When forced ends, it erases the status line for good,
-// because the next signal kills the process. If forced is nil, it does so when ctx ends.
+// ShowStatus shows the status between events, until stopShowing is called. A terminal shows it in its last
+// line. A log without a terminal gets a line after it was silent for a while.
+//
+// ctx ends when the run is to stop, and forced when it is to stop at once. The signal after that kills the
+// process, so ShowStatus erases the status line for good when forced ends. If forced is nil, it erases the line
+// when ctx ends. stopShowing returns after the line is erased, or eraseTimeout after forced ended.
 func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	if w.Lines == nil {
 		return func() {}

@@ -77,13 +77,15 @@ func (d *Decoder) Report(path, message string) {
 		return
 	}
 	place, set := d.places[path]
-	for above := path; !set && above != ""; place, set = d.places[above] {
-		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
+	for above := path; !set && above != ""; {
+		above = above[:max(strings.LastIndexAny(above, ".["), 0)] // a.b[2], then a.b, a, and ""
+		place, set = d.places[above]
 	}
 	d.reportAt(place, path, message)
 }
 
-// ReportMissing reports a key missing in all layers, at the start of the topmost file.
+// ReportMissing reports a key missing in all layers, at the start of the last file. Without a file, the mistake
+// has no position and comes after those of all layers.
 func (d *Decoder) ReportMissing(path, message string) {
 	start := Problem{layer: len(d.layers)}
 	for i, layer := range d.layers {
@@ -253,7 +255,8 @@ func (d *Decoder) reportMissingKeys(k *Key, path string, node *yaml.Node, presen
 	}
 }
 
-// mergeEntry decodes a key of a group, or reports why there is no such key here.
+// mergeEntry merges the entry name: node of a group into the group's Go value. k and path are the group's. If the
+// group has no such key, or the key must not be in this layer, mergeEntry reports it.
 func (d *Decoder) mergeEntry(k *Key, path string, name, node *yaml.Node, into reflect.Value) {
 	below := k.Key(name.Value)
 	if below == nil {
@@ -267,14 +270,16 @@ func (d *Decoder) mergeEntry(k *Key, path string, name, node *yaml.Node, into re
 			return
 		}
 	}
-	if isNull(node) && below.Scalars && strings.HasPrefix(name.LineComment, "#") {
+	valueIsComment := isNull(node) && below.Scalars && strings.HasPrefix(name.LineComment, "#") // name: #12
+	if valueIsComment {
 		d.ReportAtNode(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
 		return
 	}
 	d.mergeValue(below, inner, node, into.Field(below.fieldIndex))
 }
 
-// namedValues yields the names of a mapping with their values. It reports names that are invalid or repeated.
+// namedValues yields the names of a mapping with their values. It reports names that are invalid or repeated,
+// and does not yield them.
 func (d *Decoder) namedValues(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
 		lines := make(map[string]int)
@@ -360,7 +365,8 @@ func (d *Decoder) replaceForeignMap(k *Key, path string, node *yaml.Node, into r
 	}
 }
 
-// toJSON converts node to the types of encoding/json. It reports values that JSON cannot express.
+// toJSON converts node to the types that encoding/json decodes into. It reports values that JSON cannot express;
+// the result then has no meaning.
 func (d *Decoder) toJSON(path string, node *yaml.Node) (value any) {
 	complaint := forbiddenSyntax(node)
 	switch {

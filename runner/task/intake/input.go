@@ -73,7 +73,8 @@ func withoutOwnMarks(parts []clean.Part) []clean.Part {
 	return parts
 }
 
-// readIssue reads an open issue, its trusted comments, and the parts in requestParts.
+// readIssue returns t with the texts of the open issue ref: the issue, its trusted comments, and last
+// requestParts.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestParts ...clean.Part) (Task, error) {
 	issue, err := s.forgeIssue(ctx, ref)
 	switch {
@@ -93,19 +94,19 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestP
 	return s.addInput(t, texts, ref.String())
 }
 
-// forgeIssue reads an issue, or a pull request as one.
+// forgeIssue reads the issue ref. For the number of a pull request, it reads the pull request as an issue.
 func (s *Source) forgeIssue(ctx context.Context, ref form.Issue) (*forge.Issue, error) {
 	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
+	if forge.KindOf(err) != forge.NotFound {
+		return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
+	}
 	failed, _ := errors.AsType[*forge.Error](err)
-	switch {
-	case forge.KindOf(err) != forge.NotFound:
-	case failed.Status == http.StatusNotFound:
+	if failed.Status == http.StatusNotFound {
 		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
 			"The issue %s does not exist, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
-	default: // deleted or moved
-		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found", "The issue %s cannot be read: %s; %s.", ref, failed.Message, failed.Remedy).Because(err)
 	}
-	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
+	// It was deleted or moved.
+	return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found", "The issue %s cannot be read: %s; %s.", ref, failed.Message, failed.Remedy).Because(err)
 }
 
 // issueInput returns an issue and its trusted comments, as of the time of the request.

@@ -14,8 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// readPull returns the task from the texts on a pull request. For a run's pull request it adds the
-// original issue and the words that ask for more.
+// readPull returns the task from the texts on a pull request, in this order: the issue of a run's pull request
+// or the description of a person's, trusted comments, the request, and failed checks. For a run's pull request,
+// the task's RequestText has the request alone.
 func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t := s.taskOfRequest()
 	t.Name, t.URL = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
@@ -31,18 +32,18 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
-	words, err := s.pullRequestParts(ctx)
+	request, err := s.pullRequestParts(ctx)
 	if err != nil {
 		return t, err
 	}
 	if ModeOf(pull) == Continue {
-		t.RequestText = requestTexts(words)
+		t.RequestText = requestTexts(request)
 	}
-	texts.parts, texts.progress = slices.Concat(texts.parts, comments, words, s.FailedChecks), progress
+	texts.parts, texts.progress = slices.Concat(texts.parts, comments, request, s.FailedChecks), progress
 	return s.addInput(t, texts, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
-// requestTexts returns the cleaned text of all parts of kind request.
+// requestTexts returns the cleaned texts of the parts of kind request, with blank lines between them.
 func requestTexts(parts []clean.Part) string {
 	var all []string
 	for _, p := range parts {
@@ -54,7 +55,8 @@ func requestTexts(parts []clean.Part) string {
 	return strings.Join(all, "\n\n")
 }
 
-// continueInput returns the input for continuing a run's pull request.
+// continueInput returns the input for continuing a run's pull request: the issue of its branch, if it has one,
+// and a note about the change in the checkout. The title is the pull request's.
 func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (taskInput, error) {
 	var texts taskInput
 	if number := IssueOfBranch(pull.Head); number != 0 {
@@ -106,8 +108,9 @@ func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]c
 	return s.trustedComments(ctx, ref, issue, s.Request.RequestedAt)
 }
 
-// issueOfRunBranch reads the issue of a run's branch. A deleted or closed issue is no error. The event
-// does not contain the issue's earlier text, so an issue edited after the request is left out.
+// issueOfRunBranch reads the issue of a run's branch. It returns the zero value if the issue was deleted or is a
+// pull request. A closed issue is read like an open one. The event does not contain the issue's earlier text. So
+// if the issue was edited after the request, the result has the issue without its texts.
 func (s *Source) issueOfRunBranch(ctx context.Context, number int) (taskInput, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: number}
 	issue, err := s.forgeIssue(ctx, ref)

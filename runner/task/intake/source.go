@@ -42,7 +42,7 @@ type Source struct {
 
 func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
 
-// Read reads the task. pull is the pull request returned by RequireTrustedRequester.
+// Read reads the task. pull is the result of RequireTrustedRequester: a pull request to work on, or nil.
 func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t, err := s.readTask(ctx, pull)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err err
 	return t, prompt, err
 }
 
-// keyAndBranch returns the task key and the branch. A job's own task has the job's key. A task from an
-// event has a key for each issue. A pull request keeps its branch. Feedback has no branch.
+// keyAndBranch returns the task key, and the branch for the change. A job's own task has the job's key. A task
+// from an event has a key for each issue. A pull request keeps its branch. Feedback has the branch "".
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
 	case t.Subject != nil: // its text is another one each time

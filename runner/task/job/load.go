@@ -16,8 +16,8 @@ var Format = sync.OnceValue(func() *config.Format {
 	return &config.Format{Root: config.NewKey(reflect.TypeFor[Job](), Terms()), Name: "job", Misplaced: checkPlacement}
 })
 
-// checkPlacement returns an error for a key that does not belong in a file of that kind: repository
-// defaults or an operator's file.
+// checkPlacement returns an error for a key that does not belong in a file of that kind: repository defaults or
+// an operator's file. path is the key with those above it, such as hooks.lint.run.
 func checkPlacement(kind config.LayerKind, path string) error {
 	switch {
 	case kind == config.DefaultsLayer && (path == "name" || path == "task"):

@@ -42,11 +42,11 @@ func (p *pytest) line(text string) {
 		return
 	}
 	switch {
-	case text[0] == '=' || text[0] >= '0' && text[0] <= '9' || strings.HasPrefix(text, "no tests ran in "):
+	case text[0] == '=' || text[0] >= '0' && text[0] <= '9' || strings.HasPrefix(text, "no tests ran in "): // with -q, totals have no "="
 		p.headingOrTotal(text)
-	case text[0] == '!':
+	case text[0] == '!': // "!!!!! Interrupted: 1 error during collection !!!!!"
 		p.partial = p.partial || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
-	case text[0] == '_' && (p.section == "FAILURES" || p.section == "ERRORS"):
+	case text[0] == '_' && (p.section == "FAILURES" || p.section == "ERRORS"): // "_____ TestA.test_b _____"
 		if m := pyBlock().FindStringSubmatch(text); m != nil {
 			p.block = clean(m[1], maxName)
 		}
@@ -90,7 +90,8 @@ func (p *pytest) verboseLine(text string) {
 	}
 }
 
-// progressLine records the file of a line with a letter for each test. The line may continue the line before.
+// progressLine records the file of a line with a letter for each test, such as "tests/test_a.py ..F [ 50%]". A
+// line without a file continues the line before.
 func (p *pytest) progressLine(text string) {
 	m := pyDots().FindStringSubmatch(text)
 	if m == nil {
@@ -105,8 +106,8 @@ func (p *pytest) progressLine(text string) {
 	p.markFile(p.file, !hasSkipped)
 }
 
-// markFile records whether the output only counts the tests of a file, and none was skipped. Once false, it
-// stays false.
+// markFile stores in p.files whether the output only counts the tests of a file, and none was skipped.
+// isCountedOnly says so for one line. One line with false decides for the file.
 func (p *pytest) markFile(file string, isCountedOnly bool) {
 	if p.files == nil {
 		p.files = map[string]bool{}
@@ -120,7 +121,7 @@ func (p *pytest) markFile(file string, isCountedOnly bool) {
 // endRun ends the results of one run of pytest. text is its last line, with the totals.
 func (p *pytest) endRun(text string) {
 	fails := 0
-	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
+	for _, m := range pyFails().FindAllStringSubmatch(text, 2) { // "1 failed", and "2 errors"
 		fails += parseNumber(m[1])
 	}
 	p.results.seen = true
@@ -148,9 +149,10 @@ func (p *pytest) summary(text string) {
 	p.summaries = append(p.summaries, t)
 }
 
-// findPlace records a line with a place in the block of a failure, unless the file has one already.
+// findPlace records the place in a line such as "tests/test_a.py:3: AssertionError", in the block of a failure. The
+// first place in each file counts.
 func (p *pytest) findPlace(text string) {
-	m := pyFound().FindStringSubmatch(text + " ")
+	m := pyFound().FindStringSubmatch(text + " ") // some lines end after the second colon
 	if m == nil || len(p.places) >= maxNames {
 		return
 	}

@@ -102,8 +102,8 @@ func (p *tap) readPlan(text string) {
 	}
 }
 
-// enterGroup begins a group of tests. The group's own test line follows its tests. A group means that
-// the output is node's, so earlier comments were output of tests and no names.
+// enterGroup begins a group of tests, which is in depth other groups. The group's own test line follows its
+// tests. Node prints groups and tape does not, so earlier comments were no names of tape's tests.
 func (p *tap) enterGroup(depth int, name string) {
 	p.isTape = false
 	const deepest = 20
@@ -169,7 +169,8 @@ func (p *tap) fullName(depth int, number, description string) string {
 // lastFailure returns the last failed test.
 func (p *tap) lastFailure() *Test { return &p.failed[len(p.failed)-1] }
 
-// blockLine sets message and place of the last failure from a line of the YAML block below it.
+// blockLine sets message and place of the last failure from a line of the YAML block below it, such as
+// "message: 'got 1'" or "at: fn (a.js:3:9)". The message of a line such as "error: |-" is the next line.
 func (p *tap) blockLine(body string) {
 	t := p.lastFailure()
 	if p.awaitsMessage {
@@ -201,7 +202,8 @@ func (p *tap) blockLine(body string) {
 	}
 }
 
-// mochaLine sets message and place of the last failure from a line that mocha prints below it.
+// mochaLine sets message and place of the last failure from a line that mocha prints below it. The first such
+// line is the message. The first line such as "at Context.<anonymous> (test/a.js:3:9)" has the place.
 func (p *tap) mochaLine(body string) {
 	t := p.lastFailure()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
@@ -210,7 +212,9 @@ func (p *tap) mochaLine(body string) {
 	t.setMessage(body)
 }
 
-// batsComment sets message and place of the last failure from a comment that bats prints below it.
+// batsComment sets message and place of the last failure from a comment that bats prints below it. A comment
+// such as "# (in test file a.bats, line 3)" has the place, and the first other comment is the message. A comment
+// with totals ends the failure.
 func (p *tap) batsComment(text string) {
 	t := p.lastFailure()
 	if tapCount().MatchString(text) {

@@ -18,18 +18,21 @@ type Failure struct {
 	AtThrowSite bool // File and Line are where it failed, which may be in code that it calls
 }
 
-// Failures returns the failing tests of results, in their order. A file that does not load is one failure. It
-// omits packages that failed as a whole, because their file is unknown.
+// Failures returns the failing tests of results, in their order. Each file that does not load is one failure.
+// Failures omits packages that failed as a whole, because their files are unknown. A test with a package has no
+// File: the output may name the file of code that the test calls.
 func Failures(results *testresults.Results) (all []Failure) {
 	for _, t := range results.Failing {
-		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".")
+		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".") // "pkg/a.TestX" is TestX of pkg/a
+		fileFailed := t.LoadError && t.File != ""
+		packageFailed := !fileFailed && t.Package != "" && (t.LoadError || name == "")
 		switch {
-		case t.LoadError && t.File != "":
+		case fileFailed:
 			for _, file := range append([]string{t.File}, t.OtherFiles...) {
 				all = append(all, Failure{OutputName: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, LoadError: true})
 			}
-		case t.Package != "" && (t.LoadError || name == ""): // the whole package failed, and no file is known
-		case t.Package != "": // its file may be that of called code
+		case packageFailed:
+		case t.Package != "":
 			all = append(all, Failure{OutputName: t.Name, Name: name, Package: t.Package, Line: t.Line})
 		default:
 			f := Failure{OutputName: t.Name, Name: name, Line: t.Line, LoadError: t.LoadError, AtThrowSite: t.AtThrowSite}
