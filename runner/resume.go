@@ -32,7 +32,7 @@ type ResumeOptions struct {
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", start.Request{Dir: o.Dir, Operator: o.Operator, Script: o.Replay, Tools: o.Tools, ScriptEngine: o.ScriptEngine}, settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
 	return r.runAndReport(ctx, func() record.Result {
-		var h *history.Run
+		var h *history.Run // nil if the run directory cannot be read
 		err := recoverPanic(ctx, func(ctx context.Context) (err error) {
 			h, err = history.Reopen(ctx, r.Record, o.RunDir, o.Set, o.Replay, r.Watch.Show)
 			return err
@@ -85,10 +85,10 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 	if err := rd.Agent.Resume(h.ForAgent()); err != nil || !h.AgentBegan() {
 		return err
 	}
-	untracked := len(rd.Job().Verify) > 0 // checks need the files untracked before the first turn
+	needsUntracked := len(rd.Job().Verify) > 0 // checks need the files that were untracked before the first turn
 	if h.WorkPlace == "" {
 		// WithoutCancel: a run whose time is over still publishes its work.
-		if err := rd.Workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
+		if err := rd.Workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !needsUntracked {
 			return err
 		}
 		return rd.Workspace.RecopyUntracked(ctx)
@@ -97,6 +97,6 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 		return err
 	}
 	return rd.Workspace.MoveIn(ctx, workspace.WorkMove{
-		From: h.WorkPlace, Change: h.Work.Change, ApplyPatches: rd.Agent.ApplyPatches, Untracked: untracked,
+		From: h.WorkPlace, Change: h.Work.Change, ApplyPatches: rd.Agent.ApplyPatches, Untracked: needsUntracked,
 	})
 }

@@ -34,7 +34,8 @@ func (r *runner) openRun(ctx context.Context, p *start.Place) (*ready, error) {
 	return r.registerWork(work{ready: &ready{Opened: opened}}).ready, err
 }
 
-// registerWork stores the state of the work for the run's end, and returns it.
+// registerWork stores the state of the work for the run's end, and returns it. It also tells the lessons the
+// results of the checks, which are evidence for lessons.
 func (r *runner) registerWork(w work) work {
 	if w.ready != nil {
 		w.Lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
@@ -156,8 +157,8 @@ func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
 	return r.registerWork(w), err
 }
 
-// takeChange reads the agent's change from the work tree and saves it. If the job says so, it leaves
-// changes to protected files out; droppedPaths lists those.
+// takeChange reads the agent's change from the work tree of p, saves it, and returns w with it. If the job says
+// so, it leaves changes to protected files out; droppedPaths lists those.
 func (r *runner) takeChange(ctx context.Context, p *start.Place, w work) (work, error) {
 	change, dropped, err := p.Lessons.TakeChange(ctx)
 	w.droppedPaths = dropped

@@ -83,7 +83,7 @@ func defineCompletion(*cli.FlagSet) cli.RunFunc {
 	return func(_ context.Context, p cli.Process, rest []string) error {
 		answer := ""
 		switch {
-		case len(rest) > 1 && rest[0] == "words":
+		case len(rest) > 1 && rest[0] == "words": // the shells' scripts ask for the words that may follow
 			answer = cli.Complete(commands(), rest[1:]).String()
 		case len(rest) == 1:
 			answer = shells[rest[0]]

@@ -65,7 +65,7 @@ const MaxReportBytes = 4096
 // ReportSuffix is the suffix of report file names.
 const ReportSuffix = ".report.json"
 
-// Encode returns a report as JSON of up to MaxReportBytes bytes. It shortens the message if needed.
+// Encode returns a report as JSON of up to MaxReportBytes bytes. It halves the message until the report fits.
 func (r Report) Encode() ([]byte, error) {
 	for limit := MaxReportBytes; ; limit /= 2 {
 		r.Message = markdown.Cut(r.Message, max(limit, 1))

@@ -93,8 +93,9 @@ func (m Publisher) messageWith(p *Proposal, chainHead string) (string, error) {
 	return p.commitMessage(p.title(view), chainHead, m.Name(), m.coAuthorOf(p)), nil
 }
 
-// commitMessage returns the commit message: title, summary, closing line and trailers. Later runs identify
-// the commit by the trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
+// commitMessage returns the commit message: title, summary, closing line and trailers. A summary that only
+// repeats the title is left out. Later runs identify the commit by the trailers, which are the last paragraph
+// (git-interpret-trailers(1)). With chainHead or coAuthor "", their trailer is left out.
 func (p *Proposal) commitMessage(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
@@ -130,8 +131,9 @@ func Closing(issue *form.Issue, repository string) string {
 	return fmt.Sprintf("Fixes #%d", issue.Number)
 }
 
-// coAuthorOf returns the requester, or else the issue's author, with the account's no-reply address. It
-// returns "" for bots.
+// coAuthorOf returns the requester with the account's no-reply address, such as
+// "octocat <583231+octocat@users.noreply.github.com>". If the requester is unknown, it returns the issue's author.
+// It returns "" for bots, and if the job wants no co-author.
 func (m Publisher) coAuthorOf(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""

@@ -107,8 +107,8 @@ func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// commitAndPush commits and pushes. The push decides between concurrent runs, so the checkout follows only
-// after it.
+// commitAndPush commits and pushes. before is the branch's tip, or nil for a new branch; the push fails if the
+// branch has moved from it. The push decides between concurrent runs, so the checkout follows only after it.
 func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error
 	}
 	now, err := f.tip(ctx, p.Task.Branch)
 	switch {
-	case err != nil || now == nil:
+	case err != nil || now == nil: // it cannot be read, or was deleted
 		return pushErr
 	case !now.MadeByRun():
 		return foreignCommitError(p.Task.Branch, now)

@@ -42,11 +42,14 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 		return nil, err
 	}
 	current, err := to.tip(ctx, branch)
-	if err == nil && current.isForeign(base) {
-		err = foreignCommitError(branch, current)
+	switch {
+	case err != nil:
+		return nil, err
+	case current.isForeign(base):
+		return nil, foreignCommitError(branch, current)
 	}
-	f, onForge := to.(Forge)                                 // a local repository's rules are hooks, which the push runs
-	if err == nil && onForge && j.Task.Expects != "answer" { // an answer needs no push
+	f, onForge := to.(Forge)                   // a local repository's rules are hooks, which the push runs
+	if onForge && j.Task.Expects != "answer" { // an answer needs no push
 		err = f.requirePermitted(ctx, branch, base, j.PullRequest, current)
 	}
 	return key, err
@@ -122,6 +125,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 		return err
 	}
 	madeByThisRun := current.madeBy(p)
+	// overtaken: the branch has left the repaired commit, and is not at a commit of this run.
 	overtaken := p.Task.Repair != nil && !madeByThisRun && !current.isLatePush(p) && current.lease() != p.Task.Repair.HeadSHA
 	switch {
 	case current.isForeign(p.Base):

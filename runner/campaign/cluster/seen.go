@@ -123,7 +123,8 @@ func (o kubeObject) findJob(name string) (kubeObject, error) {
 	return kubeObject{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
 }
 
-// report returns the run's report from its container's termination message, or false without one.
+// report returns the run's report from its container's termination message. found is false if the container has
+// not ended, or if the message is no report.
 func (pod kubeObject) report() (r campaign.Report, found bool) {
 	for _, c := range pod.Status.Containers {
 		if c.Name != container || c.State.Terminated == nil {
@@ -135,7 +136,8 @@ func (pod kubeObject) report() (r campaign.Report, found bool) {
 	return campaign.Report{}, false
 }
 
-// endedIndexes reports, for each index of a Job, whether it has ended for good.
+// endedIndexes reports, for each of the first indexes of a Job, whether it has ended for good. The Job's own end
+// ends them all.
 func (o kubeObject) endedIndexes(indexes int) ([]bool, error) {
 	ended := make([]bool, indexes)
 	for _, c := range o.Status.Conditions {

@@ -93,13 +93,14 @@ func (w *work) runUntilEnded(ctx context.Context) (report *campaign.Report, sett
 		if err != nil {
 			return new(campaign.LostReport(w.claimed, err)), true
 		}
-		state, err := w.findState(starts == 0)
+		isFirst := starts == 0
+		state, err := w.findState(isFirst)
 		giveUp := errors.Is(lastErr, errHung) || starts == maxStarts
 		switch {
 		case state.report != nil && (state.ended || giveUp):
 			log.Close()
 			return state.report, true
-		case err != nil || giveUp:
+		case err != nil || giveUp: // without a report
 			lost := campaign.LostReport(w.claimed, errors.Join(err, lastErr, log.Close()))
 			if state.fresh {
 				lost = lost.Unpaid()

@@ -186,13 +186,11 @@ func (d *campaignChecker) checkRelations(c *Campaign) {
 
 // checkQuery reports mistakes in how a query combines its keys.
 func (d *campaignChecker) checkQuery(path string, q Query) {
-	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
-		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
-	})
+	asksForIssues := q.Issues != "" || len(q.Labels) > 0
 	switch {
-	case q.Organisation == "" && len(kinds) == 0 && len(q.Labels) == 0:
+	case q.Organisation == "" && q.Topic == "" && q.Code == "" && !asksForIssues:
 		d.Report(path, "asks for nothing: give organisation, topic, code, issues or labels")
-	case q.Code != "" && (q.Issues != "" || len(q.Labels) > 0), q.Topic != "" && (q.Code != "" || q.Issues != "" || len(q.Labels) > 0):
+	case q.Code != "" && asksForIssues, q.Topic != "" && (q.Code != "" || asksForIssues):
 		d.Report(path, "asks for several things; give a query for each")
 	}
 }
@@ -229,8 +227,8 @@ func ParseWindow(text string) (Window, error) {
 	return Window{days, from, to, zone}, nil
 }
 
-// parseDays parses days and ranges of days, separated by commas. A range such as sat-mon continues after the week's
-// end.
+// parseDays parses days and ranges of days, separated by commas, such as "mon,wed-fri". A range such as sat-mon
+// continues after the week's end. ok is false for other texts.
 func parseDays(text string) (days [7]bool, ok bool) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -241,16 +239,16 @@ func parseDays(text string) (days [7]bool, ok bool) {
 		if from < 0 || to < 0 {
 			return days, false
 		}
-		for day := from; ; day = (day + 1) % 7 {
-			if days[day] = true; day == to {
-				break
-			}
+		days[to] = true
+		for day := from; day != to; day = (day + 1) % len(days) {
+			days[day] = true
 		}
 	}
 	return days, true
 }
 
-// parseClock returns the time since midnight, from 00:00 to 24:00.
+// parseClock returns the time since midnight, from 00:00 to 24:00. hours and minutes are digits. ok is false for a
+// later time or more than 59 minutes.
 func parseClock(hours, minutes string) (at time.Duration, ok bool) {
 	h, _ := strconv.Atoi(hours)
 	m, _ := strconv.Atoi(minutes)
@@ -266,6 +264,7 @@ func (w Window) Contains(at time.Time) bool {
 	if w.from < w.to {
 		return today && sinceMidnight >= w.from && sinceMidnight < w.to
 	}
+	// The window ends on the next day, so yesterday's may still be open.
 	return today && sinceMidnight >= w.from || yesterday && sinceMidnight < w.to
 }
 

@@ -181,7 +181,7 @@ const plainFile = "100644"
 // changedFiles returns the files for the policy to judge, with their concerns. Changed files come
 // first, then other paths with a problem. It omits paths in written whose mode did not change.
 func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
-	concerns := map[string][]policy.Concern{}
+	concerns := map[string][]policy.Concern{} // by path, of the paths that are not in files yet
 	for _, p := range change.Problems {
 		concerns[p.Path] = append(concerns[p.Path], concernOf[p.Kind])
 	}

@@ -40,8 +40,11 @@ func (c Case) addsMarkers(ctx context.Context, f changeset.File) (bool, error) {
 		return false, nil
 	}
 	now, err := c.countMarkers(ctx, f.NewID)
-	if err != nil || now == 0 || !hasBlob(f.OldMode) {
-		return now > 0, err
+	if err != nil {
+		return false, err
+	}
+	if now == 0 || !hasBlob(f.OldMode) {
+		return now > 0, nil
 	}
 	before, err := c.countMarkers(ctx, f.OldID)
 	return now > before, err
@@ -62,11 +65,12 @@ func (c Case) countMarkers(ctx context.Context, id string) (count int, err error
 		if atLineStart && gitops.IsMarker(strings.TrimRight(string(part), "\r\n")) {
 			count++
 		}
-		atLineStart = !errors.Is(err, bufio.ErrBufferFull)
+		lineContinues := errors.Is(err, bufio.ErrBufferFull)
+		atLineStart = !lineContinues
 		switch {
 		case errors.Is(err, io.EOF):
 			return count, nil
-		case err != nil && atLineStart:
+		case err != nil && !lineContinues:
 			return count, err
 		}
 	}

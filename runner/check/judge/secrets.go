@@ -79,8 +79,8 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open contentOpener
 // hasBlob reports whether a mode is that of a blob. A submodule has none.
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
-// openTwice returns a content followed by the same content without NUL bytes. A search then also
-// finds secrets in UTF-16 text. Without content it returns nil.
+// openTwice returns the content called id, followed by the same content without NUL bytes. A search then also
+// finds secrets in UTF-16 text. If open returns nil, because there is no such content, openTwice does, too.
 func openTwice(ctx context.Context, id string, open contentOpener) (io.ReadCloser, error) {
 	plain, _, err := open(ctx, id)
 	if plain == nil || err != nil {

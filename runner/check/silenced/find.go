@@ -115,8 +115,9 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 	}
 }
 
-// compareNumbers adds a sign for each number that became worse. It compares the removed and added numbers of
-// one name in their order.
+// compareNumbers adds a sign for each number that became worse, such as a lowered coverage threshold. It compares
+// the removed and added numbers of one name in their order. With SignIfRemoved, it also adds a sign for a name
+// that the file loses.
 func (f *finder) compareNumbers(p compiledPattern, file lines.File) {
 	removed, added := p.numbersIn(file.Path, file.Removed), p.numbersIn(file.Path, file.Added)
 	for _, name := range slices.Sorted(maps.Keys(removed)) {
@@ -168,7 +169,8 @@ func removedLines(diff *lines.Diff) map[string]int {
 	return removed
 }
 
-// takeMoved reports whether an equal line was removed elsewhere, and uses that line up.
+// takeMoved reports whether the change also removes an equal line, so that the line only moved. Each removed line
+// counts for one added line.
 func (f *finder) takeMoved(line lines.Line) bool {
 	key := lineKey(line)
 	if f.removed[key] == 0 {
@@ -205,14 +207,16 @@ type numberedLine struct {
 	value float64
 }
 
-// numbersIn returns the numbers that the pattern finds in lines, by their names.
+// numbersIn returns the numbers that the pattern finds in lines of the file called name, by the numbers' names. It
+// skips comments.
 func (p compiledPattern) numbersIn(name string, all []lines.Line) map[string][]numberedLine {
 	found := map[string][]numberedLine{}
 	for _, line := range all {
 		if isComment(name, line.Text) {
 			continue
 		}
-		for _, m := range p.number.FindAllStringSubmatch(line.Text, 20) {
+		const maxNumbers = 20 // of a line
+		for _, m := range p.number.FindAllStringSubmatch(line.Text, maxNumbers) {
 			if value, err := strconv.ParseFloat(strings.ReplaceAll(m[2], "_", ""), 64); err == nil {
 				found[m[1]] = append(found[m[1]], numberedLine{line, value})
 			}

@@ -23,8 +23,8 @@ func (c Checks) relativePaths(text string) string {
 	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
 }
 
-// withoutFolder removes a folder from the start of the paths in a text. With dropNext, it also removes the
-// element after the folder.
+// withoutFolder removes a folder from the start of the paths in a text. The folder ends in a slash. With
+// dropNext, it also removes the element after the folder: /run/state/tree-1/a.go becomes a.go.
 func withoutFolder(text, folder string, dropNext bool) string {
 	var s strings.Builder
 	for {
@@ -70,7 +70,7 @@ func (c Checks) addFolders(ctx context.Context, results *testresults.Results) er
 				return fmt.Errorf("look for modules of Go: %w", err)
 			}
 		}
-		for module := t.Package; module != "." && module != "/"; module = path.Dir(module) {
+		for module := t.Package; module != "." && module != "/"; module = path.Dir(module) { // the package's module is the nearest one above
 			if folder, found := modules[module]; found {
 				t.File = path.Join(folder, strings.TrimPrefix(t.Package, module), t.File)
 				break

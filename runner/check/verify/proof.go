@@ -104,8 +104,9 @@ func (p *proof) run(whole context.Context) error {
 	return err
 }
 
-// whyUnjudged returns the reason if a step of a proof ended without a result: no time, or a missing service.
-// Other errors stay unchanged. whole is the context of the run.
+// whyUnjudged returns the reason if a step of a proof ended without a result because of err: no time was left, or
+// a service was missing. For any other err, including nil, why is "" and other is err. whole is the context of
+// the run.
 func whyUnjudged(whole context.Context, err error) (why string, other error) {
 	switch {
 	case errors.Is(err, errProofTimeOver):
@@ -125,7 +126,7 @@ func (p *proof) setClass(file testsource.File, of transcript.Proof) {
 	p.classes = append(p.classes, of)
 }
 
-// setRestUnknown sets the class of the remaining files to unknown.
+// setRestUnknown sets the class of the test files without a class to unknown. note says why.
 func (p *proof) setRestUnknown(note string) {
 	p.log = ""
 	has := map[string]bool{}
@@ -371,9 +372,10 @@ func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
 // of the file. A test that fails only in some runs is flaky.
 func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (of transcript.Proof, err error) {
 	of.Shared = true
-	redRuns, testedRuns, failsWithChange := 0, 0, false
+	redRuns, testedRuns := 0, 0 // runs with a failing test of the file, and those of them in which the file loaded
+	failsWithChange := false    // a test of the file fails with the change, too
 	for _, run := range s.runs {
-		isRed, wasTested := false, false // a test that fails was run, unless the file does not load
+		isRed, wasTested := false, false
 		for _, x := range run.failures {
 			belongs, shared, err := p.locator.BelongsTo(ctx, x, f)
 			switch {

@@ -15,7 +15,7 @@ import (
 func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
 	row.Before, row.CachedFrom = r.state, r.fromRun
 	tests, err := c.storeResult(ctx, row, i, r)
-	if err != nil || tests == nil {
+	if err != nil || tests == nil { // nil: the check did not run
 		return err
 	}
 	c.listFailing(row, tests, testresults.Change{})
@@ -33,7 +33,7 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	before := testsBefore(baseRow)
 	tests, err := c.storeResult(ctx, row, i, r)
 	row.Worse = ""
-	if err != nil || tests == nil {
+	if err != nil || tests == nil { // nil: the check did not run
 		return err
 	}
 	difference := testresults.Compare(before, tests.Results, transcript.DecidingRun(r.runs).State == "green")
@@ -71,8 +71,9 @@ func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTe
 	return "something does not compile or load that did before", nil
 }
 
-// loadedBefore reports whether something that does not compile or load now did so on the base. The named
-// tests decide, or else the outputs.
+// loadedBefore reports whether something that does not compile or load now did so on the base. If the results
+// now name what does not load, these names decide. Otherwise the outputs decide. Without an output of the base,
+// loadedBefore returns false.
 func (c Checks) loadedBefore(baseRow transcript.VerifyRow, now *reportedTests) (bool, error) {
 	before := map[string]bool{}
 	for _, t := range baseRow.Failing {
@@ -246,7 +247,7 @@ func (c Checks) readTests(ctx context.Context, check job.VerifyCheck, log string
 	return results, c.addFolders(ctx, results)
 }
 
-// tail returns the last lines of a command's log for people, or "" for a green command.
+// tail returns the last lines of a command's log for people, or "" if state is green.
 func (c Checks) tail(state, log string) (string, error) {
 	if state == "green" {
 		return "", nil

@@ -120,7 +120,7 @@ func (s *Sandboxes) explainEnd(script Script, log io.Writer, result ScriptResult
 		fmt.Fprintf(log, "\nagent-ci: timed out after %s\n", script.Timeout)
 		return result, nil
 	case errors.Is(err, sandbox.ErrNotStarted):
-		result.ExitCode = 127
+		result.ExitCode = 127 // as shells report a missing program
 		fmt.Fprintf(log, "agent-ci: %v\n", err)
 		return result, nil
 	case script.Pipefail && result.ExitCode == brokenPipe:
@@ -138,7 +138,8 @@ func (s *Sandboxes) explainEnd(script Script, log io.Writer, result ScriptResult
 // endWithoutServices returns the result of a script whose services could not start. startErr says why;
 // closeErr is the error of closing the sandbox. The script is red if it has UnreadyIsRed.
 func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, startErr, closeErr error) (ScriptResult, error) {
-	if ctx.Err() != nil || !script.UnreadyIsRed || !services.IsNotReady(startErr) || closeErr != nil {
+	onlyUnready := services.IsNotReady(startErr) && closeErr == nil && ctx.Err() == nil
+	if !onlyUnready || !script.UnreadyIsRed {
 		return ScriptResult{}, errors.Join(startErr, closeErr)
 	}
 	var stop *outcome.Stop

@@ -331,9 +331,9 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 	if s.exposedBase != "" && p.Scratch == AgentScratch {
 		f.Readable = append(f.Readable, s.exposedBase)
 	}
-	below := s.scratchPath(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
-	if _, err := os.Lstat(below); err == nil && p.Scratch != SetupScratch {
-		f.EarlierScratch = []string{below}
+	earlier := s.scratchPath(Place{Scratch: cmp.Or(p.Caches, SetupScratch)}) // commands begin with its home and caches
+	if _, err := os.Lstat(earlier); err == nil && p.Scratch != SetupScratch {
+		f.EarlierScratch = []string{earlier}
 	}
 	f.Restrictions = gitRestrictions(f, f.Workspace != s.Root || f.Git != "")
 	return f

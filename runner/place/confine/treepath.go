@@ -33,8 +33,9 @@ const (
 	foldersOfPath  = 3   // folders that a run may have made: of the checkout, of all trees, of all runs
 )
 
-// ClaimPath claims the private tree's path, which all runs of the checkout share. It moves
-// another run's resumable tree aside and restores this run's own.
+// ClaimPath claims the private tree's path, which all runs of the checkout share. It moves another run's resumable
+// tree aside and restores this run's own. It does nothing if the run has no private tree, if runs do not share
+// the path, or if this run has it already.
 func (s *Sandboxes) ClaimPath() error {
 	if !s.Private() || s.AllowsConcurrent() || s.private.path != nil {
 		return nil

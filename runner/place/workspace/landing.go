@@ -40,9 +40,9 @@ type landedFile struct {
 	Mode string `json:"mode"`
 }
 
-// land runs do, which writes a change to the checkout, on a branch or in place. It writes the
-// change completely or not at all. Meanwhile it locks the index. If changes of others are in the
-// way, it returns a *blockedError.
+// land runs do, which writes a change to the checkout, on a branch or in place. It holds the lock of the index
+// meanwhile. If do fails, land removes what do has written. If changes of others are in the way, land returns a
+// *blockedError. l names the branch and commit, or neither; land adds the files.
 func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
 	if w.tree == nil { // a bundle has no work tree to land from
 		return do()
@@ -89,7 +89,9 @@ func (w *Workspace) landWithFilteredFiles(ctx context.Context, do func() error) 
 	})
 }
 
-// revertIncomplete reverts a partly written change of the checkout and returns why it failed.
+// revertIncomplete reverts a partly written change of the checkout. why is the error that stopped the writing.
+// revertIncomplete returns it, as a *blockedError if others are the cause. If the part could not be removed, it
+// adds that error.
 func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) error {
 	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
 	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.PartlyWritten {

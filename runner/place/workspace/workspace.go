@@ -153,13 +153,10 @@ func (w *Workspace) NameOrPath() string {
 	if err == nil {
 		here, err = filepath.EvalSymlinks(here)
 	}
-	if err != nil {
-		return w.root
+	if err == nil && pathname.IsInAny(here, w.root) {
+		return ownCheckout
 	}
-	if !pathname.IsInAny(here, w.root) {
-		return w.root
-	}
-	return ownCheckout
+	return w.root
 }
 
 // CheckedOut reports whether a branch was checked out before the run.
@@ -286,13 +283,14 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// FilterFailure returns the outcome for a forbidden or failed git filter, or nil for any other
-// error. After commands have run, their files may be the cause.
+// FilterFailure returns the outcome for a forbidden or failed git filter. It returns nil for any other error, and
+// for one that already has an outcome. After commands have run, their files may be the cause.
 func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 	failed, is := errors.AsType[*gitops.FilterError](err)
 	stop, known := errors.AsType[*outcome.Stop](err)
+	hasOutcome := known && stop.Outcome != outcome.InternalError
 	switch {
-	case !is || known && stop.Outcome != outcome.InternalError:
+	case !is || hasOutcome:
 		return nil
 	case w.CommandsRan():
 		return filterStop(outcome.ExtensionFailed, failed, err)
@@ -304,7 +302,8 @@ func filterStop(ends outcome.Outcome, failed *gitops.FilterError, err error) *ou
 	return outcome.Stopf(ends, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
 }
 
-// CheckoutFailure returns the outcome for an unusable checkout, or nil if err is nil.
+// CheckoutFailure returns the outcome for an unusable checkout, or nil if err is nil. Errors that it does not know
+// get no outcome, only a message.
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError

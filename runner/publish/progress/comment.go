@@ -64,8 +64,9 @@ var stages = map[transcript.Type]string{
 	transcript.TypePublish:      "publishing the change",
 }
 
-// applyEvent applies an event, and edits the comment if the last edit is long enough ago. Each failure in a
-// row doubles that time, because a server that does not answer delays the run. v is the run after the event.
+// applyEvent applies an event, and edits the comment if the last edit is at least minEditInterval ago. Each
+// failure in a row doubles that time, up to 32 times the interval, because a server that does not answer delays
+// the run. v is the run after the event.
 func (c *comment) applyEvent(e transcript.Event, v *transcript.View) {
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
@@ -100,7 +101,8 @@ func (c *comment) fileLinks() string {
 	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
 
-// update writes the comment unless its text is unchanged. An error is stored in c.err.
+// update writes the comment unless its text is unchanged. state is the text above the plan. An error is stored in
+// c.err.
 func (c *comment) update(ctx context.Context, state string, plan transcript.Plan) {
 	text := intake.ProgressMark + state
 	if steps := body.Checklist(plan, progressPlan); steps != "" {

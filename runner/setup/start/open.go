@@ -127,10 +127,12 @@ func (s *Start) openSandboxes(ctx context.Context, p *Place) (*confine.Sandboxes
 		boxes.EarlierUses, boxes.Earlier.Backing = p.ResumedRun.Secrets, p.ResumedRun.WorkTreeKind()
 	}
 	s.Sandboxes = boxes
-	err := enclosure.Open(ctx, boxes, p.Workspace, s.Watch.Mask)
-	switch {
-	case err != nil || p.Project.Mode == publish.Nowhere:
+	if err := enclosure.Open(ctx, boxes, p.Workspace, s.Watch.Mask); err != nil {
 		return boxes, err
+	}
+	switch {
+	case p.Project.Mode == publish.Nowhere:
+		return boxes, nil
 	case p.Workspace.CheckedOut(p.Task.Branch): // moving the branch would change the files of other runs
 		return boxes, p.Workspace.RequireAlone()
 	}
@@ -193,8 +195,9 @@ func (s *Start) recordNewRun(ctx context.Context, o *Opened) error {
 	return nil
 }
 
-// startProgressComment starts a progress comment on issue or pull request number. It continues the comment
-// of an earlier run if like contains one. It does nothing for number 0.
+// startProgressComment starts a progress comment on the issue or pull request with a number. It does nothing for
+// number 0. like has the comments that look like progress comments. If one of them is an earlier run's,
+// startProgressComment continues it.
 func (s *Start) startProgressComment(ctx context.Context, p *Place, number int, like []forge.Comment) {
 	if number == 0 || p.Project.Mode != publish.ToForge {
 		return

@@ -27,7 +27,8 @@ func (s *Source) RequireTrustedRequester(ctx context.Context) (*forge.PullReques
 	if s.Request != nil && s.Request.Repair {
 		return s.admitRepair(ctx)
 	}
-	if s.Request == nil && !e.InActions || writeAccessEvents[e.EventName] || e.isMissing() {
+	startedByHand := s.Request == nil && !e.InActions
+	if startedByHand || writeAccessEvents[e.EventName] || e.isMissing() {
 		return nil, nil
 	}
 	if err := e.UnusableError(); err != nil {
@@ -109,8 +110,11 @@ func (s *Source) refuseForkEvent(ctx context.Context) error {
 		return nil
 	}
 	head, name, err := s.eventHead(ctx)
-	if err != nil || name == "" || strings.EqualFold(head, s.Event.Repository) {
+	if err != nil {
 		return err
+	}
+	if name == "" || strings.EqualFold(head, s.Event.Repository) {
+		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", name)
 }

@@ -75,7 +75,8 @@ func (l *line) readNext(in *bufio.Reader) error {
 	}
 }
 
-// keep adds part to the beginning of the line, and then to its end.
+// keep adds the next part of the line. text takes the first lineHead bytes of the line, and tail the last
+// lineTail bytes of the rest.
 func (l *line) keep(part []byte) {
 	l.size += len(part)
 	head := min(len(part), lineHead-len(l.text))
@@ -206,7 +207,8 @@ func newExcerpt(maxBytes int) *excerpt {
 	return &excerpt{maxBytes: maxBytes, budget: map[lineKind]int{marked: share, errorLike: share}}
 }
 
-// add adds the next line of the log.
+// add adds the next line of the log. It keeps lines around errors, and every line at the end of the log. The
+// tail may grow to twice its share before add shortens it, because each shortening copies the tail.
 func (e *excerpt) add(text []byte) {
 	if kind := e.kindOf(text); kind != ordinary {
 		e.keepBefore(kind)
@@ -263,7 +265,8 @@ func (e *excerpt) looksLikeError(text []byte) bool {
 	return slices.ContainsFunc(errorWords, func(word []byte) bool { return bytes.Contains(e.lower, word) })
 }
 
-// keepBefore keeps the lines before the current one, up to linesBefore.
+// keepBefore keeps up to linesBefore lines before the current one, as far as tail has them. reason is the kind of
+// the current line, whose budget pays for them.
 func (e *excerpt) keepBefore(reason lineKind) {
 	last := e.lines
 	end := bytes.TrimSuffix(e.tail, []byte("\n"))
@@ -279,8 +282,8 @@ func (e *excerpt) keepBefore(reason lineKind) {
 	}
 }
 
-// keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept
-// already.
+// keep keeps the line with a number, and charges it to the budget of reason. It does nothing if that budget is
+// used up, or if the line is kept already.
 func (e *excerpt) keep(reason lineKind, number int, text []byte) {
 	n := len(e.keptLines)
 	if e.budget[reason] <= 0 || n > 0 && e.keptLines[n-1].number >= number {

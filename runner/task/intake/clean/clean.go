@@ -145,9 +145,9 @@ func removeUnclosedComment(text string) (visible string, removed int) {
 // remark.
 var linkComment = lazyregexp.New(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
 
-// removeLinkDefinitionComments returns text without link definitions used as comments, such as [//]: #
-// (text), and their number. A remark may span many lines. Without its closing delimiter the text is no
-// definition.
+// removeLinkDefinitionComments returns text without link definitions used as comments, and their number. In a
+// comment such as [//]: # (text), the remark is the part in parentheses or quotes. A remark may span many lines.
+// Without its closing delimiter, or with text after it on its line, the text is no definition.
 func removeLinkDefinitionComments(text string) (withoutComments string, count int) {
 	var visible strings.Builder
 	copied, removed := 0, 0
@@ -180,7 +180,8 @@ type remarkEndCache struct {
 	known map[byte]int
 }
 
-// endAfter returns the offset of the first unescaped delimiter at or after from, or len(r.text).
+// endAfter returns the offset of the first unescaped delimiter at or after from, or len(r.text) without one.
+// Call it with increasing values of from.
 func (r *remarkEndCache) endAfter(from int, delimiter byte) int {
 	if end, known := r.known[delimiter]; known && end >= from {
 		return end
