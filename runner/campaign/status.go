@@ -172,13 +172,14 @@ func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 		if e.Pull.Number > 0 {
 			row.Pull = &e.Pull
 		}
-		if e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil {
+		hasKnownCost := e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil
+		if hasKnownCost {
 			cost, known = cost+*e.Last.CostUSD, known+1
 		}
 		status.Counts[row.Class]++
 		status.Targets = append(status.Targets, row)
 	}
-	if known > 0 {
+	if known > 0 { // the mean cost of a run for each waiting target
 		all := price.AddCosts(cost/float64(known)*float64(status.Counts[Waiting]), 0)
 		status.Estimate = &all
 	}

@@ -85,7 +85,7 @@ func (c Claimed) identity() (target, template string) { return c.Target.Key, c.T
 
 func (s Settled) identity() (target, template string) { return s.Target, s.Template }
 
-// slug converts text to lower-case characters that fit in a branch name, up to 30.
+// slug converts text to up to 30 lower-case characters that fit in a branch name: "My.Docs" gives my-docs.
 func slug(text string) string {
 	const most = 30
 	mapped := strings.Map(func(r rune) rune {

@@ -108,7 +108,7 @@ func (r *rollout) waitFor(why string, until time.Time, format string, args ...an
 }
 
 // limitReached reports whether a limit of the whole campaign prevents any further start, and stores which
-// one. most limits the chosen targets.
+// one. most is how many targets may be chosen.
 func (r *rollout) limitReached(most int) bool {
 	c := r.campaign
 	switch {
@@ -122,7 +122,9 @@ func (r *rollout) limitReached(most int) bool {
 	return r.budgetReached()
 }
 
-// budgetReached reports whether the budget lacks room for the claim of one more run.
+// budgetReached reports whether the budget lacks room for the claim of one more run: spent, claimed and chosen runs
+// with one more would exceed it. It stores the reason. The sums are of dollars in the whole campaign, dollars of all
+// campaigns on this day, or tokens.
 func (r *rollout) budgetReached() bool {
 	budget, campaign, claim := r.campaign.Budget, r.campaignState, r.plan.Claim
 	runs := int64(len(r.chosen) + 1)
@@ -182,7 +184,7 @@ func (r *rollout) hourlyLimitReached() bool {
 		return false
 	}
 	until := r.now.Add(time.Hour)
-	if len(r.recentStarts) >= limit { // another run may start once this start is an hour ago
+	if len(r.recentStarts) >= limit { // another run may start once the oldest of the last limit starts is an hour ago
 		until = r.recentStarts[len(r.recentStarts)-limit].Add(time.Hour)
 	}
 	return r.waitFor(WaitPerHour, until, "%d runs started within an hour", len(r.recentStarts)+len(r.chosen))

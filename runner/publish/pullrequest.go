@@ -84,16 +84,19 @@ func (f Forge) finishedBodyOptions(p *Proposal, commit string, comments int) bod
 func (f Forge) findOpenPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)
 	switch {
-	case err != nil || pull == nil || pull.State != "open":
+	case err != nil:
 		return nil, err
+	case pull == nil || pull.State != "open":
+		return nil, nil
 	case pull.Base != p.Base.Branch: // a person changed its base meanwhile
 		return nil, refuseOtherBase(pull, p.Task.Branch, p.Base)
 	}
 	return pull, nil
 }
 
-// findOpenPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does
-// not close it, since the earlier change may be right.
+// findOpenPullOfTask returns the open pull request of a task that ended without a change. The run does not close it,
+// since the earlier change may be right. It returns nil if there is none, if the forge cannot be asked, or if the
+// end says nothing about a pull request: after a stop, and for an answer.
 func (f Forge) findOpenPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode() == intake.Join {
 		return nil
@@ -105,8 +108,9 @@ func (f Forge) findOpenPullOfTask(ctx context.Context, p *Proposal) *forge.PullR
 	return pull
 }
 
-// isUpToDate reports whether the open pull request needs no update for the same change. Its draft state
-// depends on checks, which may differ now.
+// isUpToDate reports whether the open pull request needs no update for the same change, which is at commit. A body
+// without a mark is a person's, and needs none. A run's body must declare commit finished. Then the draft state must
+// fit, too: it depends on checks, which may differ now.
 func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false

@@ -35,8 +35,9 @@ type PullOnForge struct {
 	Branch string
 }
 
-// Refresh reads the states of the campaign's pull requests from the forge, a hundred at a time, and records them.
-// It skips merged ones, whose state is final.
+// Refresh reads the states of the campaign's pull requests from the forge and records them in the ledger. It skips
+// merged ones, whose state is final. In the result, State is "" for a pull request that was deleted, or that the
+// token cannot see.
 func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]PullOnForge, error) {
 	var all []PullOnForge
 	var questions []forge.Question

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Calls yields the inputs and outputs of the calls in a transcript. It ignores an incomplete last line.
+// Calls yields the inputs and outputs of the calls in a transcript. An input and its output come as two texts. Calls
+// ends at an incomplete last line without an error, and after the first error.
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
 		for e, err := range eventlog.Read(log) {

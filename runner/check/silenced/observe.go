@@ -50,7 +50,9 @@ func compareRuns(before, now transcript.VerifyRow, outputBefore, outputNow strin
 		return &transcript.SilencedSign{Pattern: "fewer-tests", Reason: fmt.Sprintf("%s ran on the base, %d with the change", transcript.CountNoun(testsBefore, "test"), testsNow)}
 	case countedBefore && !countedNow && testsBefore > 0 && outputNow != "":
 		return &transcript.SilencedSign{Pattern: "fewer-tests", Reason: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.CountNoun(testsBefore, "test"))}
-	case countedBefore || countedNow || strings.Contains(outputNow, "(cached)"): // numbers of tests are better evidence than the time
+	case countedBefore || countedNow: // numbers of tests are better evidence than the time
+		return nil
+	case strings.Contains(outputNow, "(cached)"): // go test printed an earlier result, so the time says nothing
 		return nil
 	case before.Seconds >= minBaseSeconds && now.Seconds*quickFactor <= before.Seconds:
 		return &transcript.SilencedSign{Pattern: "quick", Weak: true, Reason: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", before.Seconds, now.Seconds)}
@@ -84,7 +86,8 @@ var totals = sync.OnceValue(func() []*regexp.Regexp {
 // passedByName matches a passed test of go test -v.
 var passedByName = lazyregexp.New(`(?m)^\s*--- PASS: `)
 
-// countTests returns how many tests passed. known is false if the output has no number.
+// countTests returns how many tests passed by an output. Results by name (go test -v) count together with totals.
+// known is false if the output has neither, or a number that is too large.
 func countTests(output string) (n int, known bool) {
 	for _, tool := range totals() {
 		for _, m := range tool.FindAllStringSubmatch(output, -1) {

@@ -35,8 +35,9 @@ func (c Checks) baselineKey(i int) (string, error) {
 	return record.DigestOf(key), nil
 }
 
-// cachedBaselines returns the checks whose cached baseline is green: by index, the run that cached it. Red
-// results are not cached, because trusting them would make the verdict more lenient.
+// cachedBaselines returns the checks whose cached baseline is green. The keys are the indexes of the checks, the
+// values the ids of the runs that cached them. Red results are not cached, because trusting them would make the
+// verdict more lenient.
 func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
 	for i := range c.Job.Verify {
@@ -51,8 +52,9 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// runOnBase runs the needed checks on the base and caches green results. It does not run checks with a cached
-// result. The cache is used only for the run's own base.
+// runOnBase returns the results of the needed checks on the base of s. needed and the results have an entry for
+// each check of the job. A check with a cached green result does not run. The other green results are cached.
+// Without a cache, or on another base than the run's own, all needed checks run.
 func (c Checks) runOnBase(ctx context.Context, s suite, needed []bool) ([]result, error) {
 	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {

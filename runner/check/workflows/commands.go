@@ -424,7 +424,8 @@ func (k *walk) followFiles(names []string, c caller) {
 	}
 }
 
-// filesNamedBy returns the files that a string or an imported Python module in a program may mean.
+// filesNamedBy returns the files that a program may mean by a string or by an imported Python module. module is ""
+// for a string, and text is not used for a module.
 func filesNamedBy(text, module string) []string {
 	switch {
 	case module != "":
@@ -475,7 +476,8 @@ func (k *walk) addGoFiles(args, dirs []string, via string) {
 	}
 }
 
-// followGoTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM.
+// followGoTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM. PROGRAM may have
+// arguments.
 func (k *walk) followGoTools(args []string, c caller) {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") {
@@ -501,7 +503,8 @@ var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "
 // runsLifecycle has the subcommands that run lifecycle scripts.
 var runsLifecycle = setOf("ci install i add publish pack rebuild install-test it cit")
 
-// followPackageManager follows npm, yarn, pnpm or bun into package.json.
+// followPackageManager follows npm, yarn, pnpm or bun into the package.json of its folders, and for commands in
+// workspaces also into every changed package.json. It treats each argument as a possible name of a script.
 func (k *walk) followPackageManager(tool string, args []string, c caller) {
 	names, inWorkspaces := []string{}, false
 	for i, arg := range args {

@@ -29,7 +29,8 @@ var (
 	expressions = lazyregexp.New(`(?s)\$\{\{.*?\}\}`)
 )
 
-// rightsOf returns the rights of a job.
+// rightsOf returns the rights of a job of the workflow w: the secrets in its texts, and the permissions of the job
+// or else of the workflow.
 func rightsOf(w *actionlint.Workflow, job *actionlint.Job) *rights {
 	r := newRights()
 	for _, text := range textsOf(job, w.Env) {
@@ -56,8 +57,8 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) *rights {
 	return r
 }
 
-// addSecretsIn adds the secrets that an expression uses. GITHUB_TOKEN is none of them: its rights are the
-// permissions.
+// addSecretsIn adds the secrets that an expression uses, such as secrets.KEY and secrets['KEY']. GITHUB_TOKEN is none
+// of them: its rights are the permissions. It adds allSecrets for uses that name no secret, such as toJSON(secrets).
 func (r *rights) addSecretsIn(expression string) {
 	for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
 		if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" {

@@ -48,8 +48,8 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
 }
 
-// Resume opens the checkout of a resumed run: the one of o, else the run's own, else the current
-// one. If the work is in no work tree, call BeginMove and MoveIn to restore it in a new one.
+// Resume opens the checkout of a resumed run: the one of o, else the run's own, else the current one. The WorkPlace
+// is "" if the work is in the run's work tree. Otherwise call BeginMove and MoveIn to restore the work in a new one.
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, WorkPlace, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *Workspace) dropTrees() {
 	}
 }
 
-// prepareResume finds the work and sets the base. If the work is in the work tree, it also reverts
-// an interrupted landing.
+// prepareResume finds the work and sets the base. It also reverts an interrupted landing, which has written a part of
+// the change to the checkout. place is "" if the work is in the work tree, or if the agent has not begun.
 func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (place WorkPlace, err error) {
 	if !earlier.AgentBegan {
 		w.rec.Remove(untrackedFolder)
@@ -167,7 +167,7 @@ func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (WorkPla
 		return "", err
 	}
 	switch {
-	case isOtherCheckout && earlier.HasTree && earlier.InOverlay:
+	case isOtherCheckout && earlier.HasTree && earlier.InOverlay: // an overlay needs the checkout below it
 		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
 	case err == nil && earlier.HasTree:
 		return "", nil
@@ -177,8 +177,8 @@ func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (WorkPla
 	return InPatches, nil
 }
 
-// requireSameBase sets the base of an interrupted run. It returns an error on another commit, or if
-// the checkout has uncommitted changes.
+// requireSameBase sets the base to that of an interrupted run. It returns an error if the checkout does not have the
+// run's base commit, if it has uncommitted changes, or if the work at place cannot be repeated here.
 func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, place WorkPlace) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}

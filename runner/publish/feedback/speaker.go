@@ -39,8 +39,8 @@ type Posted struct {
 // repository returns the repository of the issue or pull request.
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.Subject.Repository) }
 
-// RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or
-// input.
+// RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same input. For a review,
+// the input is the head commit. A run that a person asked for, and a run that sets labels, always continue.
 func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
@@ -163,7 +163,8 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.Subject.Number), s.repository().AddLabels(ctx, s.Subject.Number, missing))
 }
 
-// intendedLabels returns the labels that this run was about to add, by its transcript.
+// intendedLabels returns the labels that this run was about to add before it was killed and resumed. They are in its
+// transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		data, err := transcript.Decode(e)
@@ -175,7 +176,8 @@ func (s Poster) intendedLabels() (labels []string, err error) {
 	return labels, err
 }
 
-// postComment creates the comment, or updates that of an earlier run.
+// postComment creates the comment, or updates that of an earlier run. The step's Operation is created, updated, or
+// none if the earlier comment says the same.
 func (s Poster) postComment(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decodeObject[commentObject](raw)
 	if err != nil {

@@ -94,7 +94,8 @@ func (s Poster) footer(what string) string {
 // mark returns the hidden mark by which later runs recognise this post. input identifies what it is about.
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
-// sameContent reports whether two texts are equal, apart from their mark and the link to their run.
+// sameContent reports whether two texts are equal, apart from the link to their run and their first lines, which have
+// the mark.
 func sameContent(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

@@ -108,7 +108,8 @@ func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now 
 	return a
 }
 
-// keepSession remembers the activity of a call whose command continues.
+// keepSession remembers the activity of a call whose command continues in a session, for later calls that wait for
+// it. It does nothing for other calls.
 func (s *status) keepSession(d transcript.ToolFinished) {
 	id := d.Session()
 	key := callKey(d.CallID, d.Ref())
@@ -184,14 +185,15 @@ const (
 	separator = " · "
 )
 
-// terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is
-// everything else.
+// terminalLine returns the status as one terminal line of up to cells cells. head is the phase and time, such as
+// "[Agent 1:05]", and rest is everything else: the activity, the plan's step, then agents and cost. Agents and cost
+// are left out first if there is no room. With too few cells even for an activity, rest is "".
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.startedAt)))
 	if s.stopping {
 		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.startedAt)))
 	}
-	if len(head)+1+minWords > cells {
+	if len(head)+len(" ")+minWords > cells {
 		return fitWidth(head, cells), ""
 	}
 	tail := s.describeAgents() + s.describeCost()
@@ -274,7 +276,7 @@ func (s *status) describeCost() string {
 	return separator + used + limitSuffix(s.tokenLimit > 0, transcript.GroupThousands(s.tokenLimit)) + " tokens"
 }
 
-// limitSuffix returns a limit as the end of a phrase, or "" if nothing is limited.
+// limitSuffix returns " of " and a limit, or "" if limited is false.
 func limitSuffix(limited bool, limit string) string {
 	if !limited {
 		return ""

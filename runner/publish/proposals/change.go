@@ -66,8 +66,8 @@ func (l *Lessons) readFile(tree gitops.Tree) (raw []byte, valid bool, err error)
 	return raw, true, err
 }
 
-// pathsByRunner returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it
-// holds.
+// pathsByRunner returns the paths in a change that agent-ci itself wrote. That is the lessons file, if only
+// proposed lessons are added to it and their evidence still holds. Otherwise the result is nil.
 func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	found, err := l.fileStateIn(change)
 	if err != nil || !found.byRunner {
@@ -144,8 +144,9 @@ func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, e
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: toTranscript(found.added)}, nil
 }
 
-// addToWorkTree writes the proposed lessons to the work tree, so that they are part of the change and checks
-// see them. If the agent itself changed the file, it leaves it, and judging refuses it later.
+// addToWorkTree writes the proposed lessons to the work tree, so that checks see them. It returns the work tree's
+// change with the lessons file. If the agent itself changed that file, addToWorkTree leaves it, and judging refuses
+// the change later. If the job wants no lessons in its change, addToWorkTree does nothing.
 func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil
@@ -209,7 +210,8 @@ func (l *Lessons) writeToTree(ctx context.Context, change, withLessons *gitops.C
 }
 
 // withExactBytes restores the exact bytes of the lessons file in a change. The agent may have changed
-// attributes so that git converted its line ends.
+// attributes so that git converted its line ends. If the file then equals the base's, it leaves the change. Without
+// a valid lessons file, the change stays as it is.
 func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
@@ -230,8 +232,9 @@ func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) 
 	return l.workspace.Checkout().WithFile(ctx, change, lessons.Path, exact)
 }
 
-// ReproposeEarlier removes an earlier run's lessons from its change and proposes them again, so they are
-// added with the new ones.
+// ReproposeEarlier returns an earlier run's change without the lessons file. It proposes the lessons that the change
+// added to the file again, so that they are added with the new ones. If the change did more to the file, or the job
+// wants no lessons in its change, it drops them with a warning.
 func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if !hasFile(change) {
 		return change, nil
@@ -339,7 +342,8 @@ func (l *Lessons) JudgeCase(j *job.Job, change, repairs *gitops.ChangeSet) judge
 	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
 }
 
-// Callbacks returns the functions that move and judge a change with its lessons.
+// Callbacks returns the functions that move and judge a change with its lessons. repairs is the change that the run
+// repairs, or nil.
 func (l *Lessons) Callbacks(repairs *gitops.ChangeSet) publish.Callbacks {
 	return publish.Callbacks{MoveOnto: l.rebase, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.JudgeCase(j, change, repairs).Judge(ctx)

@@ -92,18 +92,21 @@ func (c *Case) readChecks(ctx context.Context, sha string) ([]forge.Check, error
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
 }
 
-// baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so
-// the one that the change was made on follows.
+// baseCommits returns the base commits to compare with. The newest comes first. Its checks may still be running,
+// so madeOn follows, the commit that the change was made on.
 func (c *Case) baseCommits(ctx context.Context, madeOn string) ([]string, error) {
 	tip, err := intake.LookUpBranch(ctx, c.repository, c.Pull.Base)
-	if err != nil || tip == nil || tip.SHA == madeOn {
-		return []string{madeOn}, err
+	if err != nil {
+		return nil, err
+	}
+	if tip == nil || tip.SHA == madeOn {
+		return []string{madeOn}, nil
 	}
 	return []string{tip.SHA, madeOn}, nil
 }
 
-// isRedOnBase reports whether the same check is red on the base. The first base commit with a conclusive result
-// decides.
+// isRedOnBase reports whether the same check is red on the base. The first commit in base with a conclusive result
+// decides. Without such a result, the check counts as not red.
 func (c *Case) isRedOnBase(ctx context.Context, red forge.Check, base []string) (bool, error) {
 	for _, sha := range base {
 		checks, err := c.readChecks(ctx, sha)
@@ -128,7 +131,7 @@ func (c *Case) isRedOnBase(ctx context.Context, red forge.Check, base []string) 
 }
 
 // sameWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of
-// one name.
+// one name. If the workflow of a check is unknown, the equal name decides, and the result is true.
 func (c *Case) sameWorkflow(ctx context.Context, checks ...forge.Check) (bool, error) {
 	var path string
 	for _, check := range checks {

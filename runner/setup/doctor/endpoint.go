@@ -119,7 +119,7 @@ func (t *trials) useWire(wire string) (err error) {
 }
 
 // ask sends a request. If the endpoint refuses it because of a known quirk, ask stores the quirk and sends
-// the adapted request.
+// the adapted request. One of the two results is nil. The trials together send up to mostRequests requests.
 func (t *trials) ask(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	for t.found.Requests < mostRequests {
 		t.found.Requests++
@@ -142,7 +142,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
 }
 
-// addCapability adds a capability, with the reason if missing.
+// addCapability adds the capability called name. why is the reason that it is missing; it is dropped if works is true.
 func (t *trials) addCapability(name string, works bool, why string) {
 	if works {
 		why = ""

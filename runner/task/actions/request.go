@@ -151,7 +151,7 @@ func (e *Event) InputIssue() string { return strings.TrimSpace(inputText(e.dispa
 // dispatchRequest reads the input issue or prompt of a dispatch event.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
 	r := &Request{Trigger: e.Name, TypedIssue: e.InputIssue(), Prompt: strings.TrimSpace(inputText(e.dispatchInputs()["prompt"]))}
-	if (r.TypedIssue == "") == (r.Prompt == "") {
+	if hasIssue, hasPrompt := r.TypedIssue != "", r.Prompt != ""; hasIssue == hasPrompt {
 		return nil, fmt.Sprintf("the event %s needs either issue or prompt; give it one of them, or give the job a task", e.Name)
 	}
 	return r, ""
@@ -209,7 +209,8 @@ func inputText(value any) string {
 // does not start with it, or if name is empty.
 func cutCommand(body, name string) (words string, found bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
-	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {
+	isLongerWord := rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") // such as /agent-cimore
+	if !found || name == "" || isLongerWord {
 		return "", false
 	}
 	return strings.TrimSpace(rest), true

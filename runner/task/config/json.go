@@ -17,8 +17,9 @@ var (
 	jsonEscape = lazyregexp.New(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
 
-// jsonAsYAML rewrites JSON escapes that the YAML package rejects: \/ and surrogate pairs. It pads shortened
-// strings with spaces, so that later values keep their columns. It returns other data unchanged.
+// jsonAsYAML rewrites JSON escapes that the YAML package rejects: \/ and surrogate pairs such as \ud83d\ude00. It pads
+// shortened strings with spaces, so that later values keep their columns. It returns data that is no JSON, or has
+// no such escape, unchanged. The problem is half of a surrogate pair.
 func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil

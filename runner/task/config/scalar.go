@@ -63,8 +63,10 @@ func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.V
 			return
 		}
 	}
-	switch complaint, meant := k.TextProblem(node.Value); {
-	case !isText && (k.Values == nil || complaint == ""):
+	complaint, meant := k.TextProblem(node.Value)
+	isWrongChoice := k.Values != nil && complaint != ""
+	switch {
+	case !isText && !isWrongChoice: // such as the number 12 for a name; a message about choices says more
 		d.ReportAtNode(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	case complaint != "":
 		d.ReportAtNode(path, node, complaint, meant)
@@ -212,8 +214,12 @@ func suggestDuration(s string) string {
 	unit := strings.TrimLeft(s, "0123456789")
 	number, err := strconv.Atoi(strings.TrimSuffix(s, unit))
 	unit = strings.ToLower(strings.TrimSpace(unit))
+	if err != nil || unit == "" {
+		return ""
+	}
 	for _, known := range []string{"seconds", "minutes", "hours", "days"} {
-		if err != nil || unit == "" || !strings.HasPrefix(known, unit) && unit != known[:3]+"s" {
+		isShortPlural := unit == known[:3]+"s" // secs, mins
+		if !strings.HasPrefix(known, unit) && !isShortPlural {
 			continue
 		}
 		if known == "days" {

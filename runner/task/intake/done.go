@@ -20,9 +20,13 @@ func (t Task) RequireBaseBranch(branch, name string) error {
 		"Pull request #%d has the base %s, and the checkout is on %s; check out %s.", pull.Number, pull.Base, name, pull.Base)
 }
 
-// CheckNotDone returns the outcome skipped if an event's work exists already: an open pull request for the
-// task, unless somebody asks for more in words; a pull request made from the same input; or a comment that
-// this input led to no change on this base.
+// CheckNotDone returns the outcome skipped if an event's work exists already. The work exists in three cases:
+//
+//   - A comment says that this input led to no change on this base.
+//   - A pull request for the task is open, and nobody asks for more in words.
+//   - A pull request was made from the same input.
+//
+// A pull request that a killed run left unfinished does not count.
 func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string) error {
 	makesChange := t.Subject == nil && t.Repair == nil
 	byEvent := s.Request != nil || !t.AskedAt.IsZero()
@@ -46,7 +50,7 @@ func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string)
 	case pull.State == "open" && !s.askedInWords():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
-	case commit == nil || t.InputDigest == "" || commit.Trailer(InputTrailer) != t.InputDigest:
+	case commit == nil || t.InputDigest == "" || commit.Trailer(InputTrailer) != t.InputDigest: // made from another input
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",

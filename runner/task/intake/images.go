@@ -25,8 +25,9 @@ const (
 	imagesTimeout = time.Minute
 )
 
-// FetchImages returns the images named by the job, and those in the task's text from the forge. missing
-// describes images that could not be used, for the model. These cause a warning, never the end of a run.
+// FetchImages returns the images named by the job, and the images in the task's text if that comes from the forge
+// and the job allows them. It returns up to maxImages images. missing describes the others and those that could
+// not be used, for the model. They cause a warning, never the end of a run.
 func (s *Source) FetchImages(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
 	addresses := slices.Clone(s.Job.Task.Images)
 	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {

@@ -197,7 +197,8 @@ func (d *validator) checkPreset(place string, s *Secret, user string) {
 // headerAuthorization is the default header for credentials.
 const headerAuthorization = "Authorization"
 
-// checkRequestPlace checks the place of the value in a request, for a secret without a preset.
+// checkRequestPlace checks the place of the value in a request, for a secret without a preset: a header or a
+// parameter. A parameter removes the default header.
 func (d *validator) checkRequestPlace(place string, s *Secret) {
 	if s.Parameter != "" && !d.IsSet(config.JoinPath(place, "header")) {
 		s.Header = ""

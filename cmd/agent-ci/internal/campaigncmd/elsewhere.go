@@ -61,8 +61,8 @@ var handouts = map[string]*handout{
 	},
 }
 
-// handOut claims the next wave of targets and writes it for the host. An open wave is written again if
-// the host permits that, and is an error otherwise.
+// handOut claims the next wave of targets and writes it for the host of to. If an unsettled wave has the same host
+// and job, and the host permits that, handOut writes that wave again. Any other unsettled wave is an error.
 func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, to *handout) error {
 	if err := to.ready(c); err != nil {
 		return err
@@ -141,8 +141,8 @@ func writeMatrix(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait)
 	})
 }
 
-// jobBeside returns the content of the campaign's separate job file, or nil without one. An error is
-// ignored: openCampaign has read the file already.
+// jobBeside returns the content of the campaign's separate job file. It returns nil without such a file, and after
+// an error, which is unlikely: openCampaign has read the file already.
 func (c *openedCampaign) jobBeside() []byte {
 	if c.JobFile == "" {
 		return nil
@@ -197,14 +197,14 @@ func workOnTarget(ctx context.Context, c *openedCampaign) error {
 	if err != nil {
 		return err
 	}
-	if report == nil {
+	if report == nil { // interrupted
 		return cli.Exit(exitSignalled, nil)
 	}
 	here.PrintReport(c.Stdout, *report)
 	return cli.Exit(report.ExitCode(), nil)
 }
 
-// writeReport writes the report to the file of --report, if given.
+// writeReport writes the report to the file of --report. It does nothing without that flag, and for nil.
 func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	if c.report == "" || r == nil {
 		return nil
@@ -222,7 +222,8 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 // exitSignalled is the exit status if a signal interrupts the run before it has a report (128 + SIGTERM).
 const exitSignalled = 143
 
-// claimedRun returns the run that --wave and --index name.
+// claimedRun returns the run that --wave and --index name. In a Job of Kubernetes, JOB_COMPLETION_INDEX is the default
+// of --index.
 func (c *openedCampaign) claimedRun(ctx context.Context) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
@@ -279,8 +280,8 @@ func settleCampaign(ctx context.Context, c *openedCampaign) error {
 	})
 }
 
-// readResults reads the results that the command line names. endedKeys lists the targets whose runs have
-// ended for good in the cluster.
+// readResults reads the results that the command line names: folders with reports, and outputs of kubectl. endedKeys
+// lists the targets whose runs have ended for good by kubectl. A report that cannot be read is skipped with a note.
 func (c *openedCampaign) readResults(ctx context.Context, wave []campaign.Claimed) (reports []campaign.Report, endedKeys []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {

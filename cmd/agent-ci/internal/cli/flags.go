@@ -81,8 +81,8 @@ func (f *FlagSet) Assignments(to *[]string) {
 	f.List(to, "set", "KEY=VALUE", "set a job key; may be repeated")
 }
 
-// parse parses the flags among the arguments, and returns the other arguments. Flags missing there come from
-// variables. The error is flag.ErrHelp if the arguments ask for help.
+// parse parses the flags among the arguments, and returns the other arguments. With FromVariables, variables set the
+// flags that are not among the arguments. The error is flag.ErrHelp if the arguments ask for help.
 func (f *FlagSet) parse(p Process, args []string) (rest []string, err error) {
 	rest, err = f.parseInterspersed(args)
 	if err == nil && f.FromVariables {
@@ -148,7 +148,7 @@ func (f *FlagSet) setFromVariables(p Process) error {
 		if value == "" || onCommandLine[name] || slices.Contains(f.JobKeys, name) {
 			continue
 		}
-		if err := f.Set(name, value); err != nil { // no text is refused
+		if err := f.Set(name, value); err != nil { // only boolean flags refuse a value
 			return fmt.Errorf("%s is true or false, not %q", variableOf(name), value)
 		}
 	}
@@ -159,8 +159,8 @@ func variableOf(flagName string) string {
 	return FlagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// flagsAfter returns the names of the flags that may follow words of a command line. If the words begin with
-// a subcommand, these are its flags, else all.
+// flagsAfter returns the names of the flags that may follow words of a command line: the flags of the subcommand that
+// the words begin with, or all flags without a subcommand.
 func (f *FlagSet) flagsAfter(words []string) []string {
 	sub := f.command.subcommand(words)
 	if sub == nil {
@@ -169,7 +169,8 @@ func (f *FlagSet) flagsAfter(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(f.order), func(name string) bool { return !slices.Contains(sub.Flags, name) })
 }
 
-// UnexpectedFlag returns a flag of the command line that is not in permitted, or "".
+// UnexpectedFlag returns the name of a flag of the command line that is not in permitted. It returns "" if all flags
+// are.
 func (f *FlagSet) UnexpectedFlag(permitted []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
 		if !slices.Contains(permitted, set.Name) {

@@ -105,7 +105,8 @@ func (p *toolParser) keepReason(says string) {
 	}
 }
 
-// fullName returns a test's name, with its suite and groups.
+// fullName returns a test's name, with its suite and groups. The group in is the line's indentation: two blanks for
+// each group around the test, after the tool's own indentation.
 func (p *toolParser) fullName(groups lineParts) string {
 	name := groups["name"]
 	if in, found := groups["in"]; found {
@@ -118,7 +119,7 @@ func (p *toolParser) fullName(groups lineParts) string {
 	return clean(name, maxName)
 }
 
-// enterGroup enters a group of tests.
+// enterGroup enters a group of tests, at the depth that its indentation shows. It leaves deeper groups.
 func enterGroup(p *toolParser, groups lineParts) {
 	depth := max(0, (len(groups["in"])-p.indent)/2)
 	if depth < 20 && depth <= len(p.groupPath) {

@@ -107,14 +107,16 @@ func recoverAsError(err *error) {
 	}
 }
 
-// nextLine returns the next line as a terminal would show it, without its end.
+// nextLine returns the next line as a terminal would show it, without its line end. Of a line longer than the
+// reader's buffer, it returns the beginning.
 func nextLine(r *bufio.Reader) (string, error) {
 	raw, err := r.ReadSlice('\n')
 	text := strings.TrimRight(string(raw), "\r\n")
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = r.ReadSlice('\n')
 	}
-	if err != nil && (!errors.Is(err, io.EOF) || text == "") {
+	isLastLine := errors.Is(err, io.EOF) && text != "" // without a line end
+	if err != nil && !isLastLine {
 		return "", err
 	}
 	if strings.ContainsAny(text, "\x1b\r") {
