@@ -98,7 +98,7 @@ func TestHeaders(t *testing.T) {
 	var header http.Header
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": func(w http.ResponseWriter, req *http.Request) {
 		header = req.Header
-		answer(200, `{}`)(w, req)
+		answer(200, `{"full_name": "o/r", "default_branch": "main"}`)(w, req)
 	}})
 	must.Get(a.repository.DefaultBranch(t.Context()))(t)
 	if header.Get("User-Agent") != "agent-ci" || header.Get("X-GitHub-Api-Version") == "" {
@@ -324,6 +324,7 @@ func TestErrors(t *testing.T) {
 func TestRefusesEmptyReplies(t *testing.T) {
 	sha := strings.Repeat("c", 40)
 	for name, ask := range map[string]func(r forge.Repository) error{
+		"GET /repos/o/r":                                func(r forge.Repository) error { return must.Err(r.DefaultBranch(t.Context())) },
 		"GET /repos/o/r/pulls":                          func(r forge.Repository) error { return must.Err(r.FindPullRequest(t.Context(), "x", "main")) },
 		"GET /repos/o/r/issues/1/comments":              func(r forge.Repository) error { return must.Err(r.Comments(t.Context(), 1)) },
 		"GET /repos/o/r/commits/" + sha + "/check-runs": func(r forge.Repository) error { return must.Err(r.Checks(t.Context(), sha)) },

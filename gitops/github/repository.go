@@ -137,6 +137,8 @@ var errUnidentified = errors.New("it does not say what it is about")
 // isIdentified reports whether a reply names its object, or has a list. go-github accepts an empty reply.
 func isIdentified(answer any) bool {
 	switch a := answer.(type) {
+	case *gh.Repository:
+		return a.GetFullName() != ""
 	case *gh.PullRequest:
 		return a.GetNumber() > 0
 	case *gh.Issue:

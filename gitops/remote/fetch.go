@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,10 +30,10 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 	if o.WithoutHistory {
 		options = append(options, "--depth=1")
 	} else if o.Have != "" {
-		removeReference, err := into.addReference(o.Have)
+		removeReference, failure := into.addReference(o.Have)
 		defer func() { err = errors.Join(err, removeReference()) }()
-		if err != nil {
-			return fmt.Errorf("fetch: %w", err)
+		if failure != nil {
+			return fmt.Errorf("fetch: %w", failure)
 		}
 	}
 	if _, _, err := r.git(ctx, into, options, o.Commit); err != nil {
@@ -45,5 +46,11 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 // it has, and checks only the others.
 func (s Store) addReference(commit string) (removeReference func() error, err error) {
 	name := filepath.Join(s.Dir, "refs", "heads", "here")
-	return func() error { return os.Remove(name) }, os.WriteFile(name, []byte(commit+"\n"), 0o600)
+	remove := func() error {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return remove, os.WriteFile(name, []byte(commit+"\n"), 0o600)
 }

@@ -122,8 +122,12 @@ func CopyIfThere(from, to string, most int64) error {
 		return err
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil || info.Size() > most {
-		return errors.Join(err, fmt.Errorf("%s has more than %d bytes", from, most))
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > most {
+		return fmt.Errorf("%s has more than %d bytes", from, most)
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
