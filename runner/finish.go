@@ -20,12 +20,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// salvageTime limits each step at the end of a stopped run: saving its work, running its hooks, and
-// reporting.
+// salvageTime limits each step at the end of a stopped run: saving its work, its hooks, and reporting.
 const salvageTime = 20 * time.Second
 
-// runAndReport runs work and reports its result to the step of GitHub Actions. It returns early if a
-// forced stop abandons the run.
+// runAndReport runs work and reports its result to GitHub Actions. A forced stop makes it return early.
 func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
 	defer r.Watch.ShowStatus(ctx, r.forceStop)()
 	return r.end.Await(ctx, r.forceStop, func() record.Result {

@@ -58,8 +58,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	})
 }
 
-// resume runs the stages from the recorded state. A run without time left still publishes its finished
-// work.
+// resume runs the stages from the recorded state. Without time left, finished work is still published.
 func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	p, err := r.ResumePlace(ctx, a)
 	if err != nil {

@@ -92,14 +92,9 @@ func (r *runner) makeReady(ctx context.Context, p *start.Place) (*ready, error) 
 	return r.setUp(ctx, rd)
 }
 
-// setUp prepares the agent's first turn:
-//
-//   - It runs applies_if, the setup commands and the checks on the base. If the agent of a resumed run has
-//     already worked, setUp runs none of them, and takes the checks' results from the record.
-//   - It gives the agent its task.
-//   - It restores the work of a resumed run, or applies the change of a pull request that the run continues.
-//
-// opened stays unchanged. The result is a copy of it with the results of the checks.
+// setUp runs applies_if, the setup commands and the checks on the base, and gives the agent its task. If the
+// agent of a resumed run has already worked, the results come from the record. Then setUp restores the work of
+// a resumed run, or applies the change of a pull request that the run continues. opened stays unchanged.
 func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error) {
 	prepared := *opened
 	if !opened.AlreadyWorked() {
@@ -133,9 +128,8 @@ func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error)
 	return &prepared, r.applyEarlierChange(ctx, &prepared)
 }
 
-// workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx
-// but not untimed, so work that took all its time can still be published. attempts is the number of
-// earlier verifications.
+// workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx but not
+// untimed: work that took all its time can still be published. attempts counts earlier verifications.
 func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
 	w, err := r.workAndVerify(ctx, untimed, rd, attempts)
 	if err != nil {

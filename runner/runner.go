@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// runner has what all stages use. Results are only in end, where stages register what to report and
-// close.
+// runner has what all stages use. Stages register results in end, which also closes what they opened.
 type runner struct {
 	*start.Start
 	forceStop context.Context

@@ -34,8 +34,7 @@ func (r *runner) openRun(ctx context.Context, p *start.Place) (*ready, error) {
 	return r.registerWork(work{ready: &ready{Opened: opened}}).ready, err
 }
 
-// registerWork stores the state of the work for the run's end, and returns it. It also tells the lessons the
-// results of the checks, which are evidence for lessons.
+// registerWork stores the state of the work for the run's end and as evidence for lessons, and returns it.
 func (r *runner) registerWork(w work) work {
 	if w.ready != nil {
 		w.Lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
@@ -177,9 +176,8 @@ func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	return r.registerWork(w)
 }
 
-// askToReconsider asks the agent to look again, once for each reason: its end looks too early, its change
-// may not be published, or the change does not support its claims. again means that the agent has to work
-// again.
+// askToReconsider returns again if the agent has to work again, once for each reason: its end looks too early,
+// its change may not be published, or the change does not support its claims.
 func (r *runner) askToReconsider(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
 	if w.stopped == nil {
 		again, err = w.Agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
