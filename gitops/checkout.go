@@ -66,7 +66,7 @@ type Checkout struct {
 	switched   bool        // this process moved the checkout to another commit or branch
 }
 
-// position is what a checkout is on at one time.
+// position is the state of HEAD and index at one time.
 type position struct {
 	head   string // the content of HEAD
 	commit Base   // of HEAD

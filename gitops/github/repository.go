@@ -124,15 +124,23 @@ var (
 // request sends a call of go-github on a repository and returns the reply.
 func request[T any](ctx context.Context, r *repository, call apiCall, send func() (T, *gh.Response, error)) (answer T, err error) {
 	err = r.runCall(ctx, call, func() (err error) {
-		if answer, _, err = send(); err == nil && !isIdentified(answer) {
-			err = errUnidentified
+		if answer, _, err = send(); err != nil {
+			return err
 		}
-		return err
+		return requireIdentified(answer)
 	})
 	return answer, err
 }
 
 var errUnidentified = errors.New("it does not say what it is about")
+
+// requireIdentified returns errUnidentified unless a reply names its object, or has a list.
+func requireIdentified(answer any) error {
+	if !isIdentified(answer) {
+		return errUnidentified
+	}
+	return nil
+}
 
 // isIdentified reports whether a reply names its object, or has a list. go-github accepts an empty reply.
 func isIdentified(answer any) bool {
@@ -263,8 +271,8 @@ func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.
 	err := r.runCall(ctx, call, func() error {
 		for now := range slices.Chunk(edits, treeEntries) {
 			tree, _, err := r.rest.Git.CreateTree(ctx, r.owner, r.name, base, treeEntriesOf(now))
-			if err == nil && !isIdentified(tree) {
-				err = errUnidentified // without a base, the next call would make a tree of its own edits
+			if err == nil {
+				err = requireIdentified(tree) // without a base, the next call would make a tree of its own edits
 			}
 			if err != nil {
 				return err
@@ -303,10 +311,10 @@ func (r *repository) CreateCommit(ctx context.Context, message, tree, parent str
 	err := r.runCall(ctx, call, func() error { // go-github's own call has more only for signatures
 		err := r.sendJSON(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
 			map[string]any{"message": message, "tree": tree, "parents": []string{parent}}, &made)
-		if err == nil && !isIdentified(&made) {
-			err = errUnidentified
+		if err != nil {
+			return err
 		}
-		return err
+		return requireIdentified(&made)
 	})
 	if err != nil {
 		return nil, err

@@ -99,6 +99,11 @@ type Row struct {
 	template string // of the last attempt
 }
 
+// mustRun reports whether the target still has to run with a template, and can.
+func (e TargetState) mustRun(t Target, template string) bool {
+	return t.Blocker == "" && e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
+}
+
 // class returns the target's class. template is the job digest of the plan.
 func (e TargetState) class(t Target, template string) Class {
 	switch {
@@ -106,7 +111,7 @@ func (e TargetState) class(t Target, template string) Class {
 		return Running
 	case t.Blocker != "" && e.Last == nil:
 		return Lacking
-	case t.Blocker == "" && (e.Last == nil || e.Last.Template != template || e.Again):
+	case e.mustRun(t, template):
 		return Waiting
 	case classOfPull[e.Pull.State] != "":
 		return classOfPull[e.Pull.State]

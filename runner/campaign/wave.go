@@ -66,7 +66,7 @@ type rollout struct {
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpenPulls()
 	if s := r.campaignState.Stopped; s != nil {
-		if slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return r.campaignState.mustRun(t, r.plan.Template) }) {
+		if slices.ContainsFunc(r.plan.Targets, r.mustRun) {
 			r.waitFor(WaitStopped, time.Time{}, "%d of the last %d runs ended with %s; look at them, then run agent-ci campaign resume", s.Failed, s.Of, s.Reason)
 		}
 		return nil, r.wait
@@ -77,7 +77,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 			continue
 		}
 		position++
-		if !r.campaignState.mustRun(t, r.plan.Template) {
+		if !r.mustRun(t) {
 			continue
 		}
 		if r.campaign.Pilot > 0 && position > r.campaign.Pilot && !r.campaignState.Approved {
@@ -94,10 +94,9 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 	return r.chosen, r.wait
 }
 
-// mustRun reports whether a target still has to run with this template, and can.
-func (c *CampaignState) mustRun(t Target, template string) bool {
-	e := c.TargetState(t.Key)
-	return t.Blocker == "" && e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
+// mustRun reports whether a target of the plan still has to run, and can.
+func (r *rollout) mustRun(t Target) bool {
+	return r.campaignState.TargetState(t.Key).mustRun(t, r.plan.Template)
 }
 
 // waitFor stores why the remaining targets wait. A later reason replaces an earlier one: a limit of the whole

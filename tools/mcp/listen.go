@@ -52,8 +52,8 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 }
 
 // forwardStream opens the server's event stream, and writes its requests and notifications to writer until the
-// stream ends or remaining reaches 0. It subtracts the received bytes from remaining. openAgain is false if the session
-// has ended, or if the server answers that it has no such stream.
+// stream ends or remaining reaches 0. It subtracts the received bytes from remaining. openAgain is false after the
+// session's end, or if the server has no such stream.
 func (b *boundedTransport) forwardStream(request *http.Request, writer *io.PipeWriter, remaining *int64) (openAgain bool) {
 	if request.Context().Err() != nil {
 		return false

@@ -293,7 +293,7 @@ func (c *commit) in(folder *folder, do func() error) error {
 	return do()
 }
 
-// open opens a directory without following links. It does nothing for nil, and for a directory that is open. It
+// open opens a directory without following links. It does nothing for nil or an open directory. It
 // fails if another directory has taken the place of one that was open before.
 func (c *commit) open(f *folder) error {
 	if f == nil || f.Dir != nil {

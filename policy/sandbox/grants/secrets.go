@@ -85,7 +85,7 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 }
 
 // findSecrets returns the credentials in writable folders or behind links there. It omits a missing one, unless
-// it is named explicitly (c.by). Such a one also counts at the path that is named, even if that is a link.
+// it is named explicitly (c.by). A named credential also counts at its own path, even if that is a link.
 func (p *Plan) findSecrets() *Secrets {
 	secrets := &Secrets{Within: p.folders.sharedWritable(), Found: []Secret{}}
 	for _, c := range p.credentials {

@@ -69,8 +69,8 @@ func (s *server) startFailure(err error) *outcome.Stop {
 	return stop
 }
 
-// describe sets Offered and Deferred in each description. Offered are the server's tools that the model would see.
-// Deferred means that the model has to search for at least one of them.
+// describe sets Offered and Deferred in each description. Offered lists the server's tools for the model.
+// Deferred means that the model finds some of them only by searching.
 func (s *Servers) describe(descriptions []ServerDescription) error {
 	offered, err := s.namedTools()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -25,7 +26,7 @@ func Markdown(w io.Writer, s campaign.Status) error {
 	head := fmt.Sprintf("## Campaign %s\n\n`%s%s` %s\n", markdown.Text(s.Campaign), strings.Repeat("█", filled), strings.Repeat("░", barChars-filled), words)
 	counts := document.Table{Columns: []document.Column{{Name: "State"}, {Name: "Targets", Number: true}}}
 	for _, c := range usedClasses(s) {
-		counts.Rows = append(counts.Rows, document.Row{document.Words(classStyles[c].words), document.Words(groupThousands(s.Counts[c]))})
+		counts.Rows = append(counts.Rows, document.Row{document.Words(classStyles[c].words), document.Words(transcript.GroupThousands(s.Counts[c]))})
 	}
 	overview := document.Section{Blocks: []document.Block{counts}}
 	for _, line := range append([]string{describeWait(s)}, describeCosts(s)...) {
@@ -52,7 +53,7 @@ func classFolds(s campaign.Status) document.Folds {
 			}
 		}
 		all.Folds = append(all.Folds, document.Fold{
-			Title: document.Words(classStyles[class].words + ": " + groupThousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
+			Title: document.Words(classStyles[class].words + ": " + transcript.GroupThousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
 		})
 	}
 	return all

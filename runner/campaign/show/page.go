@@ -10,6 +10,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 )
@@ -54,7 +55,7 @@ func pageHeader(s campaign.Status, title document.Text) g.Node {
 	done, words := settledTargets(s)
 	var counts document.Facts
 	for _, c := range usedClasses(s) {
-		counts = append(counts, document.Fact{Name: classStyles[c].words, Value: document.Words(groupThousands(s.Counts[c]))})
+		counts = append(counts, document.Fact{Name: classStyles[c].words, Value: document.Words(transcript.GroupThousands(s.Counts[c]))})
 	}
 	var wait g.Node
 	if why := describeWait(s); why != "" {
@@ -102,7 +103,7 @@ func targetTable(s campaign.Status) g.Node {
 				h.ID("state"), h.Option(h.Value(""), g.Text("all")),
 				g.Map(usedClasses(s), func(c campaign.Class) g.Node { return h.Option(g.Text(classStyles[c].words)) }),
 			)),
-			h.P(h.ID("found"), h.Role("status"), g.Text(groupThousands(len(s.Targets))+" targets")),
+			h.P(h.ID("found"), h.Role("status"), g.Text(transcript.GroupThousands(len(s.Targets))+" targets")),
 		),
 		h.Div(h.ID("rows"), report.Blocks(table)),
 	)

@@ -30,10 +30,8 @@ var classStyles = map[campaign.Class]struct {
 // settledTargets returns the number of settled targets, as a number and as a phrase.
 func settledTargets(s campaign.Status) (done int, words string) {
 	done = len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running]
-	return done, fmt.Sprintf("%s of %s targets settled", groupThousands(done), groupThousands(len(s.Targets)))
+	return done, fmt.Sprintf("%s of %s targets settled", transcript.GroupThousands(done), transcript.GroupThousands(len(s.Targets)))
 }
-
-func groupThousands(n int) string { return transcript.GroupThousands(n) }
 
 // usedClasses returns the classes that have targets.
 func usedClasses(s campaign.Status) []campaign.Class {

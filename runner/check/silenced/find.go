@@ -240,26 +240,30 @@ func decodeEscapes(name, line string) string {
 	})
 }
 
-// slashComments lists the endings of files whose comment lines begin with slashes or a star. commentSigns has the
-// beginnings of comment lines by other endings.
-var (
-	slashComments = strings.Fields(".go .js .jsx .mjs .cjs .ts .tsx .mts .cts .java .kt .kts .gradle .groovy .scala .rs .swift .cs .c .cc .cpp .h .dart")
-	commentSigns  = map[string][]string{
-		".php": {"//", "/*", "*", "# "}, ".xml": {"<!--"}, ".json": nil, ".ini": {"#", ";"}, ".cfg": {"#", ";"}, ".bat": {"::", "rem "}, ".lua": {"--"},
+// commentSigns returns the beginnings of comment lines in files with an ending in lower case. In an unknown
+// language, "#" begins comments.
+func commentSigns(ending string) []string {
+	switch ending {
+	case ".go", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".java", ".kt", ".kts", ".gradle", ".groovy", ".scala", ".rs", ".swift", ".cs", ".c", ".cc", ".cpp", ".h", ".dart":
+		return []string{"//", "/*", "*"}
+	case ".php":
+		return []string{"//", "/*", "*", "# "}
+	case ".xml":
+		return []string{"<!--"}
+	case ".json":
+		return nil
+	case ".ini", ".cfg":
+		return []string{"#", ";"}
+	case ".bat":
+		return []string{"::", "rem "}
+	case ".lua":
+		return []string{"--"}
 	}
-)
+	return []string{"#"}
+}
 
-// isComment reports whether a line of the file called name is a comment. In an unknown language, "#" begins
-// comments.
+// isComment reports whether a line of the file called name is a comment.
 func isComment(name, line string) bool {
-	ending := strings.ToLower(path.Ext(name))
-	signs, known := commentSigns[ending]
-	switch {
-	case slices.Contains(slashComments, ending):
-		signs = []string{"//", "/*", "*"}
-	case !known:
-		signs = []string{"#"}
-	}
 	line = strings.TrimSpace(line)
-	return slices.ContainsFunc(signs, func(sign string) bool { return strings.HasPrefix(line, sign) })
+	return slices.ContainsFunc(commentSigns(strings.ToLower(path.Ext(name))), func(sign string) bool { return strings.HasPrefix(line, sign) })
 }

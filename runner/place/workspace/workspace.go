@@ -36,11 +36,11 @@ type Workspace struct {
 	delivery    delivery
 
 	commandsRan bool
-	workPlace
+	workState
 }
 
-// workPlace says where the work of the run is complete.
-type workPlace struct {
+// workState says where the work of the run is complete.
+type workState struct {
 	saved          bool // the run directory has the current work
 	workOnlyInTree bool // the run directory lacks work of the tree
 	workPending    bool // a resumed run's work is not completely in the work tree

@@ -120,8 +120,12 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 	if e.Type == transcript.TypeRunFinished {
 		return w.status().totalUsage()
 	}
-	start, figures := usageStarts[e.Type], w.status().usageOf(e)
-	if start == "" || figures == "" {
+	start, shown := usageStarts[e.Type]
+	if !shown {
+		return ""
+	}
+	figures := w.status().usageOf(e)
+	if figures == "" {
 		return ""
 	}
 	return start + figures

@@ -33,9 +33,9 @@ type activity struct {
 // activityKey identifies the activity that an event ends. The zero value is for activities without such an
 // event.
 type activityKey struct {
-	kind        activityKind
-	agent, call string
-	ref         transcript.CallRef
+	kind activityKind
+	call string
+	ref  transcript.CallRef // of a request: only its agent
 }
 
 // session identifies a command that continues after its call has returned.
@@ -54,12 +54,12 @@ const (
 
 // requestKey returns the key of an agent's request to the model.
 func requestKey(e transcript.Event) activityKey {
-	return activityKey{kind: ofRequest, agent: e.OtherAgent()}
+	return activityKey{kind: ofRequest, ref: transcript.CallRef{Agent: e.OtherAgent()}}
 }
 
 // callKey returns the key of a tool call.
 func callKey(id string, ref transcript.CallRef) activityKey {
-	return activityKey{ofCall, ref.Agent, id, ref}
+	return activityKey{ofCall, id, ref}
 }
 
 // applyEvent updates the status by an event with decoded data.
@@ -84,7 +84,7 @@ func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
 		s.keepSession(d)
 		s.endActivity(callKey(d.CallID, d.Ref()))
 	case transcript.AgentFinished:
-		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.agent == e.OtherAgent() })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.ref.Agent == e.OtherAgent() })
 	case transcript.Verify:
 		s.phase = record.PhaseVerification
 		if d.Attempt == 0 {

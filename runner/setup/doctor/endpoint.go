@@ -142,7 +142,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
 }
 
-// addCapability adds the capability called name. why is the reason that it is missing; it is dropped if works is true.
+// addCapability adds the capability called name. If works is false, why says why it is missing.
 func (t *trials) addCapability(name string, works bool, why string) {
 	if works {
 		why = ""

@@ -38,7 +38,7 @@ func detectToolchain(repo fs.FS) (all Toolchain) {
 	return r.preferMakeTest(all)
 }
 
-// DetectToolchain returns the toolchain of a folder. It is empty for one that cannot be opened.
+// DetectToolchain returns the toolchain of a folder. If the folder cannot be opened, the result is empty.
 func DetectToolchain(dir string) Toolchain {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {

@@ -55,7 +55,7 @@ type entryFacts struct {
 	paths   []string // the paths in its patch
 }
 
-// addPart adds a titled text. seq is the event that it came with, if that is not the entry's first.
+// addPart adds a titled text. seq is the number of a later event that contains the text, or 0 for the entry's first.
 func (t *entryTexts) addPart(seq int64, title string, text excerpt) {
 	if t.surveyed {
 		return
