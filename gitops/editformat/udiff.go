@@ -151,8 +151,7 @@ func (d *diffReader) finishHunk() {
 	if d.skipped || !changes {
 		return
 	}
-	hasOldText := slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" })
-	if !hasOldText {
+	if isBlank(v4a.OldLines(hunk.lines)) {
 		hunk.lines = slices.DeleteFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind == v4a.Keep })
 		hunk.raw = nil
 	}

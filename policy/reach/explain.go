@@ -13,8 +13,12 @@ import (
 	"syscall"
 )
 
-// Explain returns why a request got no answer, without the names that Go gives to its steps.
+// Explain returns why a request got no answer, without its address, whose query may be a credential, and without
+// the names that Go gives to its steps.
 func Explain(err error) string {
+	if request, is := errors.AsType[*url.Error](err); is {
+		err = request.Err
+	}
 	var certificate *tls.CertificateVerificationError
 	var lookup *net.DNSError
 	var step *net.OpError

@@ -122,11 +122,19 @@ func userFolder(getenv func(variable string) string, variable, belowHome string)
 	return filepath.Join(folder, "agent-ci")
 }
 
+// makeFolders makes a folder and those above it.
+func makeFolders(path, advice string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
+	}
+	return nil
+}
+
 // makePrivateFolder makes a folder in a place where all users may write. It accepts an existing folder only
 // if nobody else can change it. Otherwise others could replace run directories.
 func makePrivateFolder(path, advice string) (string, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
+	if err := makeFolders(path, advice); err != nil {
+		return "", err
 	}
 	private, err := isPrivateFolder(path)
 	if err != nil {
@@ -145,9 +153,8 @@ func NewDirectory(path, advice string) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find run directory: %w", err)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
+	if err := makeFolders(path, advice); err != nil {
+		return nil, err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

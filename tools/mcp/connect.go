@@ -197,7 +197,7 @@ func (s *Session) explainFailure(ctx context.Context, err error) *Error {
 	case errors.Is(err, errClosed):
 		e.Words = prefix + "ended before it answered; " + stderrHint
 	case isUnreachable:
-		e.Words = prefix + "could not be reached: " + oneLine(reach.Explain(request.Err)) + "; check url and the network"
+		e.Words = prefix + "could not be reached: " + oneLine(reach.Explain(request)) + "; check url and the network"
 	case s.server.Start == nil && !isRefusal:
 		e.Words = prefix + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
 	default:

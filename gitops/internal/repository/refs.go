@@ -190,6 +190,9 @@ func (r *Repository) BranchesAt(sha string) (branches []string, err error) {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
 	for name := range refs.symbolic {
+		if !strings.HasPrefix(name, "refs/heads/") {
+			continue
+		}
 		if id, err := r.ReadRef(name); err == nil {
 			refs.direct[name] = packedRef{id: id.String()}
 		}

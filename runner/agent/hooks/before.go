@@ -42,14 +42,13 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 			call: refOf(call), eventInput: shown.questionInput(call), replaceable: call.Input,
 			rewrite: func(newInput json.RawMessage) (string, error) { return rewrite(tool, call, shown, newInput) },
 		})
-		before := canonicalInput(call.Input)
 		switch {
 		case err != nil:
 			return hook.failureText(err), notesForModel
 		case r.refuses():
 			return hook.refusal(r), notesForModel
-		case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != before:
-			var fits bool
+		case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != canonicalInput(call.Input):
+			before, fits := canonicalInput(call.Input), false
 			if call, fits = convert(r.After); !fits {
 				return "", notesForModel
 			}

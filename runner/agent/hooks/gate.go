@@ -28,13 +28,13 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	}
 	operators := OperatorHooks(all) // the first ones in all
 	jobs := all[len(operators):]
-	review := resultReview{result: result, shown: result, allowed: true}
-	var err error
-	if review.shown.Output, err = completeOutput(); err != nil {
+	complete, err := completeOutput()
+	if err != nil {
 		firstAsked := slices.Concat(jobs, operators)[0]
-		review.withhold(firstAsked.failureText(err))
-		return review.result, false
+		return withholdResult(result, firstAsked.failureText(err)), false
 	}
+	review := resultReview{result: result, shown: result, allowed: true}
+	review.shown.Output = complete
 	h.askAfter(ctx, jobs, tool, call, &review)
 	h.askAfter(ctx, operators, tool, call, &review)
 	return review.result, review.allowed

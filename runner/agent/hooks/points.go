@@ -257,8 +257,10 @@ func (h *Hooks) requireAnswered(event string) error {
 	for _, hook := range h.All {
 		isLate := hook.Event == job.OnPrePublish || hook.Event == job.OnSessionEnd
 		isDue := hook.Event == event || event == "" && !isLate
-		use := h.Record.HookUse(hook.Name)
-		if hook.MustFire && isDue && use.Calls <= use.Errors { // it never gave a valid answer
+		if !hook.MustFire || !isDue {
+			continue
+		}
+		if use := h.Record.HookUse(hook.Name); use.Calls <= use.Errors { // it never gave a valid answer
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
 				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", hook.Name, hook.Event, transcript.CountNoun(use.Calls, "time"))
 		}

@@ -65,17 +65,15 @@ func (o *Order) Apply(e transcript.Event) error {
 }
 
 // toolStarted notes a call that sends a message to an agent.
-func (o *Order) toolStarted(e transcript.Event, d transcript.ToolStarted) {
+func (o *Order) toolStarted(_ transcript.Event, d transcript.ToolStarted) {
 	var message struct{ Target string }
-	d.Agent = e.OtherAgent()
 	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
 		o.startedTurns[d.Ref()], o.openMessages[d.Ref()] = false, message.Target
 	}
 }
 
 // toolFinished notes the result of a wait, and that a message's call has ended.
-func (o *Order) toolFinished(e transcript.Event, d transcript.ToolFinished) {
-	d.Agent = e.OtherAgent()
+func (o *Order) toolFinished(_ transcript.Event, d transcript.ToolFinished) {
 	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
 		o.waitResults[d.Ref()] = d
 	}

@@ -22,13 +22,14 @@ import (
 func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFileBytes)
-		var large *gitops.TooLargeError
-		if errors.As(err, &large) {
+		switch {
+		case errors.As(err, new(*gitops.TooLargeError)):
 			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
 			return nil, fs.ErrNotExist
-		}
-		if entry, _ := base.BaseEntry(path); entry.Kind == gitops.BaseLink {
-			warn("guide_link", "%s is a symbolic link, which is not followed; commit the text itself.", path)
+		case errors.Is(err, fs.ErrNotExist):
+			if entry, _ := base.BaseEntry(path); entry.Kind == gitops.BaseLink {
+				warn("guide_link", "%s is a symbolic link, which is not followed; commit the text itself.", path)
+			}
 		}
 		return raw, err
 	})

@@ -24,12 +24,12 @@ func (c ExcerptLimits) excerpt(s string, lines int) string {
 		return s
 	}
 	all := strings.Split(s, "\n")
-	for i, line := range all {
-		all[i] = markdown.Cut(line, c.Width)
-	}
 	if omitted := len(all) - lines; omitted > 0 {
 		tail := lines / 2
 		all = slices.Concat(all[:lines-tail], []string{fmt.Sprintf("… %s not shown …", CountNoun(omitted, "line"))}, all[len(all)-tail:])
+	}
+	for i, line := range all {
+		all[i] = markdown.Cut(line, c.Width)
 	}
 	return strings.Clone(strings.Join(all, "\n"))
 }

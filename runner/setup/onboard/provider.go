@@ -158,7 +158,7 @@ func Fetch(ctx context.Context, address, key string, headers map[string]string) 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, nil, withoutAddress(err)
+		return nil, nil, errors.New(reach.Explain(err))
 	}
 	if key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
@@ -169,16 +169,9 @@ func Fetch(ctx context.Context, address, key string, headers map[string]string) 
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, withoutAddress(err)
+		return nil, nil, errors.New(reach.Explain(err))
 	}
 	defer response.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return response, body, nil
-}
-
-func withoutAddress(err error) error {
-	if failure, is := errors.AsType[*url.Error](err); is {
-		return errors.New(reach.Explain(failure.Err))
-	}
-	return err
 }

@@ -155,25 +155,41 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	return k
 }
 
-// readTag reads the rule of k from a struct tag, except for its default. A word in the tag's config that
+// tagWords returns the words of a struct tag with their texts. It reads the tag once, because StructTag.Get
+// would search the whole tag for every word, at each start.
+func tagWords(tag reflect.StructTag) map[string]string {
+	words := make(map[string]string, 8)
+	for rest := string(tag); rest != ""; {
+		word, text, _ := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			panic("a tag is WORD:\"TEXT\": " + rest)
+		}
+		rest = strings.TrimLeft(text[len(quoted):], " ")
+		words[word], _ = strconv.Unquote(quoted)
+	}
+	return words
+}
+
+// readTag reads the rule of k from the words of its tag, except for its default. A word in the tag's config that
 // belongs to no rule panics; text and list are read elsewhere.
-func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
-	k.Meaning, k.Example, k.emptyListHint = tag.Get("about"), tag.Get("example"), tag.Get("instead")
-	k.Form, k.Names = namedTerm[*form.Form](terms, tag.Get("form")), namedTerm[*form.Form](terms, tag.Get("names"))
-	k.Foreign, k.Suggest = namedTerm[*Foreign](terms, tag.Get("foreign")), namedTerm[func(string) string](terms, tag.Get("suggest"))
-	k.maxEntries = namedTerm[int](terms, tag.Get("most"))
-	if word, isTerm := strings.CutPrefix(tag.Get("values"), "$"); isTerm {
+func (k *Key) readTag(tag map[string]string, terms Terms) {
+	k.Meaning, k.Example, k.emptyListHint = tag["about"], tag["example"], tag["instead"]
+	k.Form, k.Names = namedTerm[*form.Form](terms, tag["form"]), namedTerm[*form.Form](terms, tag["names"])
+	k.Foreign, k.Suggest = namedTerm[*Foreign](terms, tag["foreign"]), namedTerm[func(string) string](terms, tag["suggest"])
+	k.maxEntries = namedTerm[int](terms, tag["most"])
+	if word, isTerm := strings.CutPrefix(tag["values"], "$"); isTerm {
 		k.Values = namedTerm[[]string](terms, word)
 	} else if word != "" {
 		k.Values = strings.Split(word, "|")
 	}
-	if span, has := tag.Lookup("span"); has {
+	if span, has := tag["span"]; has {
 		k.Span = &Span{Max: Unlimited}
 		if read, _ := fmt.Sscanf(span, "%d..%d", &k.Span.Min, &k.Span.Max); read == 0 {
 			panic("a span tag is MIN..MAX or MIN..: " + span)
 		}
 	}
-	for word := range strings.SplitSeq(tag.Get("config"), ",") {
+	for word := range strings.SplitSeq(tag["config"], ",") {
 		switch word {
 		case "required":
 			k.Required = true
@@ -225,9 +241,10 @@ func (k *Key) setDefault(text string, terms Terms) {
 func fieldKey(structType reflect.Type, i int, path string, terms Terms) *Key {
 	field := structType.Field(i)
 	k := &Key{Path: path, goType: field.Type, fieldIndex: i}
-	k.readTag(field.Tag, terms)
+	tag := tagWords(field.Tag)
+	k.readTag(tag, terms)
 	k.deriveFromType(terms)
-	if text, has := field.Tag.Lookup("default"); has {
+	if text, has := tag["default"]; has {
 		k.setDefault(text, terms)
 	}
 	return k

@@ -120,18 +120,21 @@ func (k *Key) listValues() string {
 func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	isPlain := node.Tag == intTag && err == nil && strconv.FormatInt(number, 10) == node.Value
-	complaint, meant := k.Span.problemWith(number), toPlainDigits(node.Value)
-	_, errMeant := strconv.ParseInt(meant, 10, 64)
+	complaint := k.Span.problemWith(number)
 	switch {
 	case isPlain && complaint != "":
 		d.ReportAtNode(path, node, complaint)
+		return
 	case isPlain:
 		into.SetInt(number)
-	case errMeant == nil:
-		d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
-	default:
-		d.reportWrongType(k, path, node)
+		return
 	}
+	meant := toPlainDigits(node.Value)
+	if _, err := strconv.ParseInt(meant, 10, 64); err == nil {
+		d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
+		return
+	}
+	d.reportWrongType(k, path, node)
 }
 
 // toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000. It returns "" for other

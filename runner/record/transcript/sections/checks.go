@@ -199,9 +199,6 @@ func existingTestsSection(s *Source) document.Section {
 	if why := table.OldTestsGap(); why != "" {
 		list.Items = append(list.Items, document.Item{Text: document.Words("incomplete: " + why)})
 	}
-	if len(list.Items) == 0 {
-		return document.Section{}
-	}
 	title := "Existing tests that were deleted or fail"
 	if _, scripts := table.CountBrokenOldTests(); scripts > 0 {
 		title = "Existing tests and files of checks to review"
