@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Protected reports whether a path matches one of the patterns of policy.protect: see MatchesPattern.
@@ -25,7 +25,7 @@ func MatchesPattern(patterns []string, path string) (matches bool, err error) {
 		if !strings.Contains(pattern, "/") {
 			glob = "**/" + glob
 		}
-		matches, err = doublestar.Match(glob, strings.ToLower(path))
+		matches, err = pathname.MatchGlob(glob, strings.ToLower(path))
 		if err != nil {
 			return false, fmt.Errorf("pattern %q: %w", pattern, err)
 		}

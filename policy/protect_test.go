@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -22,4 +23,5 @@ func TestProtected(t *testing.T) {
 	want := []string{".github/workflows/ci.yml", ".GitHub/x", "CODEOWNERS", "docs/CODEOWNERS", "deploy/prod.yml"}
 	must.Same(t, want, got)
 	must.Fail(t, "", must.Err(Protected([]string{"a/[b"}, "a/b")), "a pattern that cannot be read gives no error")
+	must.Fail(t, "alternatives", must.Err(Protected([]string{strings.Repeat("{a,b}", 40)}, "a/b")), "a pattern with too many braces")
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
@@ -55,7 +54,10 @@ func checkPattern(s string) error {
 	if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "!") {
 		return errors.New("must be a pattern of paths below the repository's root, without / or ! in front")
 	}
-	if !doublestar.ValidatePattern(s) {
+	switch err := pathname.CheckGlob(s); {
+	case errors.Is(err, pathname.ErrAlternatives):
+		return errors.New("must be a pattern of paths: its braces stand for too many alternatives")
+	case err != nil:
 		return errors.New("must be a pattern of paths: a brace in it is not complete")
 	}
 	if s != "" && path.Clean(s) != s || s == "." || s == ".." {

@@ -141,6 +141,7 @@ func TestLocatesEachMistake(t *testing.T) {
 		{"address with a broken query", start + "model: {base_url: 'https://api.example.com/v1?api-key=ab%zz'}", []string{"job.yml:3:19: model.base_url: must have a query such as ?name=value&other=value"}},
 		{"key in the place of its variable", start + "model: {api_key_env: sk-verysecret}", []string{"job.yml:3:22: model.api_key_env: must be a variable's name: letters, digits and underscores"}},
 		{"pattern from the root", start + "policy: {protect: [/etc]}", []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths below the repository's root, without / or ! in front"}},
+		{"pattern with many braces", start + `policy: {protect: ["` + strings.Repeat("{a,b}", 40) + `"]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: its braces stand for too many alternatives"}},
 		{"pattern with half a brace", start + `policy: {protect: ["{a,b"]}`, []string{"job.yml:3:20: policy.protect[0]: must be a pattern of paths: a brace in it is not complete"}},
 		{"patterns that fit no path", start + "policy: {protect: [infra/, ./a, a//b, ..]}", []string{
 			"job.yml:3:20: policy.protect[0]: " + fitsNone, "job.yml:3:28: policy.protect[1]: " + fitsNone, "job.yml:3:33: policy.protect[2]: " + fitsNone, "job.yml:3:39: policy.protect[3]: " + fitsNone,
