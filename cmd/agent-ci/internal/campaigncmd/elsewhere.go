@@ -89,11 +89,13 @@ func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, t
 	}
 	next = next[:fitting]
 	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
-	if err == nil && len(wave) > 0 {
-		err = ledger.WriteWaveFile(wave)
-	}
 	if err != nil {
 		return err
+	}
+	if len(wave) > 0 {
+		if err := ledger.WriteWaveFile(wave); err != nil {
+			return err
+		}
 	}
 	c.Note("%s to start.", transcript.CountNoun(len(wave), "target"))
 	if wait.Why != "" {
@@ -141,16 +143,12 @@ func writeMatrix(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait)
 	})
 }
 
-// jobBeside returns the content of the campaign's separate job file. It returns nil without such a file, and after
-// an error, which is unlikely: openCampaign has read the file already.
+// jobBeside returns the content of the campaign's separate job file, or nil if there is none.
 func (c *openedCampaign) jobBeside() []byte {
 	if c.JobFile == "" {
 		return nil
 	}
-	raw, err := ReaderBeside(c.file)(c.JobFile)
-	if err != nil {
-		return nil
-	}
+	raw, _ := ReaderBeside(c.file)(c.JobFile) // openCampaign has read the file, so an error is unlikely
 	return raw
 }
 
@@ -191,22 +189,22 @@ func workOnTarget(ctx context.Context, c *openedCampaign) error {
 		return cli.Exit(cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err))))
 	}
 	report, _, err := here.Work(ctx, o, claimed, time.Now())
-	if err == nil {
-		err = c.writeReport(report)
-	}
 	if err != nil {
 		return err
 	}
 	if report == nil { // interrupted
 		return cli.Exit(exitSignalled, nil)
 	}
+	if err := c.writeReport(report); err != nil {
+		return err
+	}
 	here.PrintReport(c.Stdout, *report)
 	return cli.Exit(report.ExitCode(), nil)
 }
 
-// writeReport writes the report to the file of --report. It does nothing without that flag, and for nil.
+// writeReport writes the report to the file of --report. It does nothing without that flag.
 func (c *openedCampaign) writeReport(r *campaign.Report) error {
-	if c.report == "" || r == nil {
+	if c.report == "" {
 		return nil
 	}
 	raw, err := r.Encode()
@@ -248,10 +246,13 @@ func (c *openedCampaign) claimedRun(ctx context.Context) (claimed campaign.Claim
 // one if variables could exceed the claim.
 func (c *openedCampaign) checkClaim(claimed campaign.Claimed) error {
 	template, err := campaign.JobDigest(c.Campaign)
-	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
-		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, c.checkClaimVariables())
+	if claimed.Campaign != c.Name || claimed.Template != template {
+		return fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
+	}
+	return c.checkClaimVariables()
 }
 
 // settleCampaign books the results of an open wave.

@@ -94,8 +94,11 @@ func (c *openedCampaign) makePlan(ctx context.Context, ledger *campaign.Ledger) 
 		}
 		plan.CarryOver(previous, ledger.State)
 	}
-	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
-		return plan, err
+	if err := ledger.Plan(plan); err != nil {
+		return nil, err
+	}
+	if c.Targets.Folder != "" { // local repositories have no pull requests
+		return plan, nil
 	}
 	return plan, c.refreshPulls(ctx, ledger, plan)
 }

@@ -135,7 +135,8 @@ func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s he
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, c.Variable("PATH"))
 		}
 	}
-	if s.Discard == nil { // nothing is published on the forge
+	publishesOnForge := s.Discard != nil // runOptions sets it for --publish github alone
+	if !publishesOnForge {
 		return s, nil
 	}
 	s.Discard = func(*campaign.Report) bool { return true } // a settled claim does not start again

@@ -33,7 +33,8 @@ func Complete(commands []Command, line []string) candidates {
 		current = ""
 	}
 	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
-	if len(before) == 0 || len(before) == 1 && before[0] == "help" {
+	wantsCommand := len(before) == 0 || slices.Equal(before, []string{"help"})
+	if wantsCommand {
 		var words []candidate
 		for _, c := range commands {
 			words = append(words, candidate{c.Name, c.About})
@@ -127,7 +128,8 @@ func completePlaceholder(placeholder, begun string) candidates {
 	case "DIR", "RUN_DIR":
 		return candidates{kind: "folders"}
 	}
-	if placeholder == "" || strings.ToLower(placeholder) != placeholder {
+	isLiteral := placeholder != "" && placeholder == strings.ToLower(placeholder)
+	if !isLiteral {
 		return candidates{kind: "words"}
 	}
 	var words []candidate

@@ -18,8 +18,7 @@ import (
 // cancelled. The next signal ends the process at once, as without a handler.
 //
 // Writing to a closed pipe returns an error and does not end the process. So a run continues if its
-// reader exits. SIGPIPE is caught for that, not ignored, because commands would inherit an ignored
-// signal.
+// reader exits.
 func UntilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, _, stop := UntilSignals(ctx, 1)
 	return ctx, stop
@@ -32,8 +31,7 @@ func UntilSignals(ctx context.Context, maxSignals int) (_, forced context.Contex
 	forced, cancelForced := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, maxSignals)
 	signal.Notify(signals, UnlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
-	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not ignored: commands would inherit that
 	ended, quit := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -91,7 +89,8 @@ func (w waitingInput) Read(p []byte) (int, error) {
 	const pollTime = 100 // milliseconds between checks of ctx
 	for w.ctx.Err() == nil {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLIN}}, pollTime)
-		if ready > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+		cannotPoll := err != nil && !errors.Is(err, unix.EINTR)
+		if ready > 0 || cannotPoll {
 			return w.file.Read(p)
 		}
 	}

@@ -55,7 +55,7 @@ func (f failingOutcomes) exitStatus(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:
 		return cli.ExitOK
-	case r.ExitCode == 0:
+	case r.ExitCode == 0: // --fail-on lists an outcome that is no failure
 		return cli.ExitFailed
 	}
 	return r.ExitCode

@@ -56,10 +56,10 @@ func defineReport(flags *cli.FlagSet) cli.RunFunc {
 	flags.Text(&o.Name, "artifact", "NAME", "of GitHub Actions: name of the artifact, if the run has several")
 	flags.Text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
 	return func(ctx context.Context, p cli.Process, run []string) error {
-		switch {
-		case format != "" && format != "html" && format != "markdown":
+		if !slices.Contains([]string{"", "html", "markdown"}, format) {
 			return cli.Misuse("--format is html or markdown, not %s", format)
-		case format == "" && !verify:
+		}
+		if format == "" && !verify {
 			format = "html"
 		}
 		o.Words = run
@@ -70,10 +70,7 @@ func defineReport(flags *cli.FlagSet) cli.RunFunc {
 		if err != nil {
 			return err
 		}
-		text := page + "\n"
-		if page == "" || format != "html" {
-			text, err = renderRun(dir, format)
-		}
+		text, err := renderRun(dir, page, format)
 		if err != nil {
 			return err
 		}
@@ -111,10 +108,8 @@ func locateRun(ctx context.Context, p cli.Process, o artifact.Options, last bool
 
 // isOnGitHub reports whether the words name a run of GitHub Actions: OWNER/REPO and RUN, or an address.
 func isOnGitHub(words []string) bool {
-	if len(words) != 1 {
-		return len(words) == 2
-	}
-	return strings.Contains(words[0], "://") || strings.Contains(words[0], "/actions/runs/")
+	isAddress := len(words) == 1 && (strings.Contains(words[0], "://") || strings.Contains(words[0], "/actions/runs/"))
+	return isAddress || len(words) == 2
 }
 
 // printFetched describes a downloaded run on standard error, because standard output has only its report.
@@ -149,14 +144,15 @@ func verifyRun(ctx context.Context, p cli.Process, dir string) error {
 }
 
 // renderRun returns a run as a Markdown document or, for html, the path of its page as a line. For an empty
-// format it returns "".
-func renderRun(dir, format string) (string, error) {
-	switch format {
-	case "markdown":
+// format it returns "". If the page does not exist (page is ""), renderRun writes it.
+func renderRun(dir, page, format string) (text string, err error) {
+	switch {
+	case format == "markdown":
 		return record.RenderDocument(dir)
-	case "html":
-		path, err := record.WriteReport(dir)
-		return path + "\n", err
+	case format == "":
+		return "", nil
+	case page == "":
+		page, err = record.WriteReport(dir)
 	}
-	return "", nil
+	return page + "\n", err
 }

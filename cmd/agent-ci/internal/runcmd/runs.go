@@ -63,16 +63,16 @@ func defineRuns(flags *cli.FlagSet) cli.RunFunc {
 	return func(_ context.Context, p cli.Process, subcommand []string) error {
 		machine := userRuns(p)
 		machine.Folder = f.folder
-		prunes := len(subcommand) == 1
+		hasSubcommand := len(subcommand) == 1
 		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
 		switch {
-		case prunes && subcommand[0] != "prune":
+		case hasSubcommand && subcommand[0] != "prune":
 			return cli.Misuse("its one subcommand is prune")
-		case !prunes && hasPruneFlag:
+		case !hasSubcommand && hasPruneFlag:
 			return cli.Misuse("--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
-		case prunes && f.json:
+		case hasSubcommand && f.json:
 			return cli.Misuse("--json is for the list")
-		case !prunes:
+		case !hasSubcommand:
 			return showRuns(p, machine, f)
 		}
 		o, err := f.pruneOptions()
@@ -203,7 +203,8 @@ func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) error {
 		}
 	}
 	isUsualFolder := machine.Folder == ""
-	if folder, err := machine.Path(); err == nil && !o.DryRun && isUsualFolder {
+	if isUsualFolder && !o.DryRun {
+		folder, _ := machine.Path() // no error: Prune used the same path
 		if err := confine.DropAbandonedTrees(folder); err != nil {
 			p.Note("agent-ci runs: remove work trees of runs that were removed: %v", err)
 			status = cli.ExitFailed

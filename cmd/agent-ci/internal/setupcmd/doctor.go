@@ -56,19 +56,21 @@ func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 		if err != nil {
 			return err
 		}
-		run, hooksUnknown := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
-		hooksUnknown = cmp.Or(hooksUnknown, run.HooksUnknown)
+		run, hooksErr := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		if asJSON {
 			err = cli.WriteJSON(p.Stdout, diagnosisWithHooks{found, run.Hooks})
 		} else {
 			showDiagnosis(p, found)
-			showHooks(p, run.Hooks, found, hooksUnknown)
+			showHooks(p, run.Hooks, found, cmp.Or(hooksErr, run.HooksUnknown))
+		}
+		if err != nil {
+			return err
 		}
 		hookFails := slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
-		if err == nil && (found.Broken() || hookFails) {
-			err = cli.Exit(cli.ExitFailed, nil)
+		if found.Broken() || hookFails {
+			return cli.Exit(cli.ExitFailed, nil)
 		}
-		return err
+		return nil
 	}
 }
 

@@ -140,13 +140,18 @@ func askRepository(p cli.Process, person *dialog, origin, server string) (string
 	naming := intake.RepositorySources{Job: &job.Job{}, Origin: origin, Server: server}
 	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
 	name, err := naming.Repository()
-	if err == nil && name == "" && person != nil {
-		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
+	if err != nil {
+		return "", err
 	}
-	if err == nil && form.ValidateRepository(name) != nil {
-		err = fmt.Errorf("it is not known which repository on %s this is%s: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server, intake.ForeignOrigin(origin, server))
+	if name == "" && person != nil {
+		if name, err = person.ask("Repository on "+server+" (OWNER/REPO)", ""); err != nil {
+			return "", err
+		}
 	}
-	return name, err
+	if form.ValidateRepository(name) != nil {
+		return "", fmt.Errorf("it is not known which repository on %s this is%s: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server, intake.ForeignOrigin(origin, server))
+	}
+	return name, nil
 }
 
 // readOrigin returns the address that a checkout was cloned from, or "" if it is unknown.
@@ -235,13 +240,14 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) 
 func (g *gitHubSetup) askModel(s *onboard.Setup, person *dialog) (err error) {
 	s.Model = g.model
 	if s.Model == "" && person != nil {
-		s.Model, err = person.ask("Model", s.Provider.Model)
+		if s.Model, err = person.ask("Model", s.Provider.Model); err != nil {
+			return err
+		}
 	}
-	s.Model = cmp.Or(s.Model, s.Provider.Model)
-	if err == nil && s.Model == "" {
-		err = errors.New("give the name of the model with --model")
+	if s.Model = cmp.Or(s.Model, s.Provider.Model); s.Model == "" {
+		return errors.New("give the name of the model with --model")
 	}
-	return err
+	return nil
 }
 
 // askKey sets the provider's key, from its variable or the person.
@@ -249,12 +255,14 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p cli.Process, person *dialog) (e
 	variable := cmp.Or(g.keyName, s.Provider.Secret)
 	s.Key = strings.TrimSpace(p.Variable(variable))
 	if s.Key == "" && person != nil {
-		s.Key, err = person.askHidden("Key of " + s.Provider.Title)
+		if s.Key, err = person.askHidden("Key of " + s.Provider.Title); err != nil {
+			return err
+		}
 	}
-	if err == nil && s.Key == "" {
-		err = fmt.Errorf("there is no key: set %s to that of the provider", variable)
+	if s.Key == "" {
+		return fmt.Errorf("there is no key: set %s to that of the provider", variable)
 	}
-	return cmp.Or(err, settings.CheckKey(variable, s.Key))
+	return settings.CheckKey(variable, s.Key)
 }
 
 // confirmSetup shows a person what init is about to do, and asks for consent. replace reports whether to

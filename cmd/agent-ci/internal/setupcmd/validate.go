@@ -252,21 +252,18 @@ func checkFile(file string, raw []byte) (problems config.Problems, campaign *spe
 	if len(raw) > config.MaxSize {
 		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
-	if !isDefaults(file) && spec.IsCampaign(raw) {
-		campaign, err := spec.Load(file, raw, campaigncmd.ReaderBeside(file))
-		if errors.As(err, &problems) {
-			err = nil
-		}
-		return problems, campaign, err
+	switch {
+	case isDefaults(file):
+		_, err = job.LoadTemplate(config.Layer{Name: file, Kind: config.DefaultsLayer, Data: raw})
+	case spec.IsCampaign(raw):
+		campaign, err = spec.Load(file, raw, campaigncmd.ReaderBeside(file))
+	default:
+		_, err = job.Load(config.Layer{Name: file, Kind: config.FileLayer, Data: raw})
 	}
-	layer, load := config.Layer{Name: file, Kind: config.FileLayer, Data: raw}, job.Load
-	if isDefaults(file) {
-		layer.Kind, load = config.DefaultsLayer, job.LoadTemplate
+	if errors.As(err, &problems) { // the file can be read, but has mistakes
+		err = nil
 	}
-	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
-		return nil, nil, err
-	}
-	return problems, nil, nil
+	return problems, campaign, err
 }
 
 // inspectServers starts the MCP servers of a job, prints their tools, and stops them. status is not 0 if a
@@ -287,7 +284,8 @@ func inspectServers(ctx context.Context, p cli.Process, file string, content []b
 		if show {
 			showServer(p, server)
 		}
-		if !server.Ready && server.Unknown == "" && server.Required {
+		doesNotStart := !server.Ready && server.Unknown == ""
+		if doesNotStart && server.Required {
 			status = outcome.ExtensionFailed.ExitCode()
 		}
 	}
