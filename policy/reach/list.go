@@ -105,6 +105,9 @@ func (e Entry) Hostname() string {
 	return e.name
 }
 
+// Port returns the entry's port, or 0 for the protocol's default.
+func (e Entry) Port() uint16 { return e.port }
+
 // String returns the entry for people.
 func (e Entry) String() string {
 	if e.private {

@@ -84,12 +84,13 @@ func (c *Control) commandSecrets(kind string) (secrets []commandSecret) {
 // commands of the job have a Maven secret. Showing settings to those leaves an empty file at that path,
 // which Maven rejects.
 func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
-	hasMavenSecret := slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven })
-	if !hasMavenSecret || home == "" {
+	path := mavenSettingsIn(home)
+	jobHasSecret := slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven })
+	commandsHaveSecret := k.Overrides[path] != nil
+	if home == "" || !jobHasSecret || commandsHaveSecret {
 		return
 	}
-	path := mavenSettingsIn(home)
-	if _, err := os.Lstat(path); k.Overrides[path] == nil && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		k.Overrides[path] = []byte(noMavenSettings)
 	}
 }
@@ -107,7 +108,7 @@ func (c *Control) authoritiesFor(kind string) []byte {
 }
 
 // ClientConfigOf returns the client configuration of commands. Without a proxy, secrets are
-// useless, so Maven's settings are shown without them, and nothing else.
+// useless: it then has only Maven settings without secrets, or nothing.
 func (c *Control) ClientConfigOf(by Commands) ClientConfig {
 	config := c.setup.clientConfigs[by.Kind]
 	if c.Proxied(by) {

@@ -29,15 +29,12 @@ func filterByPreset(preset string, all []commandSecret) []commandSecret {
 // schemelessURL returns a scope as a URL without https://. Clients compare this text, so the port is
 // omitted if it is 443.
 func schemelessURL(scope credential.Scope) string {
-	host, hostAndPort := scope.Host.Hostname(), scope.Host.Host()
-	if strings.Contains(host, ":") {
+	host, port := scope.Host.Hostname(), scope.Host.Port()
+	if isIPv6 := strings.Contains(host, ":"); isIPv6 {
 		host = "[" + host + "]"
 	}
-	isBareIPv6 := strings.Count(hostAndPort, ":") > 1 && !strings.HasPrefix(hostAndPort, "[")
-	colon := strings.LastIndexByte(hostAndPort, ':')
-	hasPort := colon > strings.LastIndexByte(hostAndPort, ']') && !isBareIPv6
-	if hasPort && hostAndPort[colon:] != ":443" {
-		host += hostAndPort[colon:]
+	if port != 0 && port != 443 {
+		host += fmt.Sprintf(":%d", port)
 	}
 	return host + scope.Path
 }

@@ -105,7 +105,8 @@ func (c *Control) recordRequest(by string, asked proxy.Request) error {
 		return nil
 	case h.counts[kind] == maxRecordedHosts:
 		return c.handleUnrecordable(kind)
-	case h.seen == nil:
+	}
+	if h.seen == nil {
 		h.seen, h.counts = make(map[transcript.HostRequest]bool), make(map[requestKind]int)
 	}
 	h.seen[event] = true

@@ -17,42 +17,44 @@ import (
 // CheckMachineProxy checks the machine's proxy if the job uses it. An unusable address is an error. A
 // missing proxy is a warning.
 func (c *Control) CheckMachineProxy() error {
-	for key, network := range c.Job.Networks() {
-		if !network.UsesMachineProxy() {
-			continue
-		}
-		found, err := machineProxies(c.Environ)
-		switch {
-		case err != nil:
-			return outcome.Stopf(outcome.InvalidInput, "proxy", "The hosts of %s can't be reached by the machine's proxy (proxy: inherit): %v.", key, err).Because(err)
-		case found.HTTPSProxy == "" && found.HTTPProxy == "":
-			c.Record.Warn("no_proxy", "%s.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set: the hosts are reached without a proxy, and their addresses are checked.", key)
-		}
-		return nil // one check is enough: all networks use the same proxy
+	key := c.machineProxyKey()
+	if key == "" {
+		return nil
+	}
+	found, err := machineProxies(c.Environ)
+	if err != nil {
+		return outcome.Stopf(outcome.InvalidInput, "proxy", "The hosts of %s can't be reached by the machine's proxy (proxy: inherit): %v.", key, err).Because(err)
+	}
+	if found.HTTPSProxy == "" && found.HTTPProxy == "" {
+		c.Record.Warn("no_proxy", "%s.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set: the hosts are reached without a proxy, and their addresses are checked.", key)
 	}
 	return nil
 }
 
-// DescribeMachineProxy describes the machine's proxy without user and password. It returns "" if the job
-// does not use it.
-func (c *Control) DescribeMachineProxy() string {
-	for _, network := range c.Job.Networks() {
-		if !network.UsesMachineProxy() {
-			continue
+// machineProxyKey returns the job key of the first network that uses the machine's proxy, or "".
+func (c *Control) machineProxyKey() string {
+	for key, network := range c.Job.Networks() {
+		if network.UsesMachineProxy() {
+			return key
 		}
-		found, err := machineProxies(c.Environ)
-		if err != nil {
-			return ""
-		}
-		var words []string
-		for _, proxy := range []struct{ protocol, address string }{{"https", found.HTTPSProxy}, {"http", found.HTTPProxy}} {
-			if address := proxyAddress(proxy.address); address != nil {
-				words = append(words, proxy.protocol+" by "+address.Host)
-			}
-		}
-		return strings.Join(words, ", ") // all networks use the same proxy
 	}
 	return ""
+}
+
+// DescribeMachineProxy describes the machine's proxy without user and password. It returns "" if the job
+// does not use it, or if its address is unusable.
+func (c *Control) DescribeMachineProxy() string {
+	found, err := machineProxies(c.Environ)
+	if err != nil || c.machineProxyKey() == "" {
+		return ""
+	}
+	var words []string
+	for _, proxy := range []struct{ protocol, address string }{{"https", found.HTTPSProxy}, {"http", found.HTTPProxy}} {
+		if address := proxyAddress(proxy.address); address != nil {
+			words = append(words, proxy.protocol+" by "+address.Host)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // machineProxyFunc returns a function that chooses the machine's proxy for a target. The function is nil if

@@ -76,14 +76,20 @@ func (c *Control) credentialsOf(by Commands) credential.Set {
 
 // secretsOf returns the secrets that commands get. Without a proxied network they get none.
 func (c *Control) secretsOf(by Commands) []job.Secret {
-	network := by.Network
-	if network.IsZero() {
-		network = c.Job.Policy.Network
-	}
-	if !network.HasList() && network.Mode != string(sandbox.NetworkLoopback) {
+	network := c.networkOf(by)
+	mayHaveProxy := network.HasList() || network.Mode == string(sandbox.NetworkLoopback)
+	if !mayHaveProxy {
 		return nil
 	}
 	return secretsForKind(c.Job, by.Kind)
+}
+
+// networkOf returns the network of commands, by default that of the job's policy.
+func (c *Control) networkOf(by Commands) job.Network {
+	if by.Network.IsZero() {
+		return c.Job.Policy.Network
+	}
+	return by.Network
 }
 
 func hasSecret(secrets []job.Secret, name string) bool {
@@ -110,8 +116,7 @@ func hostsOfSecrets(secrets []job.Secret) (entries []job.AllowedHost) {
 
 // Proxied reports whether commands use the network through agent-ci's proxy.
 func (c *Control) Proxied(by Commands) bool {
-	listed := by.Network.HasList() || by.Network.IsZero() && c.Job.Policy.Network.HasList()
-	return listed || len(c.secretsOf(by)) > 0
+	return c.networkOf(by).HasList() || len(c.secretsOf(by)) > 0
 }
 
 // FirstProxied returns the job's first commands that need a proxy; the agent's come first. Secrets that no

@@ -40,7 +40,8 @@ func (k *ClientConfig) addTrust(own []byte, variable func(name string) string) e
 	}
 	for _, name := range slices.Concat(trustVariables, additionalTrustVariables) {
 		base, err := authority.ReadBundle(variable(name))
-		if err != nil && !slices.Contains(additionalTrustVariables, name) {
+		replacesSystem := slices.Contains(trustVariables, name)
+		if err != nil && replacesSystem {
 			base = system
 		}
 		k.Env = append(k.Env, name+"="+k.addBundle(slices.Concat(base, own)))

@@ -36,7 +36,8 @@ func (c *Control) countUse(by, name string, to reach.Target) error {
 		counted.uses = c.usedBefore(key)
 	}
 	counted.uses++
-	if counted.recorded == 0 || counted.uses >= 2*counted.recorded {
+	isDue := counted.uses >= 2*counted.recorded // always true for the first use
+	if isDue {
 		if err := c.recordUse(key, counted.uses, false); err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (c *Control) recordFinalUses(by string) {
 			c.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
 			return
 		}
-		u.counts[key] = count{uses: u.counts[key].uses}
+		u.counts[key] = count{uses: u.counts[key].uses} // a later proxy records its first use again
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandboxcommand
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,7 +24,8 @@ func (s *Session) markGit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.gitMark, err = guard.NewMark(ctx, ws.Root(), level == sandbox.LevelLandlock, submodules)
+	gitIsWritable := level == sandbox.LevelLandlock
+	s.gitMark, err = guard.NewMark(ctx, ws.Root(), gitIsWritable, submodules)
 	return err
 }
 
@@ -33,14 +35,11 @@ func (s *Session) requireUnchangedGit(ctx context.Context) error {
 		return nil
 	}
 	changed, err := s.gitMark.Changed(ctx)
-	if err == nil {
-		var objects []string
-		objects, err = s.gitMark.ChangedObjects(ctx)
-		changed = append(changed, objects...)
-	}
-	if err != nil {
+	objects, objectsErr := s.gitMark.ChangedObjects(ctx)
+	if err := cmp.Or(err, objectsErr); err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
 	}
+	changed = append(changed, objects...)
 	if len(changed) == 0 {
 		return nil
 	}

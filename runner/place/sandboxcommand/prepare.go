@@ -95,7 +95,7 @@ func realFolder(dir string) (string, error) {
 // makeDirectory makes the directory of the working files, outside the checkout.
 func (p *Prepared) makeDirectory() error {
 	variable := "XDG_STATE_HOME"
-	if p.Environ.Get("RUNNER_TEMP") != "" { // which goes first
+	if p.Environ.Get("RUNNER_TEMP") != "" { // DefaultPath prefers it
 		variable = "RUNNER_TEMP"
 	}
 	advice := "set " + variable + " to a folder outside of the checkout that can be written"
@@ -117,20 +117,20 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	if opened != nil {
 		p.Workspace, err = opened, opened.StartOn(ctx, "")
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case errors.Is(err, gitops.ErrNotRepository), errors.Is(err, gitops.ErrNoCommit):
-		p.NoCheckout = err
-		return nil
-	case builtIn && errors.As(err, new(*gitops.GitError)):
-		p.NoCheckout = err
-		return nil
-	case err == nil && builtIn:
-		p.Workspace, p.NoCheckout = workspace.Folder(p.Record, p.Dir), opened.Close()
-		return nil
 	}
-	return workspace.CheckoutFailure(err)
+	isMissing := errors.Is(err, gitops.ErrNotRepository) || errors.Is(err, gitops.ErrNoCommit)
+	hasNoGit := errors.As(err, new(*gitops.GitError))
+	switch {
+	case isMissing, hasNoGit && builtIn:
+		p.NoCheckout = err
+	case err != nil:
+		return workspace.CheckoutFailure(err)
+	case builtIn: // the checkout configures nothing
+		p.Workspace, p.NoCheckout = workspace.Folder(p.Record, p.Dir), opened.Close()
+	}
+	return nil
 }
 
 // loadJob reads the job and makes the record redact its secrets.

@@ -81,7 +81,8 @@ func (s *service) awaitReady(ctx context.Context) error {
 		if tried == nil {
 			return nil
 		}
-		if last == nil || !errors.Is(tried, context.DeadlineExceeded) { // the last try may have failed only because the time was over
+		wasCutOff := errors.Is(tried, context.DeadlineExceeded) // which says nothing about the service
+		if last == nil || !wasCutOff {
 			last = tried
 		}
 		select {
@@ -175,7 +176,8 @@ func (s *service) lastLines() string {
 		return ""
 	}
 	const most = 5
-	all := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+s.name+" for ") })
+	isHeading := func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+s.name+" for ") } // by openLog
+	all := slices.DeleteFunc(strings.Split(tail, "\n"), isHeading)
 	return s.joinLines(all[max(0, len(all)-most):], " / ")
 }
 

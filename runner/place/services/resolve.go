@@ -96,17 +96,16 @@ func lookUpUser(service, name string) (*sandbox.User, error) {
 	if number, err := strconv.Atoi(name); err == nil {
 		return &sandbox.User{UID: number, GID: number}, nil
 	}
+	unusable := outcome.Stopf(outcome.InvalidInput, "service",
+		"The service %s can't use the user %s: this machine has no such user, or it is root; set another, or a number.", service, name)
 	found, err := user.Lookup(name)
-	as := new(sandbox.User)
-	if err == nil {
-		as.UID, err = strconv.Atoi(found.Uid)
+	if err != nil {
+		return nil, unusable
 	}
-	if err == nil {
-		as.GID, err = strconv.Atoi(found.Gid)
+	uid, uidErr := strconv.Atoi(found.Uid)
+	gid, gidErr := strconv.Atoi(found.Gid)
+	if uidErr != nil || gidErr != nil || uid == 0 {
+		return nil, unusable
 	}
-	if err != nil || as.UID == 0 {
-		return nil, outcome.Stopf(outcome.InvalidInput, "service",
-			"The service %s can't use the user %s: this machine has no such user, or it is root; set another, or a number.", service, name)
-	}
-	return as, nil
+	return &sandbox.User{UID: uid, GID: gid}, nil
 }

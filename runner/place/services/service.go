@@ -101,7 +101,8 @@ func (s *service) environment() []string {
 func (s *service) openLog(logNames *sync.Mutex) (err error) {
 	logNames.Lock()
 	defer logNames.Unlock()
-	for n := 1; s.logName == "" || s.record.Has(s.logName); n++ {
+	s.logName = record.LogName("service", 1, s.name)
+	for n := 2; s.record.Has(s.logName); n++ {
 		s.logName = record.LogName("service", n, s.name)
 	}
 	if s.logFile, err = s.record.Create(s.logName); err != nil {
