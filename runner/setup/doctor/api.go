@@ -88,7 +88,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", keyOrigin, answer.Status), "Set a key that is valid for this API.")
 	case answer.Status >= http.StatusInternalServerError:
 		d.addWarning("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
-	case key != "" || configured.APIKeyEnv == "":
+	case key != "" || configured.APIKeyEnv == "": // a key is known, or none is needed
 		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
 	}
 }
@@ -99,7 +99,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 	m := &d.Model
 	m.KeyName = ""
 	jobIdentity, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})
-	if err != nil { // which examineReadiness reports
+	if err != nil { // examineReadiness reports it
 		return "", false
 	}
 	m.Identity = jobIdentity.DescribeSource()

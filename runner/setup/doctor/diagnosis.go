@@ -63,8 +63,7 @@ type Options struct {
 	Environ  []string
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string   // of this program
-	// Online has the model's API and GitHub asked, once each, about the key and the
-	// token; else nothing leaves.
+	// Online permits requests to the model's API and GitHub. Without it nothing leaves this machine.
 	Online bool
 }
 
@@ -89,7 +88,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	}
 	d.examineModel(ctx, p, o.Online)
 	d.examineGitHub(ctx, p, o.Online)
-	if ctx.Err() != nil { // what it says of servers would be wrong
+	if ctx.Err() != nil { // the answers of servers may be missing
 		return nil, ctx.Err()
 	}
 	for i, found := range d.Problems {
@@ -98,14 +97,15 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	return d, nil
 }
 
-// readConfiguration reads the configuration. Mistakes do not stop the diagnosis.
+// readConfiguration reads the configuration. It reports mistakes and then uses the built-in settings.
 func (d *Diagnosis) readConfiguration(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
-	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
-		if stop.Reason != "no_git" { // which examineGit finds, too
-			d.addError("configuration", stop.Message, "")
-		}
-		return sandboxcommand.Prepare(ctx, o.BuiltIn())
+	stop, isStop := errors.AsType[*outcome.Stop](err)
+	if !isStop || stop.Reason == "run_directory" || stop.Reason == "no_such_path" { // other settings would not help
+		return p, err
 	}
-	return p, err
+	if stop.Reason != "no_git" { // examineGit reports it
+		d.addError("configuration", stop.Message, "")
+	}
+	return sandboxcommand.Prepare(ctx, o.BuiltIn())
 }

@@ -154,7 +154,7 @@ func (t *trials) addCapability(name string, works bool, why string) {
 // the failure, or nil.
 func (t *trials) probe(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
 	_, failure := t.ask(ctx, settings, history)
-	t.addCapability(name, isAnswer(failure), failureReason(failure))
+	t.addCapability(name, gotAnswer(failure), failureReason(failure))
 	return failure
 }
 
@@ -162,9 +162,9 @@ func (t *trials) hasCapability(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// isAnswer reports whether the endpoint answered: without a failure, or with an answer cut at its token
+// gotAnswer reports whether the endpoint answered: without a failure, or with an answer cut at its token
 // limit.
-func isAnswer(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
+func gotAnswer(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
 func failureReason(failure *model.Failure) string {
 	if failure == nil {
@@ -179,19 +179,20 @@ func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
 	history := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, history)
 	failure := first
-	if t.wire == "responses" && !isAnswer(failure) && mayLackResponsesAPI(failure) {
+	if t.wire == "responses" && !gotAnswer(failure) && mayLackResponsesAPI(failure) {
 		failure = t.askByChat(ctx, history, first)
 	}
-	if !isAnswer(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
+	refusesStream := !gotAnswer(failure) && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream")
+	if refusesStream && !t.settings.NoStream {
 		t.settings.NoStream = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	if !isAnswer(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
+	if !gotAnswer(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
 		t.settings.NoTools = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	t.addCapability("answers", isAnswer(failure), failureReason(first))
-	if !isAnswer(failure) {
+	t.addCapability("answers", gotAnswer(failure), failureReason(first))
+	if !gotAnswer(failure) {
 		return first
 	}
 	t.addCapability("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
@@ -211,7 +212,7 @@ func (t *trials) askByChat(ctx context.Context, history []json.RawMessage, failu
 		return failure
 	}
 	_, chatFailure := t.ask(ctx, t.settings, history)
-	if isAnswer(chatFailure) {
+	if gotAnswer(chatFailure) {
 		return chatFailure
 	}
 	_ = t.useWire("responses") // as before
@@ -260,8 +261,8 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
 		withoutTools := t.settings
 		withoutTools.NoTools = true
-		_, failure := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
-		t.settings.NoTools = isAnswer(failure)
+		_, failureWithout := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
+		t.settings.NoTools = gotAnswer(failureWithout)
 	}
 	calls := callIDs(answer)
 	t.addCapability("tools", len(calls) > 0, why)
@@ -279,7 +280,8 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 // askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk.
 func (t *trials) askForCalls(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	answer, failure := t.ask(ctx, settings, history)
-	if t.wire != "chat" || failure != nil || len(callIDs(answer)) > 0 || !hasTextCalls(answer) {
+	writesText := t.wire == "chat" && failure == nil && len(callIDs(answer)) == 0 && hasTextCalls(answer)
+	if !writesText {
 		return answer, failure
 	}
 	oldQuirks := t.settings.ChatQuirks
@@ -337,7 +339,7 @@ func (t *trials) probeToolKinds(ctx context.Context) {
 	history := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	if failure := t.probe(ctx, "freeform tools", settings, history); !isAnswer(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.probe(ctx, "freeform tools", settings, history); !gotAnswer(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})

@@ -20,7 +20,7 @@ type Server struct {
 	Required bool         `json:"required"`
 	Reason   string       `json:"reason,omitempty"` // of the outcome where it is not ready
 	Why      string       `json:"why,omitempty"`
-	Unknown  string       `json:"unknown,omitempty"` // why it could not be looked at; of a fault Why
+	Unknown  string       `json:"unknown,omitempty"` // why it was not examined
 	Revision string       `json:"revision,omitempty"`
 	Server   string       `json:"server,omitempty"` // as it calls itself
 	Version  string       `json:"version,omitempty"`
@@ -49,7 +49,7 @@ func DescribeServers(ctx context.Context, o sandboxcommand.Options) (found []Ser
 	if len(p.Job.MCPServers) == 0 {
 		return found, nil
 	}
-	if p.NoCheckout != nil { // of which a run would end
+	if p.NoCheckout != nil { // a run would end, too
 		return nil, workspace.CheckoutFailure(p.NoCheckout)
 	}
 	if err := settings.CheckServerSecrets(p.Environ, p.Job); err != nil {
@@ -65,7 +65,7 @@ func DescribeServers(ctx context.Context, o sandboxcommand.Options) (found []Ser
 	if err := boxes.SettleConfinement(ctx); err != nil {
 		return nil, err
 	}
-	if !boxes.AllowsConcurrent() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
+	if !boxes.AllowsConcurrent() { // the end of the agent's sandbox kills what servers leave behind
 		agentBox, err := boxes.Open(ctx, confine.AgentPlace())
 		if err != nil {
 			return nil, err

@@ -66,7 +66,7 @@ func (r repository) readFile(name string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > longest {
 		return ""
 	}
-	text, _ := fs.ReadFile(r, name) // one that vanished is none
+	text, _ := fs.ReadFile(r, name) // "" if it has vanished
 	return string(text)
 }
 
@@ -107,7 +107,8 @@ func (r repository) nodeToolchain() (t Toolchain) {
 		DevDependencies map[string]any    `json:"devDependencies"`
 		Workspaces      any               `json:"workspaces"`
 	}
-	if json.Unmarshal([]byte(r.readFile("package.json")), &pkg) != nil || r.hasFile("bun.lock") || r.hasFile("bun.lockb") {
+	usesBun := r.hasFile("bun.lock") || r.hasFile("bun.lockb")
+	if json.Unmarshal([]byte(r.readFile("package.json")), &pkg) != nil || usesBun {
 		return t
 	}
 	manager := r.nodeManager()
@@ -258,7 +259,8 @@ func (r repository) preferMakeTest(t Toolchain) Toolchain {
 	if rule == nil {
 		return t
 	}
-	others := slices.DeleteFunc(t.Checks, func(c Command) bool { return strings.Contains(rule[1], c.Name) })
+	commands := rule[1]
+	others := slices.DeleteFunc(t.Checks, func(c Command) bool { return strings.Contains(commands, c.Name) })
 	t.Checks = append(others, Command{"make test", "make test", "", "10m"})
 	return t
 }

@@ -32,15 +32,15 @@ func (p Provider) adaptWorkflow(workflow []byte) []byte {
 		return workflow
 	}
 	// As an input: the value of a variable with such a name would be taken for a secret.
-	const set = "model.api_key_env=" + actionKey
-	list, one, key := regexp.MustCompile(`(?m)^( +)set: \|$`), regexp.MustCompile(`(?m)^( +)set: (.+)$`), regexp.MustCompile(`(?m)^( +)openai-api-key: .+$`)
+	const assignment = "model.api_key_env=" + actionKey
+	setLines, setLine, key := regexp.MustCompile(`(?m)^( +)set: \|$`), regexp.MustCompile(`(?m)^( +)set: (.+)$`), regexp.MustCompile(`(?m)^( +)openai-api-key: .+$`)
 	switch {
-	case list.Match(workflow):
-		return list.ReplaceAll(workflow, []byte("${0}\n${1}  "+set))
-	case one.Match(workflow):
-		return one.ReplaceAll(workflow, []byte("${1}set: |\n${1}  "+set+"\n${1}  ${2}"))
+	case setLines.Match(workflow):
+		return setLines.ReplaceAll(workflow, []byte("${0}\n${1}  "+assignment))
+	case setLine.Match(workflow):
+		return setLine.ReplaceAll(workflow, []byte("${1}set: |\n${1}  "+assignment+"\n${1}  ${2}"))
 	}
-	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
+	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+assignment))
 }
 
 // withModel inserts the model and its provider into the defaults file, after its version.

@@ -25,12 +25,12 @@ const (
 func (b Build) PinAction(workflow []byte) []byte {
 	uses := regexp.MustCompile(`(?m)^( *)- uses: ` + action + `@v0\b.*$`)
 	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
-		blanks := string(line[:strings.IndexByte(string(line), '-')])
+		indent, _, _ := strings.Cut(string(line), "-")
 		steps := []string{"- uses: " + action + "@" + b.actionRef() + b.pinComment()}
 		if !b.IsRelease() {
 			steps = append([]string{"- uses: " + setupGo, "  with: {go-version: stable, cache: false}"}, steps...)
 		}
-		return []byte(blanks + strings.Join(steps, "\n"+blanks))
+		return []byte(indent + strings.Join(steps, "\n"+indent))
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,14 +21,14 @@ import (
 
 // Provider is a service that offers models at an API address.
 type Provider struct {
-	Name    string // as it is chosen
+	Name    string // of --provider
 	Title   string
 	BaseURL string // empty for OpenAI's own
 	Wire    string // the value of model.wire; empty for the Responses API
-	Secret  string // that holds the key, and the variable that it is read from
+	Secret  string // name of the secret with the key, and of the variable that init reads
 	// KeyEnv is the defaults' variable with the key, or "" for the action's.
 	KeyEnv string
-	Model  string // that a person is offered; empty where none is known
+	Model  string // suggested to a person; "" for none
 	// keyCheckPath is the path below the address that refuses a wrong key with status 401, 403 or
 	// refusalStatus.
 	keyCheckPath  string
@@ -84,14 +85,13 @@ func isLoopback(host string) bool {
 // OpenAI's address.
 func secretNameFor(address string) string {
 	address = cmp.Or(strings.TrimSuffix(address, "/"), openAI)
-	all := Providers()
-	other := len(all) - 1 // the generic one, at any other address
-	for _, p := range all[:other] {
+	for _, p := range Providers() {
 		if cmp.Or(p.BaseURL, openAI) == address {
 			return p.Secret
 		}
 	}
-	return all[other].Secret
+	other, _ := ProviderNamed("other")
+	return other.Secret
 }
 
 // parseDefaults returns the provider and the model in a repository's defaults file. api_key_env names both
@@ -141,13 +141,15 @@ func (p Provider) CheckKey(ctx context.Context, key string) (checked bool, err e
 	if err != nil {
 		return false, fmt.Errorf("%s does not answer: %w", address, err)
 	}
-	switch status := response.StatusCode; {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == p.refusalStatus:
+	status := response.StatusCode
+	isUnavailable := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests
+	switch {
+	case slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, p.refusalStatus}, status):
 		return true, fmt.Errorf("%s refuses the key (status %d)", address, status)
-	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
+	case isUnavailable:
 		return false, fmt.Errorf("%s answers with status %d; try again later", address, status)
 	}
-	return response.StatusCode == http.StatusOK, nil
+	return status == http.StatusOK, nil
 }
 
 // Fetch requests a page once, within 15 seconds, and reads up to 1 MiB of it. It sends no

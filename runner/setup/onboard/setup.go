@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -37,8 +38,8 @@ type Setup struct {
 	Provider  Provider
 	Model     string
 	Key       string    // of the provider
-	Replace   bool      // the secret, where it is there
-	Workflow  string    // the name of one
+	Replace   bool      // replace an existing secret
+	Workflow  string    // its name
 	Toolchain Toolchain // the repository's; empty if unknown
 	Build     Build
 	Server    string // root of GitHub's pages
@@ -65,12 +66,13 @@ func (s Setup) Apply(ctx context.Context, r Repository) (report Report, err erro
 	if !s.Build.isKnown() {
 		report.Left = append(report.Left, s.Build.whyUnknown())
 	}
-	for _, kept := range found.kept {
-		if found.open == nil {
+	if found.open == nil {
+		for _, kept := range found.kept {
 			report.Done = append(report.Done, kept+" exists and stays as it is")
 		}
 	}
-	if len(found.kept) > 0 && found.kept[0] == DefaultsPath && found.model != s.Model {
+	keepsDefaults := slices.Contains(found.kept, DefaultsPath)
+	if keepsDefaults && found.model != s.Model {
 		report.Left = append(report.Left, "write the model "+s.Model+" as model.name into "+DefaultsPath+" if it is to be asked: that file names "+cmp.Or(found.model, "none"))
 	}
 	if len(found.missing) > 0 {
@@ -109,10 +111,13 @@ func defaultBranchTip(ctx context.Context, r Repository) (branch string, head *f
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", nil, err
 	}
-	if head, err = r.Branch(ctx, branch); err == nil && head == nil {
-		err = fmt.Errorf("%s has no commit: push a first one", r.Name())
+	if head, err = r.Branch(ctx, branch); err != nil {
+		return "", nil, err
 	}
-	return branch, head, err
+	if head == nil {
+		return "", nil, fmt.Errorf("%s has no commit: push a first one", r.Name())
+	}
+	return branch, head, nil
 }
 
 // setSecret sets the secret with the key, unless it exists and s.Replace is false.

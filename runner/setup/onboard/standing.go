@@ -68,10 +68,11 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 		}
 		model, s.Provider.KeyEnv = named, found.KeyEnv
 	}
-	changesAddress := !hasDefaults && s.Provider.BaseURL != "" // of other workflows' keys, by new defaults
+	redirectsWorkflows := !hasDefaults && s.Provider.BaseURL != "" // the new defaults apply to all workflows
 	for _, path := range slices.Sorted(maps.Keys(existing)) {
 		isWanted := path == WorkflowPath(s.Workflow)
-		if !isWorkflow(path) || !isWanted && !changesAddress {
+		usesProvider := isWanted || redirectsWorkflows
+		if !isWorkflow(path) || !usesProvider {
 			continue
 		}
 		content, err := r.Blob(ctx, existing[path])
@@ -117,10 +118,9 @@ func (p Provider) whyUnsuitable(workflow []byte, wanted bool) string {
 // modelKeyValues returns the values that a workflow passes as the model's key.
 func modelKeyValues(n *yaml.Node) (values []string) {
 	for i, each := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			if name := n.Content[i-1].Value; name == "openai-api-key" || name == actionKey {
-				values = append(values, each.Value)
-			}
+		isMapValue := n.Kind == yaml.MappingNode && i%2 == 1 // keys and values alternate
+		if isMapValue && slices.Contains([]string{"openai-api-key", actionKey}, n.Content[i-1].Value) {
+			values = append(values, each.Value)
 		}
 		values = append(values, modelKeyValues(each)...)
 	}
@@ -133,8 +133,8 @@ type state struct {
 	head    *forge.Commit
 	open    *forge.PullRequest // of a setup; nil for none
 	missing []File
-	kept    []string // the paths of those that are there
-	model   string   // that the defaults which are there name
+	kept    []string // paths of existing files
+	model   string   // in the existing defaults
 }
 
 // readState reads the repository's state before the setup. It fails if the setup could not be completed.
@@ -170,18 +170,19 @@ func (s *Setup) readState(ctx context.Context, r Repository) (found state, err e
 			found.missing = append(found.missing, file)
 		}
 	}
-	if found.open != nil {
+	switch {
+	case found.open != nil:
 		difference, err := s.differenceToOpenPull(ctx, r, found, providerErr)
-		if err != nil {
-			return found, err
-		}
 		if difference != "" {
-			return found, fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", found.open.URL, difference)
+			err = fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", found.open.URL, difference)
 		}
-	} else if providerErr == nil && branch != nil && len(found.missing) > 0 {
+		return found, err
+	case providerErr != nil:
+		return found, providerErr
+	case branch != nil && len(found.missing) > 0:
 		return found, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
 	}
-	return found, providerErr
+	return found, nil
 }
 
 // openSetup returns the open pull request of a setup, or nil.
@@ -205,8 +206,11 @@ func (s *Setup) differenceToOpenPull(ctx context.Context, r Repository, g state,
 		return "", nil
 	}
 	merged, err := readExisting(ctx, r, g.head.Tree)
-	if err != nil || merged[DefaultsPath] != "" { // the default branch names the model, not the pull request
+	if err != nil {
 		return "", err
+	}
+	if merged[DefaultsPath] != "" { // the default branch names the model, not the pull request
+		return "", nil
 	}
 	return "its model is " + g.model, nil
 }

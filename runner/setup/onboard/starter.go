@@ -124,7 +124,7 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	return w, nil
 }
 
-// providerIn returns the provider of the existing defaults, else OpenAI: workflows pass the key that is for it.
+// providerIn returns the provider of the existing defaults. Without defaults it is OpenAI.
 func providerIn(root *os.Root) (Provider, error) {
 	const longest = 1 << 20
 	content, err := boundedfile.ReadIn(root, DefaultsPath, longest)

@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -43,9 +44,10 @@ func pullRequestWorkflowNames(root *os.Root) (names []string) {
 		if !isWorkflow || strings.HasPrefix(entry.Name(), "agent-ci-") {
 			continue
 		}
-		name := strconv.Quote(pullRequestWorkflowName(root, path.Join(folder, entry.Name()))) // YAML reads the quoted name, too
-		if name != `""` && !slices.Contains(names, name) {
-			names = append(names, name)
+		name := pullRequestWorkflowName(root, path.Join(folder, entry.Name()))
+		quoted := strconv.Quote(name) // YAML reads it, too
+		if name != "" && !slices.Contains(names, quoted) {
+			names = append(names, quoted)
 		}
 	}
 	return names
@@ -63,13 +65,10 @@ func pullRequestWorkflowName(root *os.Root, file string) string {
 	if err != nil || yaml.Unmarshal(content, &workflow) != nil {
 		return ""
 	}
-	for _, node := range append([]*yaml.Node{&workflow.On}, workflow.On.Content...) {
-		if node.Kind == yaml.ScalarNode && node.Value == "pull_request" {
-			if workflow.Name == "" {
-				return file
-			}
-			return workflow.Name
-		}
+	triggers := append([]*yaml.Node{&workflow.On}, workflow.On.Content...) // one name, a list or a mapping
+	isPullRequest := func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Value == "pull_request" }
+	if !slices.ContainsFunc(triggers, isPullRequest) {
+		return ""
 	}
-	return ""
+	return cmp.Or(workflow.Name, file)
 }
