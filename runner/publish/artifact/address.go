@@ -32,10 +32,13 @@ func parseRef(server string, words ...string) (artifactRef, error) {
 	repository, run := words[0], strings.TrimSpace(words[1])
 	if strings.Contains(run, "/") {
 		parsed, err := parseAddress(server, run)
-		if err == nil && !strings.EqualFold(parsed.Repository, repository) {
-			err = fmt.Errorf("the run is one of %s, not of %.200q; leave the repository away", parsed.Repository, repository)
+		if err != nil {
+			return artifactRef{}, err
 		}
-		return parsed, err
+		if !strings.EqualFold(parsed.Repository, repository) {
+			return artifactRef{}, fmt.Errorf("the run is one of %s, not of %.200q; leave the repository away", parsed.Repository, repository)
+		}
+		return parsed, nil
 	}
 	number, err := strconv.ParseInt(run, 10, 64)
 	if err != nil || number < 1 {

@@ -93,6 +93,7 @@ func (l *limitedListing) ReadAt(p []byte, offset int64) (int, error) {
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	isStrange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
+	isEncrypted, isKnownMethod := f.Flags&1 != 0, f.Method == zip.Store || f.Method == zip.Deflate
 	switch {
 	case len(f.Name) > maxNameBytes:
 		return refusedError("a name in it has %d bytes, more than %d", len(f.Name), maxNameBytes)
@@ -102,13 +103,13 @@ func checkEntry(f *zip.File) error {
 		return refusedError("the name %q in it leads elsewhere", f.Name)
 	case !f.Mode().IsRegular() && !f.Mode().IsDir():
 		return refusedError("%q in it is no plain file", f.Name)
-	case f.Flags&1 != 0 || f.Method != zip.Store && f.Method != zip.Deflate:
+	case isEncrypted || !isKnownMethod:
 		return refusedError("%q in it is encrypted, or packed in an unknown way", f.Name)
 	}
 	return nil
 }
 
-// findRoot finds the folder with the transcript. Its depth varies, because an upload of several paths omits
+// findRoot finds the highest folder with a transcript. Its depth varies, because an upload of several paths omits
 // their common folders.
 func (a *archive) findRoot() error {
 	var roots []string
@@ -148,8 +149,8 @@ func (a *archive) entry(name string) *zip.File {
 func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
-		inRun, err := filepath.Rel(a.root, name)
-		if f.Mode().IsRegular() && (err != nil || !taken[inRun]) {
+		inRun, _ := filepath.Rel(a.root, name) // "" for a name that is not in the run
+		if f.Mode().IsRegular() && !taken[inRun] {
 			names = append(names, name)
 		}
 	}

@@ -62,9 +62,10 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := record.CachePath(env.Get)
-	if err != nil && o.Out == "" {
-		return nil, err
+	cache, cacheErr := record.CachePath(env.Get)
+	needsCache := o.Out == ""
+	if needsCache && cacheErr != nil {
+		return nil, cacheErr
 	}
 	return fetch(ctx, client, wanted, o.Out, filepath.Join(cache, "fetched"))
 }
@@ -119,8 +120,11 @@ func removeExtracted(dir *record.Directory, removeFolder bool) {
 // moveTo moves the directory to folder, replacing what is there.
 func (f *Fetched) moveTo(folder string) error {
 	folder, err := filepath.Abs(folder)
-	if err != nil || folder == f.Directory {
+	if err != nil {
 		return err
+	}
+	if folder == f.Directory {
+		return nil
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("replace what was fetched before: %w", err)
@@ -138,23 +142,26 @@ const artifactPrefix = "agent-ci"
 // chooseArtifact returns the named artifact, or else the only likely one. Of several with one name it takes
 // the newest. If several are likely it returns an error that lists them, because only a person can choose.
 func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact, error) {
+	if len(all) == 0 {
+		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
+	}
 	var newest []github.Artifact // of each name
 	for _, a := range all {
-		if wanted.ID == a.ID && wanted.ID != 0 {
+		if wanted.ID != 0 && wanted.ID == a.ID {
 			return requireUnexpired(a)
 		}
 		if !slices.ContainsFunc(newest, func(other github.Artifact) bool { return other.Name == a.Name }) {
 			newest = append(newest, a)
 		}
 	}
-	switch named := filterByName(newest, func(name string) bool { return name == wanted.Name }); {
-	case len(all) == 0:
-		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
-	case wanted.ID != 0:
+	if wanted.ID != 0 {
 		return github.Artifact{}, fmt.Errorf("the run has no artifact %d; it has %s", wanted.ID, namesOf(newest))
-	case wanted.Name != "" && len(named) == 0:
-		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", wanted.Name, namesOf(newest))
-	case wanted.Name != "":
+	}
+	if wanted.Name != "" {
+		named := filterByName(newest, func(name string) bool { return name == wanted.Name })
+		if len(named) == 0 {
+			return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", wanted.Name, namesOf(newest))
+		}
 		return requireUnexpired(named[0])
 	}
 	likely := likelyArtifacts(newest)
@@ -255,10 +262,11 @@ func fetchInto(ctx context.Context, from artifactServer, wanted artifactRef, a g
 // extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the
 // transcript.
 func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetched, error) {
-	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
-		if name == record.ResultFile && a.entry(name) == nil {
-			break // a killed run has no result
-		}
+	main := []string{record.TranscriptFile}
+	if a.entry(record.ResultFile) != nil { // a killed run has none
+		main = append(main, record.ResultFile)
+	}
+	for _, name := range main {
 		if _, err := a.extract(ctx, name, bundle.Limit(name), dir); err != nil {
 			return nil, err
 		}
@@ -288,10 +296,13 @@ func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetch
 // extractWithDigest extracts a file and returns an error unless it has the recorded digest.
 func (a *archive) extractWithDigest(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
 	extracted, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
-	if err == nil && extracted != recorded {
-		err = refusedError("%s was altered: it is not what the transcript tells of", recorded.Path)
+	if err != nil {
+		return err
 	}
-	return err
+	if extracted != recorded {
+		return refusedError("%s was altered: it is not what the transcript tells of", recorded.Path)
+	}
+	return nil
 }
 
 // hasRecordedDigest reports whether name is a file for which runs record a digest. Other names in a
@@ -311,9 +322,9 @@ func hasRecordedDigest(name string) bool {
 // result is only noted: the run was killed, or uploaded before its end.
 func (f *Fetched) verify(dir *record.Directory) (err error) {
 	_, err = dir.CheckChain()
-	torn := new(eventlog.TornError)
+	isTorn := errors.As(err, new(*eventlog.TornError)) && !dir.Has(record.ResultFile)
 	switch {
-	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
+	case isTorn, errors.Is(err, record.ErrUnfinished):
 		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")
 	case err != nil:
 		return refusedError("%s", outcome.WithoutFullStop(err))

@@ -65,12 +65,14 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 // may refuse; allHooks may be nil. draft is what hooks learn about the post.
 func (s Poster) PostFromFile(ctx context.Context, file string, allHooks *hooks.Hooks, draft hooks.Draft) (*Posted, error) {
 	raw, err := s.Record.Read(file)
-	if err == nil && allHooks != nil {
-		draft.As, draft.Body, draft.Labels, draft.Files = s.Publish.As, string(raw), []string{}, []string{}
-		err = allHooks.BeforePublish(ctx, draft)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if allHooks != nil {
+		draft.As, draft.Body, draft.Labels, draft.Files = s.Publish.As, string(raw), []string{}, []string{}
+		if err := allHooks.BeforePublish(ctx, draft); err != nil {
+			return nil, err
+		}
 	}
 	return s.postObject(ctx, raw)
 }

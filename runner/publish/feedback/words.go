@@ -58,10 +58,10 @@ func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []find
 	}
 	for i, f := range all {
 		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, findingHeadline(f), harmlessMarkdown(f.Body, maxFinding))
-		switch {
-		case i == len(offDiff):
+		isFirstRefused := i == len(offDiff)
+		if isFirstRefused {
 			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
-		case i == 0:
+		} else if i == 0 {
 			part = "\n**On no line of the diff**\n" + part
 		}
 		const countUnits = 100 // for the line that counts the omitted findings

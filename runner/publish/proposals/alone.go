@@ -50,8 +50,11 @@ func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Prop
 		return err
 	}
 	change, all, err := l.addNewLessons(ctx, empty, all)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	c := l.JudgeCase(p.Job, change, nil)
 	c.RunnerPaths = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }

@@ -75,8 +75,12 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	}
 	for _, lesson := range found.added {
 		for _, text := range lesson.Evidence {
-			if e, err := l.pinValidEvidence(text, change); err != nil || e == (lessons.Evidence{}) {
+			valid, err := l.pinValidEvidence(text, change)
+			if err != nil {
 				return nil, err
+			}
+			if valid == nil {
+				return nil, nil
 			}
 		}
 	}
@@ -86,8 +90,11 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 // appendProposed adds the proposed lessons to a change. An empty change stays empty, since lessons alone are
 // no work.
 func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
+	if change.Empty() {
+		return change, nil, nil
+	}
 	all, err := l.provenLessons(change)
-	if err != nil || change.Empty() {
+	if err != nil {
 		return change, nil, err
 	}
 	return l.addNewLessons(ctx, change, all)
@@ -156,14 +163,17 @@ func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (
 		return change, err
 	}
 	found, err := l.fileStateIn(change)
-	if err != nil || found.present && !found.byRunner {
+	if err != nil {
 		return change, err
 	}
+	if byAgent := found.present && !found.byRunner; byAgent {
+		return change, nil
+	}
 	if found.present {
-		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err == nil {
-			change, err = l.withExactBytes(ctx, change)
+		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err != nil {
+			return change, err
 		}
-		if err != nil {
+		if change, err = l.withExactBytes(ctx, change); err != nil {
 			return change, err
 		}
 	}
@@ -175,12 +185,16 @@ func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (
 		if change, err = l.writeToTree(ctx, change, with); err != nil {
 			return change, err
 		}
-		if found, err = l.fileStateIn(change); err != nil || !found.byRunner {
+		written, err := l.fileStateIn(change)
+		if err != nil {
+			return change, err
+		}
+		if !written.byRunner {
 			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: a file at %s, or a rule of .gitignore, prevents it.", lessons.Path)
 			all = nil
 		}
 	}
-	return change, cmp.Or(err, l.recordProposal(transcript.LessonsInChange, all))
+	return change, l.recordProposal(transcript.LessonsInChange, all)
 }
 
 // writeToTree writes the lessons file of the change withLessons to the work tree. It returns the work tree's
@@ -269,12 +283,13 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
-		pinned, err := l.pinValidEvidence(text, change)
+		valid, err := l.pinValidEvidence(text, change)
 		if err != nil {
 			return nil, err
 		}
-		if e, _ := lessons.ParseEvidence(text); e.Path != "" && pinned == e {
-			all[i] = e.Path
+		pinHolds := valid != nil && valid.Path != "" && valid.String() == text
+		if pinHolds {
+			all[i] = valid.Path
 		}
 	}
 	return all, nil

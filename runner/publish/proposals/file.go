@@ -49,8 +49,11 @@ func isPathFree(in *gitops.Checkout, tree gitops.Tree) (bool, error) {
 		return false, err
 	}
 	folder := path.Dir(lessons.Path)
-	if id, err = in.IDAt(tree, folder); err != nil || id == "" {
-		return err == nil, err
+	if id, err = in.IDAt(tree, folder); err != nil {
+		return false, err
+	}
+	if id == "" {
+		return true, nil
 	}
 	entry, err := in.EntryIn(tree, folder)
 	return entry.Kind == gitops.BaseFolder, err

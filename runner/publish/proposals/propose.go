@@ -125,12 +125,12 @@ func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 	for _, lesson := range l.proposed {
 		var evidence []string
 		for _, text := range lesson.Evidence {
-			e, err := l.pinValidEvidence(text, change)
+			valid, err := l.pinValidEvidence(text, change)
 			if err != nil {
 				return nil, err
 			}
-			if e != (lessons.Evidence{}) {
-				evidence = append(evidence, e.String())
+			if valid != nil {
+				evidence = append(evidence, valid.String())
 			}
 		}
 		lesson.Evidence = evidence
@@ -155,35 +155,39 @@ func (l *Lessons) WarnOfUnproven(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pinValidEvidence returns evidence pinned to a commit or blob. It returns the zero value if the evidence does not
-// hold with the change.
-func (l *Lessons) pinValidEvidence(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
+// pinValidEvidence returns evidence pinned to a commit or blob. It returns nil if the evidence does not hold with the
+// change.
+func (l *Lessons) pinValidEvidence(text string, change *gitops.ChangeSet) (*lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
 	if err != nil {
-		return lessons.Evidence{}, err
+		return nil, err
 	}
 	if e.Path == "" {
 		if e.Check != "" && slices.Contains(l.checks, e.Check) {
-			return e, nil
+			return &e, nil
 		}
-		return lessons.Evidence{}, nil // a run is never valid evidence here, even if a bundle has one
+		return nil, nil // a run is never valid evidence here, even if a bundle has one
 	}
 	checkout := l.workspace.Checkout()
 	inChange, err := checkout.IDAt(change.Tree, e.Path)
 	if err != nil {
-		return e, err
+		return nil, err
 	}
 	inBase, err := checkout.IDAt(change.Base.Tree, e.Path)
 	if err != nil {
-		return e, err
+		return nil, err
 	}
+	isPinned := e.PinnedTo != ""
 	switch {
-	case inChange == "", e.PinnedTo != "" && !pinMatches(e.PinnedTo, inBase, inChange, change.Base.SHA):
-		return lessons.Evidence{}, nil
-	case e.PinnedTo == "" && inChange == inBase:
+	case inChange == "":
+		return nil, nil
+	case isPinned && !pinMatches(e.PinnedTo, inBase, inChange, change.Base.SHA):
+		return nil, nil
+	case isPinned: // the pin stays
+	case inChange == inBase:
 		e.PinnedTo = gitops.Short(change.Base.SHA)
-	case e.PinnedTo == "":
+	default:
 		e.PinnedTo = gitops.Short(inChange)
 	}
-	return e, nil
+	return &e, nil
 }
