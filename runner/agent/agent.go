@@ -100,11 +100,11 @@ func (c *Conversation) CountScriptCall() (refused string) {
 func (c *Conversation) addUsage(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
 	c.spent.Models = transcript.WithUsage(c.spent.Models, transcript.Usage(u))
-	list := c.spent.Models[len(c.spent.Models)-1].Price
-	if !list.Known() {
+	defaultPrice := c.spent.Models[len(c.spent.Models)-1].Price
+	if !defaultPrice.Known() {
 		return
 	}
-	switch list.Bound(u.ServiceTier) {
+	switch defaultPrice.Bound(u.ServiceTier) { // no case: the tier's price is known
 	case price.AtMost:
 		c.Warn("tier_price", "The price of the service tier %s is not known: its answers are booked at the price of default, and cost less than reported.", u.ServiceTier)
 	case price.AtLeast:
@@ -300,12 +300,13 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 	c.overlongInRow = 0
 	c.addAnswerItems(response.Output, &response.Usage)
 	answer.countCalls()
-	if err == nil && answer.parseError != nil {
-		err = (&model.Failure{Kind: model.Malformed, Cause: answer.parseError}).Stop()
-	}
 	if err != nil {
 		answer.discard()
 		return err
+	}
+	if answer.parseError != nil {
+		answer.discard()
+		return (&model.Failure{Kind: model.Malformed, Cause: answer.parseError}).Stop()
 	}
 	answer.batch.Commit()
 	return nil
@@ -365,8 +366,9 @@ func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (done bool, e
 		c.emptyAnswers = 0
 		return false, nil
 	}
-	noReminder := c.emptyAnswers > 0 || lastTurn
-	if answer.Text() != "" && (!answer.RemarksOnly() || noReminder) {
+	mayRemind := c.emptyAnswers == 0 && !lastTurn
+	asksForReminder := answer.RemarksOnly() && mayRemind
+	if answer.Text() != "" && !asksForReminder {
 		c.emptyAnswers = 0
 		return true, nil
 	}
@@ -450,13 +452,13 @@ func (r *failingRepeats) countAnswer(calls []tools.Call, results []tools.Result)
 		}
 		switch {
 		case !failed:
-			r.inRow = 0
+			r.inRow, r.warned = 0, false
 		case sameCall(r.call, call):
 			r.inRow++
 		default:
-			r.inRow = 1
+			r.inRow, r.warned = 1, false
 		}
-		r.call, r.warned = call, r.warned && r.inRow > 1
+		r.call = call
 	}
 }
 

@@ -135,7 +135,11 @@ func (c *Conversation) StopIfNoTurnLeft() *outcome.Stop {
 // budget is still nearly used up. Otherwise it returns nil.
 func (c *Conversation) stopIfKilledInLastTurn() error {
 	last := c.lastBudget()
-	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") {
+	if last == nil {
+		return nil
+	}
+	wasAnnounced := strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") // as reportBudgets writes it
+	if !wasAnnounced {
 		return nil
 	}
 	return last.nearlyExceeded()

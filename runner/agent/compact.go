@@ -180,15 +180,11 @@ func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 // newCompaction returns the compaction that replaces the history by items, followed by the kept texts, the plan
 // and the searched tools. It returns nil if that saves no tokens. usage may be nil.
 func (c *Conversation) newCompaction(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
-	items, err := c.withKeptTexts(items)
-	if err == nil {
-		items, err = c.withPlan(items)
-	}
-	if err == nil {
-		items, err = c.withSearchedTools(items)
-	}
-	if err != nil {
-		return nil, err
+	for _, addTo := range []func([]json.RawMessage) ([]json.RawMessage, error){c.withKeptTexts, c.withPlan, c.withSearchedTools} {
+		var err error
+		if items, err = addTo(items); err != nil {
+			return nil, err
+		}
 	}
 	before := rawitem.EstimateTokens(c.history) + c.foundTokens(c.found.byFunction)
 	after := rawitem.EstimateTokens(items) + c.foundTokens(c.found.survivesCompaction(c.lastCount.reportedTools))

@@ -13,15 +13,11 @@ type callCounter struct {
 // countCall increments number, which is direct or scripts of callCount, and returns true. If limits.tool_calls is
 // reached, with the calls of other agents, it returns false instead.
 func (c *Conversation) countCall(number *int) bool {
-	limit := c.Limits.Calls
-	if limit > 0 {
-		if limit -= c.othersUse().Calls; limit <= 0 {
-			return false
-		}
-	}
+	limit, byOthers := c.Limits.Calls, c.othersUse().Calls
 	c.callCount.mu.Lock()
 	defer c.callCount.mu.Unlock()
-	if limit > 0 && c.callCount.direct+c.callCount.scripts >= limit {
+	made := byOthers + c.callCount.direct + c.callCount.scripts
+	if limit > 0 && made >= limit {
 		return false
 	}
 	*number++

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
@@ -37,8 +36,9 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (removed bool, 
 
 // replaceRefused replaces the refused history by items, leaving out those at the indexes dropped.
 func (c *Conversation) replaceRefused(items []json.RawMessage, dropped []int) error {
-	for _, index := range slices.Backward(dropped) { // backward, because pinnedItems shrinks
-		if index < c.pinnedItems {
+	pinnedBefore := c.pinnedItems
+	for _, index := range dropped {
+		if index < pinnedBefore {
 			c.pinnedItems--
 		}
 	}

@@ -126,8 +126,14 @@ func (p *ResumeState) markAllAnswered() {
 	}
 	p.openAnswer = admittedAnswer{}
 	p.callNumber = p.lastCallNumber()
-	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
+	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.hasFinished(ref) })
 	clear(p.finished)
+}
+
+// hasFinished reports whether a call has a recorded result.
+func (p *ResumeState) hasFinished(ref transcript.CallRef) bool {
+	_, found := p.finished[ref]
+	return found
 }
 
 // lastCallNumber returns the number of the model's last call. It includes calls that started before their
@@ -291,10 +297,10 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 		c.Settings.ChatQuirks = last.Chat
 	}
 	usedNamespaces := rawitem.HasNamespace(last.Tools)
-	if hadToolsInInput := len(last.Input) > 0; hadToolsInInput { // there, tools without a namespace of their own are in FunctionsNamespace
-		usedNamespaces = usedNamespaces || slices.ContainsFunc(last.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
-	} else {
+	if len(last.Input) == 0 { // the endpoint got no tools in the input
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
+	} else if !usedNamespaces { // in the input, tools without a namespace of their own are in FunctionsNamespace
+		usedNamespaces = slices.ContainsFunc(last.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 	}
 	if recorded != nil && rawitem.HasNamespace(c.Settings.Tools) && !usedNamespaces {
 		c.Settings.FlatNamespaces = true
@@ -343,8 +349,7 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	results, unstarted := p.splitCalls(interrupted)
 	for _, call := range p.openAnswer.Calls {
 		_, started := p.started[refOf(call)]
-		_, finished := p.finished[refOf(call)]
-		if started && !finished { // record that it has ended
+		if started && !p.hasFinished(refOf(call)) { // record that it has ended
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}

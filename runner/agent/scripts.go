@@ -26,7 +26,7 @@ const waitedRefusal = "Not run: the runner was killed while a call before this o
 // were still waiting for it, so they get waitedRefusal.
 func (c *Conversation) finishScriptCalls(p *ResumeState, interrupted Interrupted) {
 	mutated := false
-	for _, started := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
+	for _, started := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && !p.hasFinished(ref) }) {
 		call := tools.Call{
 			ID: started.CallID, Number: started.Number, Caller: started.Caller, Turn: started.Turn, Name: started.Tool, Input: started.Input,
 		}

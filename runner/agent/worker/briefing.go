@@ -22,11 +22,11 @@ import (
 func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFileBytes)
-		switch {
-		case errors.As(err, new(*gitops.TooLargeError)):
+		if errors.As(err, new(*gitops.TooLargeError)) {
 			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
 			return nil, fs.ErrNotExist
-		case errors.Is(err, fs.ErrNotExist):
+		}
+		if errors.Is(err, fs.ErrNotExist) {
 			if entry, _ := base.BaseEntry(path); entry.Kind == gitops.BaseLink {
 				warn("guide_link", "%s is a symbolic link, which is not followed; commit the text itself.", path)
 			}
@@ -92,26 +92,25 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 	checks := make([]briefing.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
-		c := briefing.Check{Run: check.Run}
+		var notes []string
 		switch {
 		case len(check.When) > 0:
-			c.Note = "if the change touches " + strings.Join(check.When, ", ")
+			notes = append(notes, "if the change touches "+strings.Join(check.When, ", "))
 		case i < len(baseline) && baseline[i].Before != "green":
 			result := baseline[i].Before
 			if tests := baseline[i].DescribeTests(); tests != "" {
 				result += " (" + tests + ")"
 			}
-			c.Note = fmt.Sprintf("before any change: %s, see %s; ", result, a.Record.Join(baseline[i].Log))
+			demand := "it must become green"
 			if check.Must == "no_worse" {
-				c.Note += "it may stay so"
-			} else {
-				c.Note += "it must become green"
+				demand = "it may stay so"
 			}
+			notes = append(notes, fmt.Sprintf("before any change: %s, see %s", result, a.Record.Join(baseline[i].Log)), demand)
 		}
 		if check.ProvesTests() {
-			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
+			notes = append(notes, "with only the tests of your change on the base it has to fail")
 		}
-		checks = append(checks, c)
+		checks = append(checks, briefing.Check{Run: check.Run, Note: strings.Join(notes, "; ")})
 	}
 	return checks
 }

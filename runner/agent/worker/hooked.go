@@ -27,6 +27,14 @@ func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 	return err
 }
 
+// askHooksForEnv keeps the variables that the hooks set. It asks them once per run.
+func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
+	if a.hookAnswers.env == nil {
+		a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
+	}
+	return err
+}
+
 // specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It returns none for a
 // model without tools. For a model that writes scripts, it leaves out the tools that scripts can call.
 func (a *Agent) specsToDefine() []tools.Spec {
@@ -98,7 +106,7 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (lastWords string, err
 // askStop asks the stop hooks whether the agent may end with this last message. It returns their demand for more work,
 // or "".
 func (a *Agent) askStop(ctx context.Context, lastWords string) (more string, err error) {
-	if a.Child != nil {
+	if a.Child != nil { // its hooks cannot demand more
 		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(lastWords))
 	}
 	return a.Hooks.Stop(ctx, a.Record.Redact(lastWords), a.hasTurnLeft())

@@ -72,7 +72,7 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	switch {
 	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool): // a failed script may have stored values, too
 		return p.scriptState.store(withDetail.Detail)
-	case call.Failed:
+	case call.Failed: // it asked and showed nothing
 	case call.Tool == questionTool:
 		var asked struct{ Questions []question.Question }
 		err := json.Unmarshal(withDetail.Detail, &asked)

@@ -66,22 +66,21 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	defer view.close()
 	patcher := patch.New(patch.Options{Dir: view.workDir, Offer: tools.Freeform, View: view.view, Protect: a.protectedRefusal})
 	for n := 1; n <= a.patchCount; n++ {
-		// The file name of change n tells its kind: a patch, unless there is a diff or a merge.
-		name := changeName(n, patchChange)
-		apply := func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
-		if diff := changeName(n, diffChange); a.Record.Has(diff) {
-			name = diff
-			apply = func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
-		}
-		if merge := changeName(n, mergeChange); a.Record.Has(merge) {
-			name = merge
-			apply = func(text string) (tools.Result, error) { return a.repeatMerge(ctx, box, text) }
-		}
+		kind := a.savedKind(n)
+		name := changeName(n, kind)
 		text, err := a.Record.Read(name)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		result, err := apply(string(text))
+		var result tools.Result
+		switch kind {
+		case mergeChange:
+			result, err = a.repeatMerge(ctx, box, string(text))
+		case diffChange:
+			result, err = patcher.ApplyDiff(ctx, string(text))
+		default:
+			result, err = patcher.Apply(ctx, a.workDir(), string(text))
+		}
 		if err != nil {
 			return err
 		}
@@ -90,6 +89,16 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// savedKind returns the kind of the n-th saved change, which its file name tells.
+func (a *Agent) savedKind(n int) string {
+	for _, kind := range []string{mergeChange, diffChange} {
+		if a.Record.Has(changeName(n, kind)) {
+			return kind
+		}
+	}
+	return patchChange
 }
 
 // repeatMerge applies the saved diff of a merge to the agent's tree in box.

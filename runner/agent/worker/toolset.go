@@ -115,10 +115,10 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	}
 	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
 	view := a.newTreeView(box)
-	err = a.requireWorkDir(view)
 	a.Hooks.SetAgentSandbox(box)
-	if err == nil && a.hookAnswers.env == nil {
-		a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.CheckVariable)
+	err = a.requireWorkDir(view)
+	if err == nil {
+		err = a.askHooksForEnv(ctx)
 	}
 	if err != nil {
 		a.Hooks.SetAgentSandbox(nil)
@@ -160,12 +160,12 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 	mayHaveChanges := !a.Workspace.Untouched() && !isFirstStart
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
 	mayBeAgentsFault := mayHaveChanges && services.IsNotReady(err) && ctx.Err() == nil
-	if err == nil || !mayBeAgentsFault {
-		a.serviceAttempts++
-		return err
+	if mayBeAgentsFault {
+		a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.ForError(ctx, err).Message)
+		return nil
 	}
-	a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.ForError(ctx, err).Message)
-	return nil
+	a.serviceAttempts++
+	return err
 }
 
 // useTools gives the conversation the agent's tools: the built-in ones, the external ones, and those for its team. A
