@@ -67,12 +67,12 @@ func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recor
 		return transcript.HookAnswer{}, false
 	}
 	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.HookAnswer) bool { return d.Name == name && d.Event == event && d.Ref() == call })
-	if i < 0 {
-		return transcript.HookAnswer{Decision: transcript.HookPass}, a.ReplaceQuestions
+	if i >= 0 {
+		recorded = a.unusedAnswers[i]
+		a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of a share the old one
+		return recorded, true
 	}
-	recorded = a.unusedAnswers[i]
-	a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of a share the old one
-	return recorded, true
+	return transcript.HookAnswer{Decision: transcript.HookPass}, a.ReplaceQuestions
 }
 
 // recordedReply returns the hook's reply in the recorded answer d.

@@ -67,8 +67,13 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 // canonicalInput returns the input with its JSON in one format, so that equal inputs can be compared. It returns an
 // input that is no JSON object unchanged.
 func canonicalInput(input string) string {
-	if text, err := json.Marshal(parseObject([]byte(input))); err == nil && string(text) != "null" {
-		return string(text)
+	object := parseObject([]byte(input))
+	if object == nil {
+		return input
 	}
-	return input
+	text, err := json.Marshal(object)
+	if err != nil {
+		return input
+	}
+	return string(text)
 }

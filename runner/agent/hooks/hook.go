@@ -96,11 +96,14 @@ func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
 		return nil, nil
 	}
 	content, err := base(name, maxDigestedBytes)
-	isMissing := errors.Is(err, os.ErrNotExist)  // a missing program is reported at its start
-	if err != nil && (!isProgram || isMissing) { // an argument need not be a file
+	if err == nil {
+		return content, nil
+	}
+	isMissing := errors.Is(err, os.ErrNotExist) // a missing program is reported at its start
+	if isMissing || !isProgram {                // an argument need not be a file
 		return nil, nil
 	}
-	return content, err
+	return nil, err
 }
 
 // readIfFile returns the first maxDigestedBytes of a regular file, or nil if there is none that can be read.

@@ -98,14 +98,17 @@ func (h Hook) matchesReading(reading shell.Reading) bool {
 // word also matches by its file name alone.
 func beginsWith(words []shell.Word, argv []string) bool {
 	for i, want := range argv {
-		switch {
-		case i >= len(words):
+		if i >= len(words) {
 			return false
-		case !words[i].Known:
+		}
+		if !words[i].Known {
 			return true // it may expand to any number of words
-		case words[i].Text == want:
-		case i == 0 && !strings.Contains(want, "/") && path.Base(words[0].Text) == want:
-		default:
+		}
+		text := words[i].Text
+		if i == 0 && !strings.Contains(want, "/") {
+			text = path.Base(text)
+		}
+		if text != want {
 			return false
 		}
 	}

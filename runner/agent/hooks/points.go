@@ -43,28 +43,35 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 // askEvent asks the hooks of an event. added is their context for the agent. If a hook refuses, err ends the run. Its
 // message contains consequence, a phrase such as "nothing was published".
 func (h *Hooks) askEvent(ctx context.Context, event string, q question, consequence string) (added []string, err error) {
-	refusing, r, added, err := h.askUntilRefused(ctx, event, q)
-	if refusing != nil {
-		return nil, refusing.stop(r, consequence)
+	refused, added, err := h.askUntilRefused(ctx, event, q)
+	if refused != nil {
+		return nil, refused.by.stop(refused.reply, consequence)
 	}
 	return added, err
 }
 
-// askUntilRefused asks the hooks of an event until one refuses. It returns that hook and its reply r, or nil if none
-// refuses. added is the hooks' context for the agent.
-func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (refusing *Hook, r reply, added []string, err error) {
+// refusal is the reply of a hook that refuses.
+type refusal struct {
+	by    Hook
+	reply reply
+}
+
+// askUntilRefused asks the hooks of an event until one refuses. It returns that refusal, or nil if none refuses. added
+// is the hooks' context for the agent.
+func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (refused *refusal, added []string, _ error) {
 	for _, hook := range h.forEvent(event) {
-		if r, err = h.ask(ctx, hook, q); err != nil {
-			return nil, r, nil, err
+		r, err := h.ask(ctx, hook, q)
+		if err != nil {
+			return nil, nil, err
 		}
 		if r.refuses() {
-			return &hook, r, nil, nil
+			return &refusal{hook, r}, nil, nil
 		}
 		if r.Context != "" {
 			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", hook.Name, r.Context))
 		}
 	}
-	return nil, r, added, nil
+	return nil, added, nil
 }
 
 // toolDefinition is the part of a tool's definition that hooks see.
@@ -219,30 +226,40 @@ type End struct {
 func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	defer h.CloseSandbox()
 	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
-	var first error
+	var firstErr error
 	for _, hook := range h.forEvent(job.OnSessionEnd) {
-		q := question{eventInput: map[string]any{"reason": "other", "end": end}}
-		r, err := h.ask(ctx, hook, q)
-		if err != nil && ctx.Err() != nil {
-			r = failedReply("the run was stopped before it answered")
-			err = h.recordReply(hook, q, r)
-		}
-		if err == nil && r.refuses() {
-			err = hook.stop(r, "the run does not count as done")
-		}
-		first = cmp.Or(first, err)
+		err := h.askAtEnd(ctx, hook, end) // also after an error: every hook is told
+		firstErr = cmp.Or(firstErr, err)
 	}
-	first = cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
-	if first == nil {
+	firstErr = cmp.Or(firstErr, h.requireAnswered(job.OnSessionEnd))
+	if firstErr == nil {
 		return stop
 	}
-	hookStop := *outcome.ForError(ctx, first)
+	hookStop := *outcome.ForError(ctx, firstErr)
 	if stop.ExitCode() != 0 {
 		h.Record.Warn("hook_run_end", "%s", hookStop.Message)
 		return stop
 	}
 	hookStop.Message = h.Record.Redact(hookStop.Message + " " + stop.Message)
 	return &hookStop
+}
+
+// askAtEnd reports the end of a run to a hook. It returns an error if the hook refuses or fails.
+func (h *Hooks) askAtEnd(ctx context.Context, hook Hook, end End) error {
+	q := question{eventInput: map[string]any{"reason": "other", "end": end}}
+	r, err := h.ask(ctx, hook, q)
+	wasStopped := err != nil && ctx.Err() != nil
+	if wasStopped {
+		r = failedReply("the run was stopped before it answered")
+		err = h.recordReply(hook, q, r)
+	}
+	if err != nil {
+		return err
+	}
+	if r.refuses() {
+		return hook.stop(r, "the run does not count as done")
+	}
+	return nil
 }
 
 // RequireAnswered returns an error if a mandatory hook never answered. Call it when the agent's work is done.

@@ -31,7 +31,7 @@ func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
 	}
 	program := filepath.FromSlash(argv[0])
 	switch {
-	case filepath.IsAbs(program):
+	case filepath.IsAbs(program): // keep it
 	case isBareName(argv[0]):
 		found, err := provider.find(program)
 		if err != nil {
@@ -80,8 +80,8 @@ func pathsIn(word string) (all []string) {
 		return nil
 	}
 	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '=' || r == ':' || r == ',' }) {
-		if slash := strings.Index(part, "/"); slash >= 0 && strings.HasPrefix(part, "-") {
-			part = part[slash:]
+		if strings.HasPrefix(part, "-") { // an option such as -I/usr/include
+			part = part[max(strings.Index(part, "/"), 0):]
 		}
 		all = append(all, part)
 	}
@@ -113,7 +113,10 @@ func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 	}
 	if isBareName(h.Run[0]) { // argv found the program in PATH, so only an interpreter's script can be missing
 		script := job.ScriptOf(h.expandedWords(provider))
-		if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(script))); script != "" && errors.Is(err, os.ErrNotExist) {
+		if script == "" {
+			return nil
+		}
+		if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(script))); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("its script %s: there is no such file in the base commit", script)
 		}
 		return nil

@@ -122,7 +122,7 @@ func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput
 	switch {
 	case errors.Is(err, sandbox.ErrNotStarted):
 		err = fmt.Errorf("it could not be started (%w)", err)
-	case errors.Is(err, errOutputTooLarge), ctx.Err() != nil:
+	case errors.Is(err, errOutputTooLarge), ctx.Err() != nil: // err says it
 	case limited.Err() != nil:
 		err = fmt.Errorf("it did not answer within %s", hook.timeout)
 	case err == nil && status.Signal != "":

@@ -22,11 +22,11 @@ type Subagent struct {
 // SubagentStart asks the hooks whether an agent may start. refusal tells the starting agent why not, and is ""
 // if the agent may start. added is context for the new agent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
-	refusing, r, contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
+	refused, contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
 		call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a},
 	})
-	if refusing != nil {
-		return refusing.refusal(r), "", nil
+	if refused != nil {
+		return refused.by.refusal(refused.reply), "", nil
 	}
 	return "", strings.Join(contexts, "\n\n"), err
 }
