@@ -230,7 +230,7 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 		switch {
 		case len(line) > maxLineBytes:
 			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxLineBytes>>20)
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, bufio.ErrBufferFull): // the line continues
 		case err != nil && len(bytes.TrimSpace(line)) > 0:
 			return line, nil // the next read returns the error
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):

@@ -85,10 +85,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 		return errors.Join(s.silenceAfterTimeout(ctx, link), stopErr)
 	}
 	if result.err != nil {
-		err := s.silenceAfterTimeout(ctx, link)
-		if err == nil {
-			err = cmp.Or(link.lossReason(), result.err)
-		}
+		err := cmp.Or(s.silenceAfterTimeout(ctx, link), link.lossReason(), result.err)
 		link.stop()
 		return err
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -118,10 +119,7 @@ func (s *Session) listFailure(ctx context.Context, err error) error {
 	if timeout := s.silenceAfterTimeout(ctx, s.link); timeout != nil {
 		return s.explainFailure(ctx, timeout)
 	}
-	if lossReason := s.link.lossReason(); lossReason != nil {
-		err = lossReason
-	}
-	return s.explainFailure(ctx, fmt.Errorf("list its tools: %w", err))
+	return s.explainFailure(ctx, fmt.Errorf("list its tools: %w", cmp.Or(s.link.lossReason(), err)))
 }
 
 // convertTool converts a tool of the protocol to a Listed. It returns an *Error for a tool that exceeds a bound.
@@ -145,8 +143,13 @@ func (s *Session) convertTool(tool *sdk.Tool) (Listed, error) {
 		return Listed{}, s.protocolError("the schema of its tool %q has more than %d KiB; take it out by deny", oneLine(tool.Name), maxSchema>>10)
 	}
 	l.Schema = schema
-	if raw, err := json.Marshal(tool.Annotations); err == nil && tool.Annotations != nil && len(raw) <= maxAnnotations {
-		l.Annotations = raw
+	if tool.Annotations == nil {
+		return l, nil
+	}
+	annotations, err := json.Marshal(tool.Annotations)
+	isUsable := err == nil && len(annotations) <= maxAnnotations
+	if isUsable {
+		l.Annotations = annotations
 	}
 	return l, nil
 }

@@ -34,9 +34,11 @@ func (l List) Changed(later List) string {
 	before, now := l.allowed(), later.allowed()
 	var changes []string
 	for _, tool := range l.Tools {
+		if !tool.Allowed {
+			continue
+		}
 		current, exists := now[tool.Tool]
 		switch {
-		case !tool.Allowed:
 		case !exists:
 			changes = append(changes, oneLine(tool.Tool)+" is not there any more")
 		case current.SHA256 != tool.SHA256:

@@ -23,18 +23,20 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 	for cursor := ""; len(requested) < maxPages; {
 		requested[cursor] = true
 		items, next, err := fetch(cursor)
-		switch {
-		case cursor == emptyCursor && endsAtEmptyCursor(items, first, err):
+		if cursor == emptyCursor && endsAtEmptyCursor(items, first, err) {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case next != "" && next != emptyCursor && requested[next]:
+		}
+		isRepeated := next != "" && requested[next]
+		if isRepeated && next != emptyCursor {
 			return &endlessError{fmt.Sprintf("the cursor %q came again", shortLine(next))}
 		}
 		if err := take(items); err != nil {
 			return err
 		}
-		if next == "" || requested[next] { // emptyCursor asked twice also ends the list
+		if next == "" || isRepeated { // a repeated emptyCursor is the end
 			return nil
 		}
 		if cursor == "" {

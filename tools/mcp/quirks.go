@@ -169,13 +169,12 @@ func (r *rewrittenBody) event() ([]byte, error) {
 	for len(lines) <= maxLineBytes {
 		line, err := r.from.ReadSlice('\n')
 		lines = append(lines, line...)
-		isWholeLine := err != bufio.ErrBufferFull
-		if err != nil && isWholeLine {
-			return rewrittenEvent(lines), err
-		}
 		currentLine = append(currentLine, line...)
-		if !isWholeLine {
+		if err == bufio.ErrBufferFull { // the line continues
 			continue
+		}
+		if err != nil {
+			return rewrittenEvent(lines), err
 		}
 		if len(bytes.TrimRight(currentLine, "\r\n")) == 0 { // an empty line ends the event
 			break
