@@ -124,9 +124,11 @@ type socketReply struct {
 // passSocket passes an answer, whose only file is the socket, to requestSocket.
 func (conn *supervisorConn) passSocket(event stage.Event, files []*os.File) {
 	reply := socketReply{err: errorOf(event)}
-	if len(files) == 1 && reply.err == nil {
+	switch {
+	case reply.err != nil: // it refused
+	case len(files) == 1:
 		reply.socket, files = files[0], nil
-	} else if reply.err == nil {
+	default:
 		reply.err = errors.New("the supervisor gave none")
 	}
 	closeAll(files)

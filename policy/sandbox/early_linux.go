@@ -72,8 +72,11 @@ func (o Options) fittingEarlyProcess() *EarlyProcess {
 		return nil
 	}
 	early, ownNetwork := o.EarlyProcess, o.Network != NetworkFull
-	if early != nil && !early.taken && o.User == nil && early.ownNetwork == ownNetwork && early.maxProcesses == o.processes() {
-		return early
+	if early != nil && !early.taken {
+		fits := o.User == nil && early.ownNetwork == ownNetwork && early.maxProcesses == o.processes()
+		if fits {
+			return early
+		}
 	}
 	o.EarlyProcess.End()
 	return startInNamespaces(o.Network, o.processes(), o.User)

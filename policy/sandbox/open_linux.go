@@ -385,7 +385,8 @@ func (o Options) copyCaches(ctx context.Context) error {
 // claimOverlay records the early process as the overlay's owner, once no other sandbox has the overlay
 // mounted. With BorrowedFrom it records the process as a borrower.
 func (o Options) claimOverlay(ctx context.Context) error {
-	if o.EarlyProcess == nil || o.Overlay == "" && o.BorrowedFrom == "" {
+	usesOverlay := o.Overlay != "" || o.BorrowedFrom != ""
+	if o.EarlyProcess == nil || !usesOverlay {
 		return nil
 	}
 	if o.EarlyProcess.starting.Wait(); o.EarlyProcess.startErr != nil {

@@ -111,7 +111,12 @@ func smallFiles(dir *os.File) (names []string) {
 	entries, _ := dir.ReadDir(maxEntries)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Size() < maxSize && info.Mode().Perm()&0o200 != 0 && onMountOf(dir, e.Name()) {
+		if err != nil {
+			continue
+		}
+		isSmallFile := info.Mode().IsRegular() && info.Size() < maxSize
+		mayBeWritten := info.Mode().Perm()&0o200 != 0
+		if isSmallFile && mayBeWritten && onMountOf(dir, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

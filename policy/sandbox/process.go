@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -174,8 +175,9 @@ func (p *Process) copyOutputUntilExit(from *os.File, to io.Writer) {
 		_ = from.SetReadDeadline(time.Now().Add(drainWait / 4))
 		readErr = copyOutput(to, drained)
 	}
-	if err == nil && readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("read the command's output: %w", readErr)
+	timedOut := errors.Is(readErr, os.ErrDeadlineExceeded) // what was read is enough
+	if readErr != nil && !timedOut {
+		err = cmp.Or(err, fmt.Errorf("read the command's output: %w", readErr))
 	}
 	p.err = err
 }

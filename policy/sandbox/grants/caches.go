@@ -98,22 +98,22 @@ func (f Folders) cacheFolders() []string {
 	return folders
 }
 
-// classifyCaches returns the existing folders of cache variables that cacheAt accepts (ok). If it rejects a
-// variable's folder, or there are mounts in the folder, the accepted parts of the variable are returned
-// instead. named maps the folders as the variables name them, including missing ones, but no parts.
-func (f Folders) classifyCaches(cacheAt func(folder string) (c cache, ok bool)) (named map[string]cache, folders []string) {
+// classifyCaches returns the existing folders that are caches according to cacheAt. If a variable's folder is none,
+// or has mounts inside, the variable's parts of the folder are tried instead. named has the caches that variables name
+// as a whole, under the folders as written; they may be missing.
+func (f Folders) classifyCaches(cacheAt func(folder string) (c cache, isCache bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
 		for _, folder := range v.folders(f.Commands) {
-			c, ok := cacheAt(folder)
+			c, isCache := cacheAt(folder)
 			mountsInside := v.parts != nil && len(MountsBelow(c.path)) > 0
-			if ok && !mountsInside {
+			if isCache && !mountsInside {
 				named[folder] = c
 				folders = append(folders, c.existingPath()...)
 				continue
 			}
 			for _, part := range v.parts {
-				if c, ok := cacheAt(filepath.Join(folder, part)); ok {
+				if c, isCache := cacheAt(filepath.Join(folder, part)); isCache {
 					folders = append(folders, c.existingPath()...)
 				}
 			}
@@ -137,10 +137,9 @@ func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	return c, is && !pathname.IsInAny(c.path, p.hidden...) && !p.inHome(c.path)
 }
 
-// cacheAt returns a variable's folder as a cache. is means that the folder is accepted; it may be missing.
-// cacheAt rejects relative paths, paths through writable folders, files, the kernel's folders, and folders
-// that contain one of cacheBoundaries.
-func (f Folders) cacheAt(folder string) (c cache, is bool) {
+// cacheAt returns a variable's folder as a cache, which may be missing. isCache is false for relative paths, paths
+// through writable folders, files, the kernel's folders, and folders that contain one of cacheBoundaries.
+func (f Folders) cacheAt(folder string) (c cache, isCache bool) {
 	if !filepath.IsAbs(folder) {
 		return cache{}, false
 	}
@@ -192,7 +191,7 @@ func (p *Plan) outermostWithMounts(folders []string) []string {
 		}
 		result = append(result, folder)
 		for _, mount := range MountsBelow(folder) {
-			if c, is := p.cacheAt(mount); is && c.exists {
+			if c, isCache := p.cacheAt(mount); isCache && c.exists {
 				result = append(result, mount)
 			}
 		}
@@ -216,7 +215,7 @@ func (p *Plan) movedCaches(dir string, changesHome bool, canChange func(path str
 			continue
 		}
 		isUnwritable := v.replaceable && !changesHome && !p.isWritableCache(v, canChange)
-		if p.isMissingCache(v, canChange) || isUnwritable {
+		if p.hasOnlyUnusable(v, canChange) || isUnwritable {
 			moved = append(moved, v.name+"="+filepath.Join(dir, v.fallback))
 		}
 	}
@@ -226,14 +225,14 @@ func (p *Plan) movedCaches(dir string, changesHome bool, canChange func(path str
 // isWritableCache reports whether a variable's folder is changeable for commands.
 func (p *Plan) isWritableCache(v cacheVariable, canChange func(path string) bool) bool {
 	return slices.ContainsFunc(v.folders(p.folders.Commands), func(folder string) bool {
-		c, is := p.namedCaches[folder]
-		return is && c.exists && canChange(c.path)
+		c, isCache := p.namedCaches[folder]
+		return isCache && c.exists && canChange(c.path)
 	})
 }
 
-// isMissingCache reports whether all folders of a variable are cache folders that are missing, or
-// replaceable and unchangeable. It reports false for a variable without folders.
-func (p *Plan) isMissingCache(v cacheVariable, canChange func(path string) bool) bool {
+// hasOnlyUnusable reports whether all folders of a variable are caches that commands cannot use. It reports false
+// for a variable without folders.
+func (p *Plan) hasOnlyUnusable(v cacheVariable, canChange func(path string) bool) bool {
 	folders := v.folders(p.folders.Commands)
 	for _, folder := range folders {
 		c, isCache := p.namedCaches[folder]

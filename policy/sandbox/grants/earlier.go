@@ -32,8 +32,10 @@ func (f Folders) EarlierView() EarlierView {
 			e.overlays = append(e.overlays, l)
 		}
 	}
-	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" {
-		add(home, "home")
+	if f.Home != "" {
+		if home, err := filepath.EvalSymlinks(f.Home); err == nil {
+			add(home, "home")
+		}
 	}
 	var caches []string
 	for _, path := range f.cacheFolders() {

@@ -143,11 +143,11 @@ func (find lookup) walk(seen map[string]bool, from, path string, visit func(at s
 			continue
 		}
 		link, err := os.Readlink(onDisk)
-		if links++; err == nil && links > maxLinks {
-			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
-		}
 		if err != nil {
 			return "", err
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
 		if filepath.IsAbs(link) {
 			at = "/"

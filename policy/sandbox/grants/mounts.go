@@ -46,8 +46,8 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.mountRestrictions()
 	p.mountBorrowed()
 	p.mountSecondPath()
-	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && pathname.IsInAny(resolver, privateFolders...) {
-		p.addSource(stage.Readable, resolver, resolver)
+	if f.Resolver {
+		p.mountResolver()
 	}
 	p.coverHidden()
 	p.mountReplacements()
@@ -59,6 +59,17 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
+}
+
+// mountResolver shows the file behind /etc/resolv.conf if it is in a private folder, such as /run.
+func (p *Plan) mountResolver() {
+	resolver, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return
+	}
+	if pathname.IsInAny(resolver, privateFolders...) {
+		p.addSource(stage.Readable, resolver, resolver)
+	}
 }
 
 // borrowWorkspace replaces the mounts in the workspace by the mount of another sandbox. Only the mounts of
@@ -105,8 +116,14 @@ func (p *Plan) addSource(kind stage.MountKind, path, source string) {
 // mountSecondPath also shows the workspace, with all mounts in it, at SecondPath. It does nothing if SecondPath is
 // "" or missing, or if one of both folders is in the other.
 func (p *Plan) mountSecondPath() {
+	if p.folders.SecondPath == "" {
+		return
+	}
 	second, err := filepath.EvalSymlinks(p.folders.SecondPath)
-	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, second) || pathname.IsInAny(second, p.workspace) {
+	if err != nil {
+		return
+	}
+	if pathname.IsInAny(p.workspace, second) || pathname.IsInAny(second, p.workspace) {
 		return
 	}
 	p.secondPath = second
@@ -156,9 +173,12 @@ func (p *Plan) mountBorrowed() {
 			hidden = append(hidden, filepath.Join(folder, name))
 		}
 		for _, path := range hidden {
-			rel, is := pathname.Below(folder, path)
-			if info, err := os.Stat(path); is && err == nil {
-				p.addMount(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
+			inside, isInside := pathname.Below(folder, path)
+			if !isInside {
+				continue
+			}
+			if info, err := os.Stat(path); err == nil {
+				p.addMount(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, inside), File: !info.IsDir()})
 			}
 		}
 	}
@@ -184,8 +204,9 @@ func (p *Plan) coverHidden() {
 // miss them.
 func (p *Plan) pinMountPoints() {
 	for path, m := range maps.Clone(p.mounts) {
-		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
-			continue // no mount is made there, or Writable may skip it
+		mayBeSkipped := path != p.workspace && slices.Contains(p.writable, path) // as Writable allows
+		if m.Kind == stage.Removed || mayBeSkipped {
+			continue // there may be no mount
 		}
 		parent, between := p.parentMount(path)
 		switch {

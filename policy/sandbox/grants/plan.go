@@ -85,12 +85,14 @@ func NewPlan(f Folders) (*Plan, error) {
 // newPlanOfSecrets returns the part of a plan that secrets need. It does not use the scratch folder.
 func newPlanOfSecrets(f Folders) (*Plan, error) {
 	p := &Plan{folders: f, mounts: make(map[string]stage.Mount)}
-	err := p.resolveGrants()
-	if err == nil && f.Restrictions != nil {
-		p.restrictions, err = f.Restrictions(p.writable, f.homes())
-	}
-	if err != nil {
+	if err := p.resolveGrants(); err != nil {
 		return nil, err
+	}
+	if f.Restrictions != nil {
+		var err error
+		if p.restrictions, err = f.Restrictions(p.writable, f.homes()); err != nil {
+			return nil, err
+		}
 	}
 	p.credentials = p.layers.locate(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
@@ -102,9 +104,12 @@ func newPlanOfSecrets(f Folders) (*Plan, error) {
 // resolveHome returns the home folder with resolved links. It returns "" for a missing or hidden folder, and
 // for one that has a mount of its own anyway.
 func (p *Plan) resolveHome() string {
-	home, err := filepath.EvalSymlinks(p.folders.Home)
+	home, err := filepath.EvalSymlinks(p.folders.Home) // "" for ""
+	if err != nil {
+		return ""
+	}
 	isReplaced := home == "/" || home == os.DevNull || slices.Contains(privateFolders, home)
-	if p.folders.Home == "" || err != nil || isReplaced || pathname.IsInAny(home, p.hidden...) {
+	if isReplaced || pathname.IsInAny(home, p.hidden...) {
 		return ""
 	}
 	return home
@@ -175,9 +180,12 @@ func (p *Plan) cleanRestricted() (err error) {
 func (p *Plan) resolveBorrowed() map[string]string {
 	borrowed := make(map[string]string)
 	for place, folder := range p.folders.BorrowedFolders {
-		place, errPlace := p.resolvePlace(place)
-		folder, err := filepath.EvalSymlinks(folder)
-		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isHiddenBorrowed(folder) {
+		place, placeErr := p.resolvePlace(place)
+		folder, folderErr := filepath.EvalSymlinks(folder)
+		if placeErr != nil || folderErr != nil {
+			continue
+		}
+		if pathname.IsInAny(place, p.workspace) && !p.isHiddenBorrowed(folder) {
 			borrowed[place] = folder
 		}
 	}

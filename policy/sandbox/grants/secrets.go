@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -89,12 +90,13 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 func (p *Plan) findSecrets() *Secrets {
 	secrets := &Secrets{Within: p.folders.sharedWritable(), Found: []Secret{}}
 	for _, c := range p.credentials {
-		path := filepath.Clean(c.path)
-		if !secrets.containsAny(path, c.real) || c.by == "" && !c.exists {
+		path, isNamed := filepath.Clean(c.path), c.by != ""
+		isRelevant := c.exists || isNamed
+		if !isRelevant || !secrets.containsAny(path, c.real) {
 			continue
 		}
 		secrets.add(Secret{c.real, c.by, path, c.exists})
-		if c.by != "" {
+		if isNamed {
 			secrets.add(Secret{path, c.by, path, false})
 		}
 	}
@@ -119,7 +121,8 @@ func (l layers) locate(all []credential) []credential {
 				real, err = l.resolve(folder)
 			}
 		}
-		switch c.exists = err == nil; {
+		c.exists = err == nil
+		switch {
 		case c.exists:
 			c.real = real
 		case c.by != "":
@@ -150,7 +153,9 @@ func (s *Secrets) existingPaths(layers layers, all []credential) []string {
 		if !secret.Existed {
 			continue
 		}
-		if slices.Contains(layers.resolveIfExists(secret.Path), secret.Path) {
+		real, err := layers.resolve(secret.Path)
+		isInPlace := err == nil && real == secret.Path
+		if isInPlace {
 			paths = append(paths, secret.Path)
 		} else if folder := lockedFolder(secret.Path); folder != "" && pathname.IsInAny(secret.Path, folder) {
 			paths = append(paths, folder)
@@ -186,37 +191,50 @@ func lockedFolder(path string) string {
 	return folder
 }
 
-// hardLinks returns further names (hard links) in folders of credential files, and of files in hidden
-// folders. It searches only if such a file has several names.
-func hardLinks(ctx context.Context, layers layers, folders []string, all []credential) ([]Secret, error) {
-	linkedFiles := map[fileID]credential{}
+// linkedFiles returns the credential files with several names (hard links), and such files in credential folders that
+// are in folders.
+func linkedFiles(ctx context.Context, layers layers, folders []string, all []credential) (map[fileID]credential, error) {
+	linked := map[fileID]credential{}
 	for _, c := range all {
 		if !c.exists {
 			continue
 		}
 		info, _, err := layers.lstat(c.real)
-		if err != nil || info.IsDir() && !pathname.IsInAny(c.real, folders...) {
+		if err != nil {
 			continue
 		}
 		if info.IsDir() {
+			if !pathname.IsInAny(c.real, folders...) {
+				continue
+			}
 			c.by = "" // the folder was named, not the files in it
 		}
 		err = layers.eachFile(ctx, c.real, func(_ string, info fs.FileInfo) {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-				linkedFiles[idOf(info)] = c
+				linked[idOf(info)] = c
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
+	return linked, nil
+}
+
+// hardLinks returns further names (hard links) in folders of credential files, and of files in hidden
+// folders. It searches only if such a file has several names.
+func hardLinks(ctx context.Context, layers layers, folders []string, all []credential) ([]Secret, error) {
+	linked, err := linkedFiles(ctx, layers, folders, all)
+	if err != nil {
+		return nil, err
+	}
+	if len(linked) == 0 {
+		return nil, nil
+	}
 	var found []Secret
 	for _, folder := range folders {
-		if len(linkedFiles) == 0 {
-			break
-		}
 		err := layers.eachFile(ctx, folder, func(path string, info fs.FileInfo) {
-			if c, is := linkedFiles[idOf(info)]; is {
+			if c, isLinked := linked[idOf(info)]; isLinked {
 				found = append(found, Secret{layers.resolveExistingPart(path), c.by, filepath.Clean(c.path), true})
 			}
 		})
@@ -237,7 +255,7 @@ func (l layers) eachFile(ctx context.Context, path string, visit func(path strin
 				return ctx.Err()
 			}
 			if info, err := entry.Info(); err == nil {
-				visit(path+at[len(folder):], info)
+				visit(path+strings.TrimPrefix(at, folder), info)
 			}
 			return nil
 		}))

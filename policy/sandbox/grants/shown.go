@@ -28,11 +28,12 @@ func (p *Plan) prepareReplacements() error {
 	for _, path := range slices.Sorted(maps.Keys(copies)) {
 		real := layers{}.resolveExistingPart(path)
 		info, err := os.Stat(real)
+		exists := err == nil
+		mayCreate := p.home != "" && pathname.IsInAny(real, p.home) // not in the machine's folders
 		switch {
-		case err == nil && info.Mode().IsRegular():
+		case exists && info.Mode().IsRegular():
 			p.replacements[real] = copies[path]
-		case err == nil || p.home == "" || !pathname.IsInAny(real, p.home):
-			// A folder is no file, and nothing is created in the machine's folders.
+		case exists || !mayCreate: // it cannot be shown
 		case pathname.IsInAny(real, p.writable...):
 			return &UnshowableError{path}
 		default:

@@ -3,6 +3,7 @@ package grants
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,10 +46,7 @@ type pointerSearch struct {
 // of the same user could make the file readable.
 func (s pointerSearch) searchChanges(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(onDisk string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		inside, err := filepath.Rel(changes, onDisk)
