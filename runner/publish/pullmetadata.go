@@ -9,26 +9,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// addMetadata adds labels, assignees and reviewers that the job wants and the pull request lacks. Failures
-// are warnings. Reviews are only requested when the pull request is opened.
-func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
-	if labels := missingNames(wanted.Labels, pull.Labels); len(labels) > 0 {
-		f.warnIfUnset("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
+// addMetadata adds labels and assignees that the job wants and the pull request lacks. It requests reviews if the pull
+// request is being opened. Failures are warnings. complete is false if a label or assignee could not be added.
+func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) (complete bool) {
+	labelErr := f.Repo.AddLabels(ctx, pull.Number, missingNames(wanted.Labels, pull.Labels))
+	f.warnIfUnset("labels", labelErr)
+	assigneeErr := f.Repo.AddAssignees(ctx, pull.Number, missingNames(wanted.Assignees, pull.Assignees))
+	f.warnIfUnset("assignees", assigneeErr)
+	complete = labelErr == nil && assigneeErr == nil
+	if !opening {
+		return complete
 	}
-	if assignees := missingNames(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
-		f.warnIfUnset("assignees", f.Repo.AddAssignees(ctx, pull.Number, assignees))
-	}
-	if opening {
-		var users, teams []string
-		for _, reviewer := range wanted.Reviewers {
-			if _, team, isTeam := strings.Cut(reviewer, "/"); isTeam {
-				teams = append(teams, team)
-			} else {
-				users = append(users, reviewer)
-			}
+	var users, teams []string
+	for _, reviewer := range wanted.Reviewers {
+		if _, team, isTeam := strings.Cut(reviewer, "/"); isTeam {
+			teams = append(teams, team)
+		} else {
+			users = append(users, reviewer)
 		}
-		f.requestReviews(ctx, pull.Number, missingNames(users, pull.Reviewers), missingNames(teams, pull.Teams))
 	}
+	f.requestReviews(ctx, pull.Number, missingNames(users, pull.Reviewers), missingNames(teams, pull.Teams))
+	return complete
 }
 
 // requestReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is

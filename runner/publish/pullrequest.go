@@ -115,9 +115,11 @@ func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
 	}
-	writtenByRun := strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit)))
-	return !writtenByRun || isRunDraft(open) == p.isDraft()
+	return !hasMark(open.Body, intake.FinishedMark(commit)) || isRunDraft(open) == p.isDraft()
 }
+
+// hasMark reports whether a body has a mark, also if a person's edit changed the line ends.
+func hasMark(body, mark string) bool { return strings.Contains(body, strings.TrimSpace(mark)) }
 
 // isRunDraft reports whether a run made the pull request a draft.
 func isRunDraft(pull *forge.PullRequest) bool {
@@ -150,8 +152,11 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text pullText, out *
 		return intake.ForgeFailure("The pull request cannot be opened", err)
 	}
 	out.Pull, out.Operation = pull, "created"
-	f.addMetadata(ctx, metadata, pull, true)
+	complete := f.addMetadata(ctx, metadata, pull, true)
 	text = f.syncComments(ctx, p, text, out)
+	if !complete {
+		text.Body = markUnfinished(text.Body, out.Commit, intake.UncommentedMark)
+	}
 	err = f.editPull(ctx, text, wanted.Title, wanted.Body, out)
 	if ctx.Err() != nil { // a resumed run does the rest
 		return err
@@ -178,16 +183,20 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, text pullText, out *P
 func (f Forge) updatePull(ctx context.Context, p *Proposal, text pullText, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.isDraft(), isRunDraft(open)
+	isOpening, isIncomplete := hasMark(open.Body, intake.UnfinishedMark), hasMark(open.Body, intake.UncommentedMark)
 	if wanted {
 		if err := f.makeDraft(ctx, open, out); err != nil {
 			return err
 		}
 	}
-	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
+	complete := !isOpening && !isIncomplete || f.addMetadata(ctx, p.Job.PullRequest, open, isOpening) // a person may have removed what a complete one lacks
 	text = f.syncComments(ctx, p, text, out)
 	text.Body = body.KeepTicks(text.Body, open.Body)
 	if !wanted && madeDraft {
 		text.Body = f.makeReady(ctx, open, text.Body, out.Commit)
+	}
+	if !complete {
+		text.Body = markUnfinished(text.Body, out.Commit, intake.UncommentedMark)
 	}
 	return f.editPull(ctx, text, open.Title, open.Body, out)
 }

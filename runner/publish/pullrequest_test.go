@@ -74,6 +74,21 @@ func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
 	}
 }
 
+func TestRemovedLabelsStayRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	p.Job.PullRequest.Labels, p.Job.PullRequest.Assignees = []string{"bot", "lint"}, []string{"octocat"}
+	out := w.publish(w.toForge(), p)
+	must.Same(t, []string{"bot", "lint"}, w.pull().Labels)
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Labels, p.Assignees = []string{"lint"}, nil })
+	p.Summary = "Said hello again."
+	w.must(w.toForge().publishPull(t.Context(), &p, &out))
+	must.Same(t, "updated", out.Operation)
+	must.Same(t, []string{"lint"}, w.pull().Labels)
+	must.None(t, w.pull().Assignees, "assignees")
+}
+
 func TestSameTextIgnoresLineEnds(t *testing.T) {
 	t.Parallel()
 	if !forge.SameText("one\r\ntwo\r\n", "one\ntwo") || forge.SameText("one two", "one\ntwo") {

@@ -48,7 +48,7 @@ const (
 // The marks in the body of a run's unfinished pull request, in place of FinishedMark.
 const (
 	UnfinishedMark  = "<!-- agent-ci: commit unfinished -->\n"
-	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // only comments, or the ready state, are missing
+	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // only comments, labels, assignees or the ready state are missing
 )
 
 const feedbackStart = "<!-- agent-ci: feedback "
