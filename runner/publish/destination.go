@@ -28,6 +28,8 @@ type Destination interface {
 	tip(ctx context.Context, branch string) (*tip, error)
 	// commitAndPush commits the change and moves its branch. It fails if the branch is no longer at before.
 	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
+	// adoptCommit takes over the commit on the branch, because another run pushed the same change.
+	adoptCommit(ctx context.Context, p *Proposal, existing *tip, out *Publication)
 	// publishPull writes the pull request's body and opens or updates the pull request, if any.
 	publishPull(ctx context.Context, p *Proposal, out *Publication) error
 	// findOpenPullOfTask returns the open pull request of a task that ended without a change. It returns nil if
@@ -58,9 +60,8 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// adoptCommit takes over the commit on a branch, because another run published the same change.
-func (p *Publication) adoptCommit(existing *tip, branch string) {
-	p.Commit, p.Branch, p.Unchanged = existing.SHA, branch, true
+func (m Publisher) adoptCommit(_ context.Context, p *Proposal, existing *tip, out *Publication) {
+	out.Commit, out.Branch, out.Unchanged = existing.SHA, p.Task.Branch, true
 }
 
 // tip is the last commit of the published branch.

@@ -146,14 +146,19 @@ func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, pushErr error
 	case !now.MadeByRun():
 		return foreignCommitError(p.Task.Branch, now)
 	case now.hasSameChange(p):
-		out.adoptCommit(now, p.Task.Branch)
-		if now.isLatePush(p) {
-			f.switchCheckout(ctx, p, now.SHA, out)
-		}
+		f.adoptCommit(ctx, p, now, out)
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(pushErr)
+}
+
+// adoptCommit takes over the commit on the branch. If this run pushed it before it was killed, the checkout follows.
+func (f Forge) adoptCommit(ctx context.Context, p *Proposal, existing *tip, out *Publication) {
+	f.Publisher.adoptCommit(ctx, p, existing, out)
+	if existing.isLatePush(p) {
+		f.switchCheckout(ctx, p, existing.SHA, out)
+	}
 }
 
 // switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the

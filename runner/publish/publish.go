@@ -133,10 +133,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	case overtaken:
 		return refuseOvertaken(p.Task.Branch, current)
 	case current != nil && !madeByThisRun && current.hasSameChange(p):
-		out.adoptCommit(current, p.Task.Branch)
-		if onForge && current.isLatePush(p) {
-			f.switchCheckout(ctx, p, current.SHA, out)
-		}
+		to.adoptCommit(ctx, p, current, out)
 	default:
 		err = to.commitAndPush(ctx, p, current, out)
 	}
