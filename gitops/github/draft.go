@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
@@ -73,27 +74,34 @@ func (c *Client) queryGraphQL(ctx context.Context, call apiCall, query string, v
 // askGraphQL is queryGraphQL for a reply with data and errors. It repeats a query after a temporary failure: all
 // queries of this package may be executed twice.
 func (c *Client) askGraphQL(ctx context.Context, call apiCall, query string, variables, data any) ([]graphQLError, error) {
-	for attempt := 1; ; attempt++ {
-		var reply struct {
-			Data   json.RawMessage
-			Errors []graphQLError
-		}
-		err := c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply)
-		isTemporary := slices.ContainsFunc(reply.Errors, graphQLError.isTemporary)
-		if isTemporary && attempt < transport.MaxAttempts && c.wait(ctx, transport.FirstDelay<<attempt) == nil {
-			continue
-		}
-		switch hasData := len(reply.Data) > 0 && string(reply.Data) != "null"; {
-		case err != nil: // no reply
-		case !hasData && len(reply.Errors) == 0:
-			err = errors.New("it has neither data nor errors")
-		case hasData && data != nil:
-			err = json.Unmarshal(reply.Data, data)
-		}
-		if err != nil {
-			return nil, c.callError(ctx, call, err)
-		}
-		return reply.Errors, nil
+	type graphQLReply struct {
+		Data   json.RawMessage
+		Errors []graphQLError
+	}
+	var reply graphQLReply
+	var err error
+	c.retry(ctx, func() bool {
+		reply = graphQLReply{}
+		err = c.sendJSON(ctx, http.MethodPost, c.graphQL, map[string]any{"query": query, "variables": variables}, &reply)
+		return slices.ContainsFunc(reply.Errors, graphQLError.isTemporary)
+	})
+	switch hasData := len(reply.Data) > 0 && string(reply.Data) != "null"; {
+	case err != nil: // no reply
+	case !hasData && len(reply.Errors) == 0:
+		err = errors.New("it has neither data nor errors")
+	case hasData && data != nil:
+		err = json.Unmarshal(reply.Data, data)
+	}
+	if err != nil {
+		return nil, c.callError(ctx, call, err)
+	}
+	return reply.Errors, nil
+}
+
+// retry calls send until it returns false, up to transport.MaxAttempts times. It waits before each retry, and sends none
+// after the end of ctx.
+func (c *Client) retry(ctx context.Context, send func() (again bool)) {
+	for attempt := 1; send() && attempt < transport.MaxAttempts && c.wait(ctx, time.Second<<(attempt-1)) == nil; attempt++ {
 	}
 }
 

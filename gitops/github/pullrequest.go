@@ -8,12 +8,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const writePulls = "pull-requests: write"
@@ -93,26 +91,33 @@ func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRe
 // CreatePullRequest creates a pull request and retries failed attempts. Before a retry it checks whether the
 // attempt did create the pull request. It also retries if GitHub does not know a newly pushed head yet.
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
-	for attempt := 1; ; attempt++ {
-		created, err := r.createOnce(ctx, pull)
-		mayRetry := forge.KindOf(err) == forge.Unavailable || isUnknownObject(err)
-		if err == nil || !mayRetry || attempt == transport.MaxAttempts {
-			return created, err
-		}
-		if waitErr := r.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
+	send := func() (*forge.PullRequest, error) { return r.createOnce(ctx, pull) }
+	return create(ctx, r, send, func() (*forge.PullRequest, error) {
+		found, err := r.FindPullRequest(ctx, pull.Head, pull.Base)
+		if found == nil || found.State != "open" || found.Base != pull.Base {
 			return nil, err
 		}
-		if forge.KindOf(err) != forge.Unavailable {
-			continue
+		return found, nil
+	})
+}
+
+// create calls send and retries failed attempts. An attempt without a reply may have created the item: then find looks for
+// it before a retry, and returns nil if it does not exist.
+func create[T any](ctx context.Context, r *repository, send, find func() (*T, error)) (created *T, err error) {
+	r.retry(ctx, func() bool {
+		if forge.KindOf(err) == forge.Unavailable {
+			found, findErr := find()
+			if found != nil {
+				created, err = found, nil
+			}
+			if found != nil || findErr != nil {
+				return false
+			}
 		}
-		found, findErr := r.FindPullRequest(ctx, pull.Head, pull.Base)
-		if findErr != nil {
-			return nil, err
-		}
-		if found != nil && found.State == "open" && found.Base == pull.Base {
-			return found, nil
-		}
-	}
+		created, err = send()
+		return forge.KindOf(err) == forge.Unavailable || isUnknownObject(err)
+	})
+	return created, err
 }
 
 // createOnce sends one attempt of CreatePullRequest.
@@ -136,17 +141,12 @@ func isUnknownObject(err error) bool {
 
 // retryUnknownObject sends a call about a new object. It retries the call a few times if GitHub does not know
 // the object yet.
-func (r *repository) retryUnknownObject(ctx context.Context, call apiCall, send func() error) error {
-	for attempt := 1; ; attempt++ {
-		err := r.runCall(ctx, call, send)
-		isUnknown := forge.KindOf(err) == forge.NotFound || isUnknownObject(err)
-		if !isUnknown || attempt == transport.MaxAttempts {
-			return err
-		}
-		if r.wait(ctx, transport.FirstDelay<<attempt) != nil {
-			return err
-		}
-	}
+func (r *repository) retryUnknownObject(ctx context.Context, call apiCall, send func() error) (err error) {
+	r.retry(ctx, func() bool {
+		err = r.runCall(ctx, call, send)
+		return forge.KindOf(err) == forge.NotFound || isUnknownObject(err)
+	})
+	return err
 }
 
 // UpdatePullRequest changes the fields of a pull request that update sets.

@@ -3,12 +3,10 @@ package github
 import (
 	"context"
 	"fmt"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const readPulls = "pull-requests: read"
@@ -37,24 +35,16 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Comment, 
 // CreateReview creates a review and retries failed attempts. Before a retry it checks whether the attempt did
 // create the review.
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Comment, error) {
-	for attempt := 1; ; attempt++ {
-		created, err := r.createReviewOnce(ctx, number, review)
-		if forge.KindOf(err) != forge.Unavailable || attempt == transport.MaxAttempts {
-			return created, err
-		}
-		if r.wait(ctx, time.Second<<(attempt-1)) != nil {
-			return created, err
-		}
-		all, listErr := r.Reviews(ctx, number)
-		if listErr != nil {
-			return nil, err
-		}
+	send := func() (*forge.Comment, error) { return r.createReviewOnce(ctx, number, review) }
+	return create(ctx, r, send, func() (*forge.Comment, error) {
+		all, err := r.Reviews(ctx, number)
 		for _, each := range all {
 			if forge.SameText(each.Body, review.Body) {
 				return &each, nil
 			}
 		}
-	}
+		return nil, err
+	})
 }
 
 // rightSide is GitHub's name for the new side of a diff.

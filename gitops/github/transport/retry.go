@@ -17,8 +17,8 @@ const (
 	// MaxAttempts is the number of attempts of one call.
 	MaxAttempts = 4
 
-	// FirstDelay is the wait before the second attempt. It doubles with each attempt.
-	FirstDelay = 250 * time.Millisecond
+	// firstDelay is the wait before the second attempt. It doubles with each attempt.
+	firstDelay = 250 * time.Millisecond
 
 	maxDrain = 64 << 10
 
@@ -105,7 +105,7 @@ func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, 
 	if req.Context().Err() != nil {
 		return 0, false
 	}
-	backoff := FirstDelay<<(attempt-1) + rand.N(FirstDelay/2)
+	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	switch {
 	case err != nil: // a certificate or redirect error would occur again
 		return backoff, !IsCertificateError(err) && !errors.As(err, new(*RedirectError)) && mayRepeat(req)
@@ -115,7 +115,7 @@ func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, 
 		return 0, false
 	}
 	if asked, known := RetryAfter(resp, r.Now()); known {
-		return max(asked, FirstDelay), true
+		return max(asked, firstDelay), true
 	}
 	return backoff, true
 }
