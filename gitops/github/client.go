@@ -73,20 +73,13 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	token := strings.TrimSpace(o.Token)
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, &forge.Error{
-			Kind: forge.Unauthorized, Message: "the GitHub token holds a space, a line break or a control character",
-			Remedy: "set GITHUB_TOKEN to the token alone",
-		}
-	}
 	wait := o.Wait
 	if wait == nil {
 		wait = transport.Sleep
 	}
 	scopes := &atomic.Pointer[string]{}
 	replies := &transport.BoundedReplies{Base: transport.New(), Limit: maxReply, Scopes: scopes}
-	authorized := &transport.Authorizer{Base: replies, Token: token, MaySendTo: transport.SameOrigin(api)}
+	authorized := &transport.Authorizer{Base: replies, Token: o.Token, MaySendTo: transport.SameOrigin(api)}
 	now := o.now
 	if now == nil {
 		now = time.Now
@@ -99,7 +92,7 @@ func New(o Options) (*Client, error) {
 	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: transport.FollowWithinHost, Timeout: timeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
-	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
+	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: o.Token, scopes: scopes, wait: wait}, nil
 }
 
 // parseAPIURL parses the root URL of an API. The path of the result ends in a slash, as go-github

@@ -196,7 +196,7 @@ func (c *Client) remedy(e *forge.Error, call apiCall) string {
 		return c.rateLimitRemedy(e.RetryAfter)
 	case forge.Unavailable:
 		if transport.IsCertificateError(e.Err) {
-			return "add the server's certificate authority to this machine's store"
+			return "" // the message says what to do
 		}
 		return "try again later, and check the network and the API URL if it stays so"
 	case forge.Invalid:

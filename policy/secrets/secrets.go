@@ -38,7 +38,7 @@ func NewRedactor(values []Value) *Redactor {
 	r := &Redactor{}
 	var known []Value
 	for _, v := range values {
-		if v.Secret == "" {
+		if v.Secret = strings.TrimSpace(v.Secret); v.Secret == "" { // a pasted value may end in a line break that is not sent
 			continue
 		}
 		if len(v.Secret) < MinLength {

@@ -12,7 +12,7 @@ import (
 
 func TestRedact(t *testing.T) {
 	const key = "sk-test/0123+456=789"
-	r := NewRedactor([]Value{{"OPENAI_API_KEY", key}, {"LONGER", key + "-and-more"}, {"EMPTY", ""}, {"PIN", "1234567"}, {"PIN", "1234567"}})
+	r := NewRedactor([]Value{{"OPENAI_API_KEY", key}, {"LONGER", key + "-and-more"}, {"EMPTY", ""}, {"PIN", "1234567"}, {"PIN", "1234567"}, {"PASTED", "a-pasted-key\n"}})
 	for name, form := range map[string]string{
 		"plain":          key,
 		"base64":         base64.StdEncoding.EncodeToString([]byte(key)),
@@ -29,6 +29,7 @@ func TestRedact(t *testing.T) {
 		})
 	}
 	must.Same(t, "[secret LONGER]", r.Redact(key+"-and-more"), "a value inside another")
+	must.Same(t, "[secret PASTED], ", r.Redact("a-pasted-key, "), "a value that ends in a line break")
 	must.Same(t, "the PIN is 1234567", r.Redact("the PIN is 1234567"), "a short value was searched")
 	must.Same(t, []string{"PIN"}, r.Short(), "Short")
 	must.Same(t, "x", (*Redactor)(nil).Redact("x"), "nil redactor")

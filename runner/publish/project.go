@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -34,11 +33,8 @@ type Project struct {
 // token and a repository are known, or else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, sources intake.RepositorySources, mode string) (Project, error) {
 	client, server, err := env.GitHub(version, env.Token())
-	if badToken, is := errors.AsType[*forge.Error](err); is && badToken.Kind == forge.Unauthorized {
-		return Project{}, outcome.Stopf(outcome.InvalidInput, "no_token", "%s; %s.", outcome.Sentence(badToken.Message), badToken.Remedy).Because(err)
-	}
 	if err != nil {
-		return Project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
+		return Project{}, err
 	}
 	sources.Server = server
 	name, err := sources.Repository()

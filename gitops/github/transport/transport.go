@@ -5,7 +5,6 @@ package transport
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -133,5 +132,5 @@ func (b replyBody) Read(p []byte) (int, error) {
 
 // IsCertificateError reports whether a request failed because of the server's certificate.
 func IsCertificateError(err error) bool {
-	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
+	return errors.As(err, new(*tls.CertificateVerificationError))
 }

@@ -145,10 +145,7 @@ func (srv *server) mcpServer() (mcp.Server, error) {
 		s.Start = srv.start
 		return s, nil
 	}
-	token := ""
-	if srv.BearerTokenEnv != "" {
-		token = strings.TrimSpace(srv.Environ.Get(srv.BearerTokenEnv)) // a pasted token may end in a line break
-	}
+	token, _ := srv.Environ.Key(srv.BearerTokenEnv) // settings.CheckServerSecrets reports the error before the run
 	client, err := mcp.NewClient(mcp.Remote{URL: srv.URL, Headers: srv.Headers, Bearer: token})
 	if err != nil {
 		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", srv.name, outcome.WithoutFullStop(err)).Because(err)

@@ -242,13 +242,13 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 		}
 		return err
 	}
-	e.APIKey = strings.TrimSpace(env.Get(m.APIKeyEnv)) // a pasted key may end in a line break
-	if e.APIKey == "" && m.APIKeyEnv != "" {
+	key, err := env.Key(m.APIKeyEnv)
+	switch e.APIKey = key; {
+	case err != nil:
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key", "The model's key cannot be used: %v.", err).Because(err)
+	case key == "" && m.APIKeyEnv != "":
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
-	}
-	if err := settings.CheckKey(m.APIKeyEnv, e.APIKey); err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "no_api_key", "The model's key cannot be used: %v.", err).Because(err)
 	}
 	return nil
 }

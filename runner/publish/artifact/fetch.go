@@ -49,8 +49,7 @@ type Options struct {
 // an earlier fetch of the same artifact. A failure leaves nothing.
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
-	api, server := github.Addresses(env.Get)
-	wanted, err := parseRef(server, o.Words...)
+	wanted, err := parseRef(env.ForgeServer(), o.Words...)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	if env.Token() == "" {
 		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
 	}
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})
+	client, _, err := env.GitHub(o.Version, env.Token())
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,8 @@ type Model struct {
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	configured := p.Job.Model
-	key, keyOrigin := strings.TrimSpace(p.Environ.Get(configured.APIKeyEnv)), "in "+configured.APIKeyEnv
+	key, _ := p.Environ.Key(configured.APIKeyEnv) // examineReadiness reports the error
+	keyOrigin := "in " + configured.APIKeyEnv
 	m.Name, m.Auth, m.KeyName, m.KeySet = configured.Name, configured.Auth, configured.APIKeyEnv, key != ""
 	base := cmp.Or(configured.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -57,11 +58,20 @@ func (e Environment) ForgeServer() string {
 	return server
 }
 
-func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
+// Token returns the GitHub token, or "" if no variable has one. [Environment.GitHub] checks it.
+func (e Environment) Token() string {
+	return strings.TrimSpace(cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")))
+}
 
-// CheckKey returns an error if the key or token in a variable holds a character that none has, as a badly pasted one
-// does. value is the variable's value, without blanks around it. Blanks within are allowed: servers on this machine
-// take any text, such as "not needed".
+// Key returns the key or token in a variable, without the line break that a pasted one may end in. It is "" for an unset
+// or blank variable. The error is that of CheckKey.
+func (e Environment) Key(variable string) (string, error) {
+	key := strings.TrimSpace(e.Get(variable))
+	return key, CheckKey(variable, key)
+}
+
+// CheckKey returns an error if the key or token of a variable holds a character that none has, as a badly pasted one
+// does. Blanks within are allowed: servers on this machine take any text, such as "not needed".
 func CheckKey(variable, value string) error {
 	if !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r >= 0x7f || r == '"' || r == '\'' }) {
 		return nil
@@ -91,10 +101,17 @@ const UploadVariable = "AGENT_CI_UPLOAD"
 const PaceVariable = "AGENT_CI_PACE"
 
 // GitHub returns a client for the environment's GitHub server, and the root of its web pages. version is agent-ci's.
+// The error is an *outcome.Stop.
 func (e Environment) GitHub(version, token string) (*github.Client, string, error) {
+	if err := CheckKey("GITHUB_TOKEN", token); err != nil {
+		return nil, "", outcome.Stopf(outcome.InvalidInput, "no_token", "The GitHub token cannot be used: %v.", err).Because(err)
+	}
 	api, server := github.Addresses(e.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: e.Get(PaceVariable)})
-	return client, server, err
+	if err != nil {
+		return nil, "", outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
+	}
+	return client, server, nil
 }
 
 // CampaignVariable names the folder with the runs of a campaign. Commands do not see the variable.

@@ -3,7 +3,6 @@ package settings
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -58,11 +57,12 @@ func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 			}
 		}
 		variable := j.MCPServers[name].BearerTokenEnv
-		if variable != "" && env.Get(variable) == "" {
+		switch token, err := env.Key(variable); {
+		case err != nil:
+			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret", "The token for the server %s cannot be used: %v.", name, err).Because(err))
+		case token == "" && variable != "":
 			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
 				"There is no token for the server %s: set %s in agent-ci's environment, or name another variable with mcp_servers.%s.bearer_token_env.", name, variable, name))
-		} else if err := CheckKey(variable, strings.TrimSpace(env.Get(variable))); err != nil {
-			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret", "The token for the server %s cannot be used: %v.", name, err).Because(err))
 		}
 	}
 	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)

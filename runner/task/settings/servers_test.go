@@ -22,6 +22,8 @@ func TestFindsAndChecksServerSecrets(t *testing.T) {
 	must.Do(t, CheckServerSecrets(env, servers()))
 	for want, env := range map[string]Environment{
 		"set REMOTE in agent-ci's environment":                  {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on"},
+		"name another variable with mcp_servers.remote.bearer":  {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on", "REMOTE= "},
+		"the value of REMOTE holds a line break, a quote":       {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on", `REMOTE="battery-staple"`},
 		"needs LANG, which is not set":                          {"DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "SHORT=on"},
 		"commands would see in the variable PIP_INDEX_URL":      {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "PIP_INDEX_URL=https://a.example.com/battery-staple/"},
 		"commands would see in the variable GOFLAGS; remove it": {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "GOFLAGS=-ldflags=correct-horse"},

@@ -23,6 +23,11 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 	if env.InActions() || env.Token() != "gh" || append(env, "GITHUB_TOKEN=github").Token() != "github" {
 		t.Error("the token, or where it is, is another")
 	}
+	must.Same(t, "pasted", settings.Environment{"GITHUB_TOKEN= pasted\n"}.Token())
+	for _, broken := range []string{"a\nb", `"a"`, "a\x00"} {
+		_, _, err := env.GitHub("1.2.3", broken)
+		must.Fail(t, "the value of GITHUB_TOKEN holds a line break, a quote or another character", err)
+	}
 	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
 		must.Same(t, want, (settings.Environment{"HOME=" + home}).Home(), home)
 	}

@@ -125,7 +125,7 @@ func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person 
 
 // askToken returns the token of GitHub, from its variable or the person.
 func askToken(p cli.Process, person *dialog) (string, error) {
-	token := cmp.Or(p.Variable("GITHUB_TOKEN"), p.Variable("GH_TOKEN"))
+	token := settings.Environment(p.Environ).Token()
 	switch {
 	case token != "":
 		return token, nil
