@@ -16,10 +16,12 @@ func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 // cachesOf returns the caches that a check begins with: those that it filled on the base, or "" for setup's.
 // Runs that fill caches begin with setup's.
 func (c Checks) cachesOf(s suite, i int) string {
-	if kept := cachesScratch(i); !s.keepsCaches && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
-		return kept
+	kept := cachesScratch(i)
+	beginsWithSetup := s.keepsCaches || s.kind == appliesIf
+	if beginsWithSetup || !c.Sandboxes.HasCaches(kept) {
+		return ""
 	}
-	return ""
+	return kept
 }
 
 // mayTakeLeftovers reports whether a check gets the ignored files that its run on the base left. It does not

@@ -118,13 +118,10 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 		return ran, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
 	var leftovers []string // ignored files that the check left in its tree
-	var unkept error
+	var keepErr error
 	if s.keepsCaches {
 		script.InspectLayer = func(ctx context.Context, layer gitops.Layer) error {
-			leftovers, unkept = c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
-			if unkept != nil {
-				leftovers = nil // the list ends early
-			}
+			leftovers, keepErr = c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.treeAsInCI(s).Snapshot)
 			return nil
 		}
 	}
@@ -134,11 +131,14 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if err := c.saveReports(script, check, before); err != nil {
 		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
 	}
-	if s.keepsCaches && !ran.TimedOut {
-		unkept = errors.Join(unkept, c.Sandboxes.KeepCaches(ctx, script.Place, leftovers, cachesScratch(i)))
+	if keepErr != nil {
+		leftovers = nil // the list ends early
 	}
-	if unkept != nil && ctx.Err() == nil { // only a warning, because caches only save time
-		c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", check.Name, unkept)
+	if s.keepsCaches && !ran.TimedOut {
+		keepErr = errors.Join(keepErr, c.Sandboxes.KeepCaches(ctx, script.Place, leftovers, cachesScratch(i)))
+	}
+	if keepErr != nil && ctx.Err() == nil { // only a warning, because caches only save time
+		c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", check.Name, keepErr)
 	}
 	return ran, nil
 }

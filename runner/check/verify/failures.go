@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
@@ -32,14 +34,12 @@ var fileTotals = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 // failsToLoad reports whether a run is red because something does not compile or load. The named
 // tests decide, then the totals, then the messages.
 func failsToLoad(results *testresults.Results, output string) bool {
-	ran := results.AnyPassed()
-	for _, t := range results.Failing {
-		if t.LoadError {
-			return true
-		}
-		ran = true
+	if slices.ContainsFunc(results.Failing, func(t testresults.Test) bool { return t.LoadError }) {
+		return true
 	}
-	return !ran && loadErrorPatterns().MatchString(output) && !failedTotals().MatchString(fileTotals().ReplaceAllString(output, ""))
+	someTestRan := len(results.Failing) > 0 || results.AnyPassed()
+	testTotals := fileTotals().ReplaceAllString(output, "")
+	return !someTestRan && !failedTotals().MatchString(testTotals) && loadErrorPatterns().MatchString(output)
 }
 
 // noTestsPatterns matches messages that no test ran.

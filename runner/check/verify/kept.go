@@ -56,8 +56,9 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 // each check of the job. A check with a cached green result does not run. The other green results are cached.
 // Without a cache, or on another base than the run's own, all needed checks run.
 func (c Checks) runOnBase(ctx context.Context, s suite, needed []bool) ([]result, error) {
-	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
-	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {
+	isOwnBase := s.base.SHA == c.Workspace.Base().SHA
+	s.keepsCaches = isOwnBase && c.Sandboxes.Overlaid()
+	if c.BaselineCache == nil || !isOwnBase {
 		return c.runOn(ctx, s, needed)
 	}
 	now := time.Now()

@@ -20,19 +20,18 @@ func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]
 	}
 	names = slices.Clone(names)
 	for _, f := range change.Files {
-		if len(names) == 0 {
-			break
-		}
-		if !isRegular(f.OldMode) || f.NewID == f.OldID {
+		isUnchanged := f.NewID == f.OldID
+		if !isRegular(f.OldMode) || isUnchanged || len(names) == 0 {
 			continue
 		}
 		text, err := c.textOf(f.OldID)
 		if err != nil {
 			return nil, fmt.Errorf("read %q as it was: %w", f.Path, err)
 		}
+		isCut := len(text) == maxTestFileBytes // any name may be in the rest
 		names = slices.DeleteFunc(names, func(name string) bool {
 			own := testsource.OwnName(name)
-			return len(text) == maxTestFileBytes || own != "" && strings.Contains(text, own)
+			return isCut || own != "" && strings.Contains(text, own)
 		})
 	}
 	return names, nil

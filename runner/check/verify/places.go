@@ -28,11 +28,11 @@ func (c Checks) relativePaths(text string) string {
 func withoutFolder(text, folder string, dropNext bool) string {
 	var s strings.Builder
 	for {
-		at := strings.Index(text, folder)
-		if at < 0 {
+		before, after, found := strings.Cut(text, folder)
+		if !found {
 			break
 		}
-		rest := text[at+len(folder):]
+		rest := after
 		if dropNext {
 			end := strings.IndexAny(rest, "/ \t\n\"'")
 			if end < 0 || rest[end] != '/' {
@@ -40,12 +40,11 @@ func withoutFolder(text, folder string, dropNext bool) string {
 			}
 			rest = rest[end+1:]
 		}
-		if at > 0 && testsource.IsWordByte(text[at-1]) { // folder is the end of a longer path here
-			s.WriteString(text[:at+len(folder)])
-			text = text[at+len(folder):]
-			continue
+		isLongerPath := before != "" && testsource.IsWordByte(before[len(before)-1])
+		if isLongerPath {
+			before, rest = before+folder, after
 		}
-		s.WriteString(text[:at])
+		s.WriteString(before)
 		text = rest
 	}
 	return s.String() + text

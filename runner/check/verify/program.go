@@ -20,15 +20,16 @@ func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes
 	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.UnwritableByCommands(path) {
 		return nil
 	}
+	var kept *record.Baselines
 	program, err := programID()
 	if err == nil {
-		var kept *record.Baselines
-		if kept, err = record.OpenBaselines(path); err == nil {
-			return &BaselineCache{Baselines: kept, runID: rec.ID, machine: append(boxes.MachineID(), program)}
-		}
+		kept, err = record.OpenBaselines(path)
 	}
-	rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
-	return nil
+	if err != nil {
+		rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
+		return nil
+	}
+	return &BaselineCache{Baselines: kept, runID: rec.ID, machine: append(boxes.MachineID(), program)}
 }
 
 // programID identifies this build by Go's build ID. Without one it hashes the program, which takes

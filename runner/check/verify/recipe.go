@@ -29,14 +29,13 @@ func (c Checks) CheckApplies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil
 	}
-	jobCopy := *c.Job
-	c.Job = &jobCopy
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 		return err
 	}
+	jobWithCheck := *c.Job
+	jobWithCheck.Verify = []job.VerifyCheck{{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}}
+	c.Job = &jobWithCheck
 	base := c.Workspace.Base()
-	check := job.VerifyCheck{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}
-	jobCopy.Verify = []job.VerifyCheck{check}
 	s := c.newSuite(0, base, base.Tree)
 	s.kind = appliesIf
 	script := c.scriptFor(s, 0, record.LogName(appliesIf, 1, ""))
@@ -64,10 +63,10 @@ func (c Checks) RunRecipe(ctx context.Context) error {
 		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, CommandKind: job.CommandsSetup},
 	}
 	ran, err := c.runCommand(ctx, record.PhaseAgent, recipe, recipe, script)
-	if err == nil && ran.Color() != "green" {
-		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe %s (%s); correct recipe.run, or raise recipe.timeout.", describeFailure(ran), c.Record.DescribeLogPlace(script.Log))
+	if err != nil || ran.Color() == "green" {
+		return err
 	}
-	return err
+	return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe %s (%s); correct recipe.run, or raise recipe.timeout.", describeFailure(ran), c.Record.DescribeLogPlace(script.Log))
 }
 
 // DescribeRecipe describes the recipe to the agent.

@@ -94,7 +94,9 @@ func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before
 	var all []byte
 	var unread []error
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
+		was, is := before[name], now[name]
+		isOld := was != nil && was.ModTime().Equal(is.ModTime()) && was.Size() == is.Size()
+		if isOld {
 			continue
 		}
 		raw, err := c.readReport(root, name, testresults.MaxJUnit-len(all)-len(reportsUnread))

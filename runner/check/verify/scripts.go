@@ -14,7 +14,8 @@ import (
 // changedScripts returns the files that a check or setup command seems to run and that the change
 // altered or deleted. It returns nil unless the check was red on the base and is green now.
 func (c Checks) changedScripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
-	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
+	becameGreen := row.After == "green" && (row.Before == "red" || row.Before == "timeout")
+	if !becameGreen {
 		return nil
 	}
 	commands := []string{c.Job.Verify[i].Run}
@@ -50,11 +51,12 @@ func filesNamedIn(scripts []string) (all []string) {
 				continue
 			}
 			for _, word := range command {
-				_, value, set := strings.Cut(word, "=") // such as --config=FILE
-				if !set {
+				_, value, isFlag := strings.Cut(word, "=") // such as --config=FILE
+				if !isFlag {
 					value = word
 				}
-				all = append(append(all, path.Clean(value)), defaultFiles[word]...)
+				all = append(all, path.Clean(value))
+				all = append(all, defaultFiles[word]...)
 			}
 		}
 	}

@@ -16,8 +16,11 @@ import (
 // snapshot of the work tree before the agent.
 func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
-	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 		return table, err
+	}
+	if len(c.Job.Verify) == 0 {
+		return table, nil
 	}
 	if err := c.Workspace.CopyUntracked(ctx); err != nil {
 		return table, err

@@ -76,13 +76,15 @@ func (c Checks) addFile(t *testFiles, f changedFile) error {
 	if !now.NotRegular {
 		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
-	switch {
-	case f.NewMode == "" || f.isData:
+	isDeleted := f.NewMode == ""
+	if isDeleted || f.isData {
 		return nil
-	case len(t.changedTests)+len(t.movedTests) == maxTestFiles:
+	}
+	if len(t.changedTests)+len(t.movedTests) == maxTestFiles {
 		t.unjudgedCount++
 		return nil
-	case !now.NotRegular:
+	}
+	if !now.NotRegular {
 		var err error
 		if now.Text, err = c.textOf(f.NewID); err != nil {
 			return err

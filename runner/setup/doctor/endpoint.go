@@ -154,7 +154,7 @@ func (t *trials) addCapability(name string, works bool, why string) {
 // the failure, or nil.
 func (t *trials) probe(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
 	_, failure := t.ask(ctx, settings, history)
-	t.addCapability(name, gotAnswer(failure), failureReason(failure))
+	t.addCapability(name, answered(failure), failureReason(failure))
 	return failure
 }
 
@@ -162,9 +162,9 @@ func (t *trials) hasCapability(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// gotAnswer reports whether the endpoint answered: without a failure, or with an answer cut at its token
+// answered reports whether the endpoint answered: without a failure, or with an answer cut at its token
 // limit.
-func gotAnswer(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
+func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
 func failureReason(failure *model.Failure) string {
 	if failure == nil {
@@ -179,20 +179,20 @@ func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
 	history := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, history)
 	failure := first
-	if t.wire == "responses" && !gotAnswer(failure) && mayLackResponsesAPI(failure) {
+	if t.wire == "responses" && !answered(failure) && mayLackResponsesAPI(failure) {
 		failure = t.askByChat(ctx, history, first)
 	}
-	refusesStream := !gotAnswer(failure) && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream")
+	refusesStream := !answered(failure) && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream")
 	if refusesStream && !t.settings.NoStream {
 		t.settings.NoStream = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	if !gotAnswer(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
+	if !answered(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
 		t.settings.NoTools = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	t.addCapability("answers", gotAnswer(failure), failureReason(first))
-	if !gotAnswer(failure) {
+	t.addCapability("answers", answered(failure), failureReason(first))
+	if !answered(failure) {
 		return first
 	}
 	t.addCapability("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
@@ -212,7 +212,7 @@ func (t *trials) askByChat(ctx context.Context, history []json.RawMessage, failu
 		return failure
 	}
 	_, chatFailure := t.ask(ctx, t.settings, history)
-	if gotAnswer(chatFailure) {
+	if answered(chatFailure) {
 		return chatFailure
 	}
 	_ = t.useWire("responses") // as before
@@ -262,7 +262,7 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 		withoutTools := t.settings
 		withoutTools.NoTools = true
 		_, failureWithout := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
-		t.settings.NoTools = gotAnswer(failureWithout)
+		t.settings.NoTools = answered(failureWithout)
 	}
 	calls := callIDs(answer)
 	t.addCapability("tools", len(calls) > 0, why)
@@ -339,7 +339,7 @@ func (t *trials) probeToolKinds(ctx context.Context) {
 	history := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	if failure := t.probe(ctx, "freeform tools", settings, history); !gotAnswer(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.probe(ctx, "freeform tools", settings, history); !answered(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})

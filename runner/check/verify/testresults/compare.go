@@ -22,7 +22,8 @@ type Change struct {
 // new only if the base is green or all its failures are known. Skipped tests are not listed.
 func Compare(before BaseResults, now *Results, greenNow bool) Change {
 	var c Change
-	if before.Green || len(before.Failing) > 0 && before.Complete {
+	knowsAllFailures := before.Complete && len(before.Failing) > 0
+	if before.Green || knowsAllFailures {
 		for _, t := range now.Failing {
 			if before.Green || !slices.Contains(before.Failing, t.Name) {
 				c.New = append(c.New, t.Name)
@@ -32,13 +33,14 @@ func Compare(before BaseResults, now *Results, greenNow bool) Change {
 	if before.Green {
 		return c
 	}
+	isGreenWithoutNames := greenNow && !now.hasAny()
 	counted := map[string]bool{}
 	for _, name := range before.Failing {
 		switch {
 		case counted[name]:
 		case now.passedByName(name):
 			c.Fixed = append(c.Fixed, name)
-		case now.Passed(name) || greenNow && !now.hasAny():
+		case isGreenWithoutNames || now.Passed(name):
 			c.Silent = append(c.Silent, name)
 		}
 		counted[name] = true

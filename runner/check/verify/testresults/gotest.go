@@ -74,8 +74,11 @@ func (p *goPackage) testNamed(name string) *Test {
 	if p.tests == nil {
 		p.tests = map[string]*Test{}
 	}
-	if t := p.tests[name]; t != nil || !p.takeRoom() {
+	if t := p.tests[name]; t != nil {
 		return t
+	}
+	if !p.takeRoom() {
+		return nil
 	}
 	t := &Test{Name: name}
 	p.tests[name] = t
@@ -171,7 +174,7 @@ func (g *goText) line(text string) {
 		if !g.endPackage(text) {
 			g.current.line(text)
 		}
-	case g.failedBuild != "" && g.builds.recordError(g.failedBuild, text):
+	case g.failedBuild != "" && g.builds.recordError(g.failedBuild, text): // a compiler error
 	default:
 		g.current.line(text)
 	}
@@ -225,7 +228,7 @@ func (g *goText) endPackage(text string) bool {
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	crashed, named := g.current.crashed, g.current.namesAll
+	crashed, named := g.current.crashed, g.current.namesAll // addTo resets them
 	g.current.addTo(name, &g.results, other)
 	if !other.LoadError {
 		g.results.addUnit(Package, name)
@@ -293,12 +296,16 @@ func newGoJSON() *goJSON {
 	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
 }
 
+// goEvent is an event of a package, or of a test unless Test is "". FailedBuild is the package that did not compile,
+// or "".
+type goEvent struct{ Action, Package, ImportPath, Test, Output, FailedBuild string }
+
 // line reads the next event. It skips lines that are no event.
 func (g *goJSON) line(text string) {
 	if !strings.HasPrefix(text, "{") || !strings.Contains(text, `"Action"`) {
 		return
 	}
-	var event struct{ Action, Package, ImportPath, Test, Output, FailedBuild string }
+	var event goEvent
 	if json.Unmarshal([]byte(text), &event) != nil {
 		return
 	}
@@ -309,9 +316,12 @@ func (g *goJSON) line(text string) {
 		g.builds.recordError(event.ImportPath, strings.TrimSpace(event.Output))
 		return
 	}
+	if event.Package == "" {
+		return
+	}
 	p := g.packages[event.Package]
-	if event.Package == "" || p == nil && len(g.packages) >= maxPackages {
-		g.results.partial = g.results.partial || event.Package != ""
+	if p == nil && len(g.packages) >= maxPackages {
+		g.results.partial = true
 		return
 	}
 	if p == nil {
@@ -319,32 +329,33 @@ func (g *goJSON) line(text string) {
 		g.packages[event.Package] = p
 		g.order = append(g.order, event.Package)
 	}
-	g.recordEvent(p, event.Action, event.Package, event.Test, event.Output, event.FailedBuild)
+	g.recordEvent(p, event)
 }
 
-// recordEvent records an event of a package, or of a test unless test is "". failedBuild is the package
-// that did not compile, or "".
-func (g *goJSON) recordEvent(p *goPackage, action, name, test, output, failedBuild string) {
+// recordEvent records an event of package p.
+func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
+	isEnd := e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
 	switch {
-	case action == "output" && (test != "" || strings.HasPrefix(output, "panic: ")):
-		p.current = test
-		p.line(strings.TrimSuffix(output, "\n"))
-	case (action == "pass" || action == "fail" || action == "skip") && test != "":
-		p.recordEnd(test, strings.ToUpper(action))
-	case action == "pass":
+	case e.Action == "output" && (e.Test != "" || strings.HasPrefix(e.Output, "panic: ")):
+		p.current = e.Test
+		p.line(strings.TrimSuffix(e.Output, "\n"))
+	case isEnd && e.Test != "":
+		p.recordEnd(e.Test, strings.ToUpper(e.Action))
+	case e.Action == "pass":
 		p.namesAll = true // in JSON each test has an event
-		addPassedPackage(name, p, &g.results, len(p.passed)+len(p.skipped) > 0)
-	case action == "skip": // the package has no tests
-		p.addTo(name, &g.results, nil)
+		hasTests := len(p.passed)+len(p.skipped) > 0
+		addPassedPackage(e.Package, p, &g.results, hasTests)
+	case e.Action == "skip": // the package has no tests
+		p.addTo(e.Package, &g.results, nil)
 		g.results.seen = true
-	case action == "fail" && failedBuild != "":
-		p.addTo(name, &g.results, loadFailure(name, "[build failed]", g.builds[failedBuild]))
-	case action == "fail":
+	case e.Action == "fail" && e.FailedBuild != "":
+		p.addTo(e.Package, &g.results, loadFailure(e.Package, "[build failed]", g.builds[e.FailedBuild]))
+	case e.Action == "fail":
 		crashed := p.crashed
-		g.results.addUnit(Package, name)
-		p.addTo(name, &g.results, &Test{Name: name, Message: noTest})
+		g.results.addUnit(Package, e.Package)
+		p.addTo(e.Package, &g.results, &Test{Name: e.Package, Message: noTest})
 		if !crashed {
-			recordRan(name, &g.results, true)
+			recordRan(e.Package, &g.results, true)
 		}
 	}
 }

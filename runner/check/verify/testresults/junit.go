@@ -104,7 +104,8 @@ func (r *Results) addReport(report *xml.Decoder) error {
 		case xml.StartElement:
 			r.seen = r.seen || e.Name.Local == "testsuite"
 			n := len(open)
-			if e.Name.Local != "testcase" || n == 0 || open[n-1].Name.Local != "testsuite" {
+			isTest := n > 0 && open[n-1].Name.Local == "testsuite" && e.Name.Local == "testcase"
+			if !isTest {
 				open = append(open, e.Copy())
 				continue
 			}

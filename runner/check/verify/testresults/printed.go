@@ -74,7 +74,8 @@ type totals struct {
 // failure.
 func (p *toolParser) line(text string) {
 	for _, r := range p.rules {
-		if r.section != "" && r.section != p.section || !strings.Contains(text, r.contains) {
+		isForSection := r.section == "" || r.section == p.section
+		if !isForSection || !strings.Contains(text, r.contains) {
 			continue
 		}
 		m := r.compiled().FindStringSubmatch(text)

@@ -51,7 +51,7 @@ func (p *tap) line(text string) {
 	afterVersion := p.afterVersion
 	p.afterVersion = strings.HasPrefix(text, "TAP version") || afterVersion && text == ""
 	switch {
-	case (afterVersion || p.isTape) && !p.inBlock && p.tapeComment(text):
+	case (afterVersion || p.isTape) && !p.inBlock && p.tapeComment(text): // a test begins
 	case strings.HasPrefix(body, "ok") || strings.HasPrefix(body, "not ok"):
 		if m := tapTest().FindStringSubmatch(text); m != nil {
 			p.recordTest(len(m[1])/tapIndent, m[2] != "", m[3], m[4])

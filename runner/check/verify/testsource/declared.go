@@ -78,13 +78,14 @@ func (f File) Tests() (all []Test, known bool) {
 	const maxTests = 1000
 	line, from := 1, 0
 	for _, m := range lang.declaration.FindAllStringSubmatchIndex(f.Text, maxTests) {
-		for group := 2; group < len(m); group += 2 {
-			if m[group] < 0 {
+		for group := range slices.Chunk(m[2:], 2) {
+			begin, end := group[0], group[1]
+			if begin < 0 { // the group did not match
 				continue
 			}
-			line += strings.Count(f.Text[from:m[group]], "\n")
-			from = m[group]
-			all = append(all, Test{f.Text[m[group]:m[group+1]], line})
+			line += strings.Count(f.Text[from:begin], "\n")
+			from = begin
+			all = append(all, Test{f.Text[begin:end], line})
 		}
 	}
 	return all, true

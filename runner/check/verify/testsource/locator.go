@@ -38,7 +38,11 @@ func (n *Locator) BelongsTo(ctx context.Context, x Failure, f File) (belongs, sh
 		return false, false, err
 	}
 	named := n.files[owner].Path
-	return named == f.Path || x.LoadError && samePackage(named, f.Path), named != f.Path, nil
+	if named == f.Path {
+		return true, false, nil
+	}
+	shared = x.LoadError && samePackage(named, f.Path)
+	return shared, shared, nil
 }
 
 // ownerIndex returns the index of the file that a failure belongs to, or -1. It remembers the results.
@@ -74,7 +78,7 @@ func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
 			if len(f.Path) > longest {
 				found, longest = i, len(f.Path)
 			}
-		case !strings.HasSuffix(f.Path, "/"+x.File):
+		case !strings.HasSuffix(f.Path, "/"+x.File): // another file
 		case x.Package != "" && n.packageOf(f.Path) != "":
 			if x.Package == n.packageOf(f.Path) {
 				return i, nil
@@ -111,7 +115,9 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 func (n *Locator) indexByName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
-		if _, has := f.find(x.Name); !has || x.Package != "" && n.packageOf(f.Path) != x.Package {
+		_, declares := f.find(x.Name)
+		isOfPackage := x.Package == "" || n.packageOf(f.Path) == x.Package
+		if !declares || !isOfPackage {
 			continue
 		}
 		if found >= 0 {
