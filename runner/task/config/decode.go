@@ -77,12 +77,14 @@ func (d *Decoder) Report(path, message string) {
 		return
 	}
 	place, set := d.places[path]
-	for above := path; !set && above != ""; {
-		above = above[:max(strings.LastIndexAny(above, ".["), 0)] // a.b[2], then a.b, a, and ""
-		place, set = d.places[above]
+	for above := path; !set && above != ""; place, set = d.places[above] {
+		above = pathAbove(above)
 	}
 	d.reportAt(place, path, message)
 }
+
+// pathAbove returns the path of the next key above: a.b for a.b[2], a for a.b, and "" for a.
+func pathAbove(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
 
 // ReportMissing reports a key missing in all layers, at the start of the last file. Without a file, the mistake
 // has no position and comes after those of all layers.
@@ -204,10 +206,11 @@ func forbiddenSyntax(node *yaml.Node) string {
 
 // forbiddenName returns a message for a key that is no plain text, or "".
 func forbiddenName(name *yaml.Node) string {
+	isText := name.Kind == yaml.ScalarNode && !isNull(name)
 	switch {
-	case name.Kind == yaml.ScalarNode && name.Tag == mergeTag:
+	case isText && name.Tag == mergeTag:
 		return "merge keys (<<) are not allowed; write the keys out"
-	case name.Kind != yaml.AliasNode && (name.Kind != yaml.ScalarNode || isNull(name)):
+	case !isText && name.Kind != yaml.AliasNode: // forbiddenSyntax reports aliases
 		return "a key must be text"
 	}
 	return forbiddenSyntax(name)
@@ -248,10 +251,11 @@ func (d *Decoder) reportMissingKeys(k *Key, path string, node *yaml.Node, presen
 		if !below.Required || present[below.Name] || isReportedAsMisspelled {
 			continue
 		}
+		remedy := ""
 		if alternatives != "" {
-			alternatives = "; give " + below.Name + alternatives
+			remedy = "; give " + below.Name + alternatives
 		}
-		d.ReportAtNode(missing, node, "is missing"+alternatives)
+		d.ReportAtNode(missing, node, "is missing"+remedy)
 	}
 }
 

@@ -21,7 +21,8 @@ var (
 // shortened strings with spaces, so that later values keep their columns. It returns data that is no JSON, or has
 // no such escape, unchanged. The problem is half of a surrogate pair.
 func jsonAsYAML(data []byte) ([]byte, *Problem) {
-	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
+	mayHaveEscape := bytes.Contains(data, []byte(`\/`)) || bytes.Contains(data, []byte(`\u`))
+	if !mayHaveEscape || !json.Valid(data) {
 		return data, nil
 	}
 	for _, span := range jsonEscape().FindAllIndex(data, -1) {

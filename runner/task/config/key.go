@@ -405,7 +405,9 @@ func (k *Key) Value(value reflect.Value, path string) reflect.Value {
 // HasDefault reports whether the documented key k has a value when no layer sets it. Groups, required keys
 // and elements of lists have none. A MultiNotation or RawMapping has one only if its tag gives it.
 func (k *Key) HasDefault() bool {
-	return k.Meaning != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initialValue.IsValid())
+	mayLackDefault := k.Shape == Either || k.Shape == Undecoded
+	hasValue := k.initialValue.IsValid() || !mayLackDefault
+	return k.Meaning != "" && k.Shape != Group && !k.Required && hasValue
 }
 
 // Default returns a new, settable value of k as it is when no layer sets it.

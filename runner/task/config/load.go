@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -83,8 +82,7 @@ func (f *Format) assignmentNode(a Assignment) (*yaml.Node, error) {
 // indivisibleKeyAbove returns the nearest key above path that must be set as a whole, or nil. Such a key
 // has several notations and an example.
 func (f *Format) indivisibleKeyAbove(path string) *Key {
-	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
-		path = path[:end]
+	for path = pathAbove(path); path != ""; path = pathAbove(path) {
 		if k := f.Root.Find(path); k != nil && k.Shape == Either && k.Example != "" {
 			return k
 		}

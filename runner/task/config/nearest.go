@@ -42,7 +42,7 @@ func editDistance(a, b string) int {
 }
 
 // nearestKey returns the full path of the key most similar to name in group, or "". If none is
-// similar, it asks the group's Meant function. For a name at the top level it then accepts a key of
+// similar, it asks the group's Suggest function. For a name at the top level it then accepts a key of
 // the same name anywhere below.
 func (d *Decoder) nearestKey(group *Key, path, name string) string {
 	names := make([]string, len(group.Keys))

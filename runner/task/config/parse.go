@@ -71,16 +71,21 @@ func ParseDocument(file string, data []byte) (*yaml.Node, Problems) {
 // firstTwoDocuments returns the first two documents of data, or nil for a missing one.
 func firstTwoDocuments(data []byte) (first, second *yaml.Node, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for _, document := range []**yaml.Node{&first, &second} {
-		var node yaml.Node
-		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
-			return first, second, nil
-		} else if err != nil {
-			return nil, nil, err
-		}
-		*document = &node
+	if first, err = nextDocument(decoder); err != nil || first == nil {
+		return nil, nil, err
 	}
-	return first, second, nil
+	second, err = nextDocument(decoder)
+	return first, second, err
+}
+
+// nextDocument returns the next document, or nil after the last one.
+func nextDocument(decoder *yaml.Decoder) (*yaml.Node, error) {
+	node := new(yaml.Node)
+	err := decoder.Decode(node)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return node, err
 }
 
 // CheckText rejects data other than text, before a parser reads it.
@@ -126,19 +131,21 @@ var syntaxHints = []struct {
 // exact.
 func syntaxProblem(data []byte, err error) *Problem {
 	lines := strings.Split(string(data), "\n")
-	message := parserPrefix().FindStringSubmatch(err.Error())
+	parser := parserPrefix().FindStringSubmatch(err.Error())
+	parserStart, parserLine := parser[0], parser[1]
 	line := firstFailingLine(data)
 	if line == 0 {
-		line, _ = strconv.Atoi(message[1])
+		line, _ = strconv.Atoi(parserLine)
 	}
 	line = min(max(line, 1), len(lines))
 	failingLine, lineAbove := strings.TrimRight(lines[line-1], "\r"), strings.TrimRight(lines[max(line-2, 0)], "\r")
 	for _, hint := range syntaxHints {
 		found := hint.line().FindStringSubmatchIndex(failingLine)
-		if found == nil || !strings.Contains(err.Error(), hint.parser) || hint.above != nil && !hint.above().MatchString(lineAbove) {
+		fitsAbove := hint.above == nil || hint.above().MatchString(lineAbove)
+		if found == nil || !fitsAbove || !strings.Contains(err.Error(), hint.parser) {
 			continue
 		}
-		begin, end := found[len(found)-2], found[len(found)-1]
+		begin, end := found[len(found)-2], found[len(found)-1] // of the group, if there is one
 		problem := &Problem{Line: line, Column: utf8.RuneCountInString(failingLine[:begin]) + 1, Message: "is not YAML: " + hint.message}
 		if hint.quote {
 			problem.Suggestion = strconv.Quote(failingLine[begin:end])
@@ -146,7 +153,7 @@ func syntaxProblem(data []byte, err error) *Problem {
 		return problem
 	}
 	column := len(failingLine) - len(strings.TrimLeft(failingLine, " ")) + 1
-	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), message[0])}
+	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), parserStart)}
 }
 
 // firstFailingLine returns the number of the line after the longest parsable start of data. It is 0 if

@@ -87,9 +87,13 @@ func (k *Key) notationSchemas() (all []any) {
 		}
 	}
 	if mapping := k.notations[yaml.MappingNode]; mapping != nil {
-		alone := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return !below.Alone })
-		others := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return below.Alone })
-		for _, keys := range append([][]*Key{others}, slices.Collect(slices.Chunk(alone, 1))...) {
+		groups := [][]*Key{slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return below.Alone })}
+		for _, below := range mapping.Keys {
+			if below.Alone {
+				groups = append(groups, []*Key{below})
+			}
+		}
+		for _, keys := range groups {
 			part := *mapping
 			part.Keys = keys
 			schema := schemaOf(&part)

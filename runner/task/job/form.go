@@ -60,7 +60,8 @@ func checkPattern(s string) error {
 	case err != nil:
 		return errors.New("must be a pattern of paths: a brace in it is not complete")
 	}
-	if s != "" && path.Clean(s) != s || s == "." || s == ".." {
+	isUnclean := s != "" && path.Clean(s) != s
+	if isUnclean || s == "." || s == ".." {
 		return errors.New("must be a pattern that a path can match: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**")
 	}
 	return form.FilledLine.Check(s)

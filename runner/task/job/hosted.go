@@ -55,6 +55,9 @@ func completeHosted(kind string, tool map[string]any) error {
 // can approve.
 func completeMCP(tool map[string]any) error {
 	address, _ := tool["server_url"].(string)
+	if tool["require_approval"] == nil {
+		tool["require_approval"] = "never"
+	}
 	switch {
 	case strings.HasPrefix(strings.ToLower(address), "http://"):
 		return errors.New("mcp has a server_url that is http, where others could read and change the traffic; write https. A server of this machine belongs in mcp_servers")
@@ -62,8 +65,6 @@ func completeMCP(tool map[string]any) error {
 		return errors.New("mcp needs server_label, the name of the server")
 	case tool["server_url"] == nil && tool["connector_id"] == nil:
 		return errors.New("mcp needs server_url or connector_id")
-	case tool["require_approval"] == nil:
-		tool["require_approval"] = "never"
 	case tool["require_approval"] != "never":
 		return errors.New("mcp must have require_approval: never, since nobody is there to approve; narrow allowed_tools instead")
 	}

@@ -19,10 +19,11 @@ var Format = sync.OnceValue(func() *config.Format {
 // checkPlacement returns an error for a key that does not belong in a file of that kind: repository defaults or
 // an operator's file. path is the key with those above it, such as hooks.lint.run.
 func checkPlacement(kind config.LayerKind, path string) error {
+	isForOperator := path == "version" || path == "hooks" || strings.Contains(path, ".") // what is below hooks has a dot
 	switch {
 	case kind == config.DefaultsLayer && (path == "name" || path == "task"):
 		return errors.New("belongs in a job, not in a repository's defaults")
-	case kind == config.OperatorLayer && path != "version" && path != "hooks" && !strings.Contains(path, "."):
+	case kind == config.OperatorLayer && !isForOperator:
 		return errors.New("does not belong in an operator's file, which may contain only hooks")
 	}
 	return nil

@@ -47,7 +47,8 @@ func matcherMistake(matcher string, jobTools []string, complete bool) string {
 	for _, tool := range dialect.Tools {
 		known = append(known, tool.Matched()...)
 	}
-	if strings.Contains(matcher, "mcp") || slices.ContainsFunc(known, func(name string) bool { return fitsMatcher(matcher, name) }) {
+	mayFitServers := strings.Contains(matcher, "mcp") // their tools are not known yet
+	if mayFitServers || slices.ContainsFunc(known, func(name string) bool { return fitsMatcher(matcher, name) }) {
 		return ""
 	}
 	never := "fits no tool, so that the hook would never be asked"

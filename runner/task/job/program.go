@@ -27,7 +27,8 @@ var interpreters = []string{"sh", "bash", "dash", "zsh", "python", "python3", "n
 // ScriptOf returns the repository file read by an interpreter, such as check.py in [python3,
 // check.py], or "" for other commands.
 func ScriptOf(argv []string) string {
-	if len(argv) < 2 || !slices.Contains(interpreters, argv[0]) || strings.HasPrefix(argv[1], "-") || path.IsAbs(argv[1]) {
+	startsInterpreter := len(argv) > 1 && slices.Contains(interpreters, argv[0])
+	if !startsInterpreter || strings.HasPrefix(argv[1], "-") || path.IsAbs(argv[1]) {
 		return ""
 	}
 	return argv[1]
@@ -85,6 +86,5 @@ func (s MCPServer) SplitHint() string {
 
 // formatServerCommand formats a server's command as the YAML keys command and args.
 func formatServerCommand(words []string) string {
-	first := formatYAMLList(words[:1])
-	return "command: " + first[1:len(first)-1] + ", args: " + formatYAMLList(words[1:])
+	return "command: " + strings.Trim(formatYAMLList(words[:1]), "[]") + ", args: " + formatYAMLList(words[1:])
 }

@@ -44,8 +44,10 @@ func (d *validator) reportFirst(place string, all ...mistake) {
 // job publishes feedback: the prompt says what to do, the issue says on what.
 func (d *validator) keepNewestTaskSource() {
 	newest := ""
+	isPrompt := func(key string) bool { return strings.HasPrefix(key, "task.prompt") } // or task.prompt_file
 	goTogether := func(a, b string) bool {
-		return d.job.Publish.IsFeedback() && (a == taskIssue) != (b == taskIssue) && a != taskFrom && b != taskFrom
+		isPromptWithIssue := isPrompt(a) && b == taskIssue || isPrompt(b) && a == taskIssue
+		return isPromptWithIssue && d.job.Publish.IsFeedback()
 	}
 	for _, source := range d.job.Task.taskSources() {
 		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
@@ -61,11 +63,7 @@ func (d *validator) keepNewestTaskSource() {
 	}
 }
 
-// The task sources that a job for feedback treats differently.
-const (
-	taskIssue = "task.issue"
-	taskFrom  = "task.from"
-)
+const taskIssue = "task.issue"
 
 // taskSource is a key for the task, with its value.
 type taskSource struct {
@@ -74,7 +72,7 @@ type taskSource struct {
 }
 
 func (t *Task) taskSources() []taskSource {
-	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {taskIssue, &t.Issue}, {taskFrom, &t.From}}
+	return []taskSource{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {taskIssue, &t.Issue}, {"task.from", &t.From}}
 }
 
 // checkRelations checks the keys against each other after all layers are merged. It also fills in defaults
@@ -156,8 +154,11 @@ func (d *validator) checkModel() {
 
 // IsOpenAI reports whether address is OpenAI's own API. An empty address is.
 func IsOpenAI(address string) bool {
+	if address == "" {
+		return true
+	}
 	u, err := url.Parse(address)
-	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
+	return err == nil && u.Scheme == "https" && u.User == nil && slices.Contains([]string{"api.openai.com", "api.openai.com:443"}, u.Host)
 }
 
 // envKey returns the correct key for a variable written directly in env: set.NAME. It is empty for
