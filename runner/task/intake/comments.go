@@ -91,23 +91,25 @@ func (s *Source) isTrustedComment(ctx context.Context, repository forge.Reposito
 	if setting := s.Job.Trust.Comments; setting != "trusted" {
 		return setting == "all", nil
 	}
+	needsLookUp := !c.Author.Bot // trust.bots decides on bots
 	byOwner := c.Association == "OWNER" && !c.Author.Bot
-	if !c.Author.Bot { // trust.bots decides on bots, without a look-up
-		isKnown := slices.Contains(knownAssociations, c.Association)
-		switch {
-		case !s.Event.HasToken:
-			return byOwner, nil
-		case !isKnown && len(s.Permissions) >= maxRoleLookups:
-			return false, nil
-		}
+	if needsLookUp && !s.Event.HasToken {
+		return byOwner, nil
+	}
+	isKnown := slices.Contains(knownAssociations, c.Association)
+	if needsLookUp && !isKnown && len(s.Permissions) >= maxRoleLookups {
+		return false, nil
 	}
 	why, err := s.distrustReason(ctx, repository, c.Author)
 	kind := forge.KindOf(err)
-	lookupForbidden := kind == forge.Forbidden || kind == forge.Unauthorized
-	if lookupForbidden && s.Request == nil {
+	lookUpForbidden := kind == forge.Forbidden || kind == forge.Unauthorized
+	switch {
+	case lookUpForbidden && s.Request == nil:
 		return byOwner, nil
+	case err != nil:
+		return false, err
 	}
-	return why == "" && err == nil, err
+	return why == "", nil
 }
 
 // ownQuestions returns a function that recognises the questions of an earlier run, because later

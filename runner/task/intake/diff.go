@@ -33,8 +33,11 @@ func ReadDiff(ctx context.Context, repository forge.Repository, number int) (*fo
 			return nil, nil, ForgeFailure(fmt.Sprintf("The diff of pull request #%d cannot be read", number), err)
 		}
 		newest, err := ReadPullRequest(ctx, repository, number)
-		if err != nil || newest.HeadSHA == pull.HeadSHA {
-			return pull, files, err
+		if err != nil {
+			return nil, nil, err
+		}
+		if newest.HeadSHA == pull.HeadSHA {
+			return pull, files, nil
 		}
 		pull = newest
 	}

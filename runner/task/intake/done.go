@@ -42,19 +42,21 @@ func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string)
 		return err
 	}
 	commit, err := LookUpBranch(ctx, s.Target, t.Branch)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	hasSameInput := commit != nil && t.InputDigest != "" && commit.Trailer(InputTrailer) == t.InputDigest
+	switch {
 	case leftUnfinished(pull, commit):
 		return nil
 	case pull.State == "open" && !s.askedInWords():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
-	case commit == nil || t.InputDigest == "" || commit.Trailer(InputTrailer) != t.InputDigest: // made from another input
-		return nil
+	case hasSameInput:
+		return outcome.Stopf(outcome.Skipped, "same_input",
+			"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
 	}
-	return outcome.Stopf(outcome.Skipped, "same_input",
-		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
+	return nil
 }
 
 // checkInputNotTried returns the outcome skipped if the last progress comment reports that the same input
@@ -63,8 +65,9 @@ func (s *Source) checkInputNotTried(ctx context.Context, t Task, baseSHA string)
 	if t.Pull != nil || t.InputDigest == "" || len(t.ProgressLike) == 0 {
 		return nil
 	}
-	last := OwnProgress(ctx, s.Forge, t.ProgressLike)
-	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.InputDigest, baseSHA))) {
+	last, mark := OwnProgress(ctx, s.Forge, t.ProgressLike), strings.TrimSpace(FruitlessMark(t.InputDigest, baseSHA))
+	wasTried := last != nil && strings.HasSuffix(strings.TrimSpace(last.Body), mark)
+	if !wasTried {
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.continueHint(nil))

@@ -23,12 +23,13 @@ var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 // IssueOfKey splits a task key such as deps-issue-7 into the job's name and the issue number. The number is
 // 0 for a key without an issue.
 func IssueOfKey(key string) (jobName string, number int) {
-	m := endOfIssueKey().FindStringSubmatchIndex(key)
+	m := endOfIssueKey().FindStringSubmatch(key)
 	if m == nil {
 		return "", 0
 	}
-	number, _ = strconv.Atoi(key[m[2]:m[3]]) // digits alone match
-	return key[:m[0]], number
+	end, digits := m[0], m[1]
+	number, _ = strconv.Atoi(digits)
+	return strings.TrimSuffix(key, end), number
 }
 
 // IssueOfBranch returns the issue number in the name of a run's branch, or 0.

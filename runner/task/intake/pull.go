@@ -149,10 +149,12 @@ func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 	}
 	var earlier, reviewParts []clean.Part
 	for _, c := range comments {
+		isOfReview := s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login)
+		isEarlier := c.ID != q.WordsID && !isAfter(q.RequestedAt, c.CreatedAt, c.UpdatedAt)
 		switch {
-		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
+		case isOfReview:
 			reviewParts = append(reviewParts, partOfLineComment("request", c))
-		case c.ID != q.WordsID && !isAfter(q.RequestedAt, c.CreatedAt, c.UpdatedAt):
+		case isEarlier:
 			trusted, err := s.isTrustedComment(ctx, s.eventRepository(), forge.Comment{Author: c.Author})
 			if err != nil {
 				return nil, err

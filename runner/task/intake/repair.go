@@ -175,7 +175,8 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	ofRun := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
 		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && IsRunBranch(p.Head)
 	})
-	s.Request.Number = pulls[max(ofRun, 0)].Number
+	chosen := pulls[max(ofRun, 0)] // the first one if none is of a run
+	s.Request.Number = chosen.Number
 	return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number) // lists omit its state relative to its base
 }
 

@@ -84,7 +84,10 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	t.Subject = &Subject{Repository: ref.Repository, Number: ref.Number, URL: issue.URL, OnPull: issue.PullRequest}
 	t.URL = issue.URL
 	if issue.State != "open" {
-		reason := map[bool]string{false: "issue_closed", true: "pull_request_closed"}[issue.PullRequest]
+		reason := "issue_closed"
+		if issue.PullRequest {
+			reason = "pull_request_closed"
+		}
 		return t, &outcome.Stop{Outcome: outcome.Skipped, Reason: reason, Message: fmt.Sprintf("%s is closed; reopen it to have something said on it: %s.", t.Subject.Name(), issue.URL)}
 	}
 	readTexts := s.issueSubjectInput

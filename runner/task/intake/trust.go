@@ -97,10 +97,13 @@ func (s *Source) requirePushableBranch(ctx context.Context, pull *forge.PullRequ
 		return refuse("only a run that publishes its change itself goes on with one")
 	}
 	branch, err := DefaultBranch(ctx, s.eventRepository())
-	if err == nil && branch == pull.Head {
+	if err != nil {
+		return err
+	}
+	if branch == pull.Head {
 		return refuse("its branch is the default branch, to which no run pushes")
 	}
-	return err
+	return nil
 }
 
 // refuseForkEvent stops a run with the job's own task on an event from a fork. trust.forks allows
