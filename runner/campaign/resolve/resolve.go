@@ -62,7 +62,8 @@ func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 func setKeysAndDeduplicate(name string, all []*candidate) (unique []*candidate) {
 	seen := map[string]bool{}
 	for _, c := range all {
-		if c.Key = campaign.KeyOf(name, c.Target); !seen[c.Key] {
+		c.Key = campaign.KeyOf(name, c.Target)
+		if !seen[c.Key] {
 			seen[c.Key] = true
 			unique = append(unique, c)
 		}
@@ -76,7 +77,9 @@ func (o Options) lookUp(ctx context.Context, all []*candidate) error {
 	var unknown []*candidate
 	var questions []forge.Question
 	for _, c := range all {
-		if o.nameBranch(c); c.finding != nil && c.JobBranch == "" {
+		o.nameBranch(c)
+		isFound := c.finding != nil && c.JobBranch == ""
+		if isFound {
 			continue
 		}
 		unknown = append(unknown, c)

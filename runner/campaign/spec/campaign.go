@@ -125,7 +125,8 @@ var Format = sync.OnceValue(func() *config.Format {
 func Load(name string, data []byte, readBeside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &campaignChecker{Format().Decoder(c)}
-	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblemBelow("") {
+	d.Add(config.Layer{Name: name, Data: data})
+	if !d.HasProblemBelow("") {
 		d.checkRelations(c)
 	}
 	if len(d.Problems()) == 0 && c.JobFile != "" {
@@ -164,11 +165,11 @@ func (d *campaignChecker) checkRelations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
 		d.Report("job_file", "is given beside job; give only one of them")
-	case !d.IsSet("job") && c.JobFile == "" && !d.HasProblemBelow("job_file") && !d.HasProblemBelow(""):
+	case !d.IsSet("job") && c.JobFile == "" && !d.HasProblemBelow("job_file"):
 		d.Report("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets
-	d.ReportIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.HasProblemBelow(""), "targets", "names nothing: give list, queries or file")
+	d.ReportIf(len(t.List)+len(t.Queries) == 0 && t.File == "", "targets", "names nothing: give list, queries or file")
 	d.ReportIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
 	for i, q := range t.Queries {
 		d.checkQuery(config.JoinPath("targets.queries", i), q)
@@ -186,13 +187,14 @@ func (d *campaignChecker) checkRelations(c *Campaign) {
 
 // checkQuery reports mistakes in how a query combines its keys.
 func (d *campaignChecker) checkQuery(path string, q Query) {
-	asksForIssues := q.Issues != "" || len(q.Labels) > 0
-	switch {
-	case q.Organisation == "" && q.Topic == "" && q.Code == "" && !asksForIssues:
-		d.Report(path, "asks for nothing: give organisation, topic, code, issues or labels")
-	case q.Code != "" && asksForIssues, q.Topic != "" && (q.Code != "" || asksForIssues):
-		d.Report(path, "asks for several things; give a query for each")
+	asked := 0 // kinds of targets
+	for _, asks := range []bool{q.Topic != "", q.Code != "", q.Issues != "" || len(q.Labels) > 0} {
+		if asks {
+			asked++
+		}
 	}
+	d.ReportIf(asked == 0 && q.Organisation == "", path, "asks for nothing: give organisation, topic, code, issues or labels")
+	d.ReportIf(asked > 1, path, "asks for several things; give a query for each")
 }
 
 // Window is a time of day on some days of the week.
@@ -260,7 +262,7 @@ func parseClock(hours, minutes string) (at time.Duration, ok bool) {
 func (w Window) Contains(at time.Time) bool {
 	at = at.In(w.zone)
 	sinceMidnight := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
-	today, yesterday := w.days[at.Weekday()], w.days[(int(at.Weekday())+6)%7]
+	today, yesterday := w.days[at.Weekday()], w.days[at.AddDate(0, 0, -1).Weekday()]
 	if w.from < w.to {
 		return today && sinceMidnight >= w.from && sinceMidnight < w.to
 	}

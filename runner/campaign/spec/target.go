@@ -134,8 +134,8 @@ func (t Template) Text(path string, values map[string]string) string {
 func (t Template) Unset(paths []string) map[string]any {
 	unset := map[string]any{}
 	for _, path := range paths {
-		if k := job.Format().Root.Find(path); !t.Sets(path) {
-			unset[path] = k.Default().Interface()
+		if !t.Sets(path) {
+			unset[path] = job.Format().Root.Find(path).Default().Interface()
 		}
 	}
 	return unset
@@ -147,7 +147,7 @@ func (t Template) Sets(path string) bool { return findNode(t.node, path) != nil 
 // findNode returns the value at a path such as limits.tokens, or nil if it is missing or null.
 func findNode(node *yaml.Node, path string) *yaml.Node {
 	name, rest, deeper := strings.Cut(path, ".")
-	for i := 0; i+1 < len(node.Content); i += 2 {
+	for i := 0; i+1 < len(node.Content); i += 2 { // names and values alternate
 		value := node.Content[i+1]
 		if node.Content[i].Value != name || value.Tag == "!!null" {
 			continue
