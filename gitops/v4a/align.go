@@ -14,7 +14,8 @@ func alignWithFile(want, have []string) (rows []Line, firstDifference int) {
 	wanted, inFile, missing := 0, 0, 0
 	firstDifference = -1
 	for _, l := range AlignTexts(foldLines(want), foldLines(have)) {
-		if firstDifference < 0 && (l.Kind == Remove || l.Kind == Insert && wanted < len(want)) {
+		isPastWanted := wanted == len(want) // only lines of the file follow
+		if firstDifference < 0 && l.Kind != Keep && !isPastWanted {
 			firstDifference = wanted
 		}
 		switch l.Kind {
@@ -26,7 +27,8 @@ func alignWithFile(want, have []string) (rows []Line, firstDifference int) {
 			wanted, missing = wanted+1, missing+1
 		case Insert:
 			l.Text = have[inFile]
-			if inFile++; wanted == len(want) {
+			inFile++
+			if isPastWanted {
 				missing--
 			}
 		}
@@ -55,6 +57,7 @@ func formatRows(rows []Line) string {
 		for rows[from].Kind != Keep && to < len(rows) && rows[to].Kind != Keep {
 			to++
 		}
+		// rows[from:to] is a kept line, or all lines of a difference
 		for i, at := range divergencePositions(rows[from:to]) {
 			b.WriteString(string(rows[from+i].Kind) + clipAround(rows[from+i].Text, at) + "\n")
 		}

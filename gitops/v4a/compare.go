@@ -93,10 +93,11 @@ func findResync(oldLines, newLines []string) (removed, added int, isNear bool) {
 	if len(oldLines) > 0 && len(newLines) > 0 && startAlike(oldLines[1:], newLines[1:]) { // one line was replaced
 		return 1, 1, true
 	}
-	for both := 1; both <= maxDifferenceLines; both++ {
-		for removed := max(0, both-len(newLines)); removed <= min(both, len(oldLines)); removed++ {
-			if startAlike(oldLines[removed:], newLines[both-removed:]) {
-				return removed, both - removed, true
+	for lines := 1; lines <= maxDifferenceLines; lines++ { // removed and added ones
+		for removed := max(0, lines-len(newLines)); removed <= min(lines, len(oldLines)); removed++ {
+			added := lines - removed
+			if startAlike(oldLines[removed:], newLines[added:]) {
+				return removed, added, true
 			}
 		}
 	}

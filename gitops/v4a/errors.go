@@ -120,7 +120,8 @@ func divergence(a, b string) (inA, inB int) {
 	for inA < len(a) && inB < len(b) {
 		ra, sizeA := utf8.DecodeRuneInString(a[inA:])
 		rb, sizeB := utf8.DecodeRuneInString(b[inB:])
-		if find.FoldRune(ra) != find.FoldRune(rb) || ra == utf8.RuneError && a[inA] != b[inB] {
+		areInvalid := ra == utf8.RuneError && rb == utf8.RuneError
+		if find.FoldRune(ra) != find.FoldRune(rb) || areInvalid && a[inA] != b[inB] {
 			break
 		}
 		inA, inB = inA+sizeA, inB+sizeB

@@ -240,10 +240,11 @@ func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	best, at := minSimilarity, -1
 	n := p.text.lines()
 	for i, budget := 0, maxSearchedBytes; i < n && budget > 0; i++ {
-		line := p.text.line((p.cursor + i) % n)
+		number := (p.cursor + i) % n // from the cursor down, then from the top
+		line := p.text.line(number)
 		budget -= len(line) + 1
 		if s := likeness.similarity(line); s > best {
-			best, at = s, (p.cursor+i)%n
+			best, at = s, number
 		}
 	}
 	return at - longest, at >= 0
@@ -277,9 +278,10 @@ func comparedPart(line string) string {
 // number of trigrams of both lines (Dice coefficient).
 func (l *likeness) similarity(line string) float64 {
 	line = comparedPart(line)
-	total := max(len(line)-2, 0) // the number of trigrams
-	// the most that lines of such different lengths can share is too little
-	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {
+	trigrams := max(len(line)-2, 0)
+	ofBoth := trigrams + l.total
+	mostShared := min(trigrams, l.total)
+	if ofBoth == 0 || 2*mostShared < int(minSimilarity*float64(ofBoth)) {
 		return 0
 	}
 	clear(l.count)
@@ -291,5 +293,5 @@ func (l *likeness) similarity(line string) float64 {
 			shared++
 		}
 	}
-	return 2 * float64(shared) / float64(total+l.total)
+	return 2 * float64(shared) / float64(ofBoth)
 }

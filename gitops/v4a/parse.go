@@ -61,8 +61,8 @@ func unwrap(text string) (string, error) {
 
 // unwrapOnce removes one wrapping: a heredoc with or without its program, a Markdown fence, or the
 // first line of a notebook cell.
-func unwrapOnce(text string) (string, bool) {
-	if inner, ok := heredocBody(text); ok {
+func unwrapOnce(text string) (inner string, isWrapped bool) {
+	if inner, isWrapped = heredocBody(text); isWrapped {
 		return inner, true
 	}
 	first, rest, _ := strings.Cut(text, "\n")
@@ -93,7 +93,7 @@ func checkEnvelope(text string) (string, error) {
 
 // heredocBody returns the body of a heredoc <<EOF, <<'EOF' or <<"EOF", with or without a program
 // before it, up to a last line that ends in EOF.
-func heredocBody(text string) (string, bool) {
+func heredocBody(text string) (_ string, isHeredoc bool) {
 	command, body, _ := strings.Cut(text, "\n")
 	command = strings.TrimPrefix(strings.TrimPrefix(command, "apply_patch "), "applypatch ")
 	switch strings.TrimSuffix(command, "\r") {
@@ -164,7 +164,7 @@ func (p *parser) readLine() error {
 
 // readHeader starts a section and returns true if the line is a header. Inside an update, a line that starts
 // with a blank is context instead. A second end marker at the end of the patch counts as a header.
-func (p *parser) readHeader() (bool, error) {
+func (p *parser) readHeader() (isHeader bool, err error) {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	if p.section == nil || p.section.Op != Update {
 		line = strings.TrimSpace(line)
@@ -337,7 +337,7 @@ func (p *parser) readHunkLine() error {
 }
 
 // hunkLine parses a line of a hunk. An empty line is an empty context line.
-func hunkLine(line string) (Line, bool) {
+func hunkLine(line string) (_ Line, isValid bool) {
 	if line == "" {
 		return Line{Kind: Keep}, true
 	}

@@ -150,7 +150,8 @@ func (p *placer) place(i int) (location, error) {
 		return s, nil
 	}
 	found, ok := p.findOldLines(h, contexts, h.Lines)
-	if last := len(old) - 1; !ok && old[last] == "" && !p.section.isBare {
+	endsEmpty := old[len(old)-1] == ""
+	if !ok && endsEmpty && !p.section.isBare {
 		found, ok = p.findOldLines(h, contexts, withoutLastEmpty(h.Lines))
 	}
 	if ok && contexts.parent != nil {
@@ -228,8 +229,11 @@ func (p *placer) findContexts(i int) (contexts contextResult, err error) {
 		case p.section.isBare && !h.hasSeveralContexts:
 			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip.Bytes(context, maxShownBytes)))
 		default:
-			parent := p.findParent(context)
-			if parent == nil || p.section.isBare || contexts.parent != nil && parent.line < contexts.parent.line {
+			parent, previous := p.findParent(context), contexts.parent
+			if parent == nil || p.section.isBare {
+				return contexts, p.missingContextError(i, k)
+			}
+			if previous != nil && parent.line < previous.line { // not in the order of the file
 				return contexts, p.missingContextError(i, k)
 			}
 			parent.context, contexts.parent = k, parent

@@ -189,20 +189,23 @@ func (c *commit) registerNew(s *step) {
 // file. Both leave no moment without a file at the path. If neither works, it renames the old file
 // first. swapped reports that the new file is in place.
 func (c *commit) saveOld(s *step) (swapped bool, err error) {
-	switch linked, copied, err := c.linkOld(s); {
-	case err != nil:
+	linked, copied, err := c.linkOld(s)
+	if err != nil {
 		return false, err
-	case linked:
+	}
+	if linked {
 		return false, s.compareOld()
-	case copied && s.folder.Exchange(s.fresh, s.name) == nil:
+	}
+	if copied && s.folder.Exchange(s.fresh, s.name) == nil {
 		c.registerOld(s, s.fresh)
 		s.fresh = ""
 		return true, s.compareOld()
 	}
-	switch err := c.moveOldAside(s); {
-	case !errors.Is(err, fs.ErrNotExist): // nil, too: the old file has been renamed
+	err = c.moveOldAside(s)
+	if !errors.Is(err, fs.ErrNotExist) { // nil, too: the old file has been renamed
 		return false, err
-	case c.removedUnderOtherName(s):
+	}
+	if c.removedUnderOtherName(s) {
 		return false, nil
 	}
 	return false, s.changed(vanishedReason)
@@ -237,15 +240,16 @@ func (c *commit) removedUnderOtherName(s *step) bool {
 // placeNew gives a new file its name by a hard link, which never replaces a file. On a file system
 // without hard links, it checks that the name is free and renames.
 func (c *commit) placeNew(s *step) error {
-	switch err := s.folder.Link(s.fresh, s.name); {
-	case err == nil:
+	err := s.folder.Link(s.fresh, s.name)
+	if err == nil {
 		c.registerNew(s)
 		if err := s.folder.Remove(s.fresh); err != nil {
 			return err
 		}
 		s.fresh = ""
 		return nil
-	case errors.Is(err, fs.ErrExist):
+	}
+	if errors.Is(err, fs.ErrExist) {
 		return s.changed(appearedReason)
 	}
 	if err := c.compare(s); err != nil {
@@ -307,14 +311,16 @@ func (c *commit) open(f *folder) error {
 		return err
 	}
 	now, err := dir.Lstat(".")
-	if err == nil && f.identity != nil && !os.SameFile(f.identity, now) {
-		err = &ChangedError{Path: f.path, Reason: "another directory is in its place"}
-	}
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
+	wasOpen := f.identity != nil
+	if wasOpen && !os.SameFile(f.identity, now) {
+		return errors.Join(&ChangedError{Path: f.path, Reason: "another directory is in its place"}, dir.Close())
+	}
 	f.Dir, f.identity = dir, now
-	if c.opened = append(c.opened, f); len(c.opened) > maxOpenFolders {
+	c.opened = append(c.opened, f)
+	if len(c.opened) > maxOpenFolders {
 		c.opened[0].close()
 		c.opened = c.opened[1:]
 	}

@@ -15,11 +15,11 @@ const (
 // compare checks that a file did not change since the plan, and that this process may replace it.
 func (c *commit) compare(s *step) error {
 	now, err := s.folder.Lstat(s.name)
-	before := s.file.before
+	before, isMissing := s.file.before, errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && before == nil:
+	case isMissing && before == nil:
 		return nil
-	case errors.Is(err, fs.ErrNotExist):
+	case isMissing:
 		return s.changed(vanishedReason)
 	case err != nil:
 		return err
@@ -62,7 +62,10 @@ func sameState(before, now fs.FileInfo) bool {
 // gets a second name, because that name could not be removed either.
 func (s *step) requireReplaceable(now fs.FileInfo) error {
 	dir, err := s.folder.Lstat(".")
-	if err == nil && heldByOwner(dir, now, os.Geteuid()) {
+	if err != nil {
+		return nil // the rename decides
+	}
+	if heldByOwner(dir, now, os.Geteuid()) {
 		return fmt.Errorf("only its owner may replace it, as the directory is sticky: %w", fs.ErrPermission)
 	}
 	return nil

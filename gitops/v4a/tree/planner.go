@@ -74,7 +74,7 @@ func (p *planner) apply(ctx context.Context) error {
 
 // add writes a whole file.
 func (p *planner) add() error {
-	f, err := p.find(p.section.Path, true)
+	f, err := p.find(p.section.Path, followLink)
 	if err != nil {
 		return err
 	}
@@ -105,11 +105,11 @@ func (p *planner) write(f *file, c *v4a.Content, from *file) {
 // delete removes the named file. If the path is a link, it removes the link. It refuses a link to a
 // directory or out of the tree.
 func (p *planner) delete() error {
-	target, err := p.find(p.section.Path, true) // refuses some links
+	target, err := p.find(p.section.Path, followLink) // refuses some links
 	if err != nil {
 		return err
 	}
-	f, err := p.find(p.section.Path, false)
+	f, err := p.find(p.section.Path, linkItself)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *planner) remove(f *file) {
 // update changes a file. Then it moves the file if the section has a new path.
 func (p *planner) update(ctx context.Context) error {
 	name := p.section.Path
-	f, err := p.find(name, true)
+	f, err := p.find(name, followLink)
 	if err != nil {
 		return err
 	}
@@ -160,22 +160,22 @@ func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)
 // move writes updated content to another path and removes the old one, unless both are the same
 // file.
 func (p *planner) move(f *file, c *v4a.Content) error {
-	dest, err := p.find(p.section.MoveTo, true) // named, or the file that the link named leads to
+	dest, err := p.find(p.section.MoveTo, followLink) // named, or the file that the link named leads to
 	if err != nil {
 		return err
 	}
-	source, err := p.find(p.section.Path, false)
+	source, err := p.find(p.section.Path, linkItself)
 	if err != nil {
 		return err
 	}
-	named, err := p.find(p.section.MoveTo, false)
+	named, err := p.find(p.section.MoveTo, linkItself)
 	if err != nil {
 		return err
 	}
 	switch origin := f.origin(); {
-	case dest == f:
+	case dest == f: // both paths lead to the file
 		f.content = c
-	case dest.before == nil && source == f && origin != nil:
+	case dest.before == nil && source == f && origin != nil: // a rename
 		p.write(dest, c, origin)
 	default:
 		p.write(dest, dest.rewritten(c.Text()), nil)

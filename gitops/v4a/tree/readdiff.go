@@ -234,12 +234,13 @@ func (r *diffReader) hunk() (h diffHunk, err error) {
 func extentOf(text, sign string) (at, count int, err error) {
 	text, signed := strings.CutPrefix(text, sign)
 	from, many, counted := strings.Cut(text, ",")
-	at, err = strconv.Atoi(from)
-	count = 1
-	if counted && err == nil {
-		count, err = strconv.Atoi(many)
+	if !counted {
+		many = "1"
 	}
-	if err != nil || !signed || at < 0 || count < 0 {
+	at, atErr := strconv.Atoi(from)
+	count, countErr := strconv.Atoi(many)
+	isValid := signed && atErr == nil && countErr == nil && at >= 0 && count >= 0
+	if !isValid {
 		return 0, 0, fmt.Errorf("%q is no place of a hunk", text)
 	}
 	if count > 0 {

@@ -26,7 +26,7 @@ func NewRewrite(ctx context.Context, tree Dir, paths []string, rewrite func(was 
 			return nil, err
 		}
 		p.section = &v4a.Section{Path: name}
-		f, err := p.find(name, true)
+		f, err := p.find(name, followLink)
 		if err != nil {
 			return nil, err
 		}

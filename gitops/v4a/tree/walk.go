@@ -27,6 +27,12 @@ type walk struct {
 	links   int
 }
 
+// Values of find's parameter follow.
+const (
+	followLink = true
+	linkItself = false
+)
+
 // find resolves a path of the patch after the sections so far. If follow is set, it follows a final
 // link. Otherwise it returns the link itself, which becomes one of the planner's files only when it
 // is removed.
