@@ -20,9 +20,9 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 // connect dials the target. private permits private addresses. Every address of a name must be permitted,
 // and only the checked addresses are dialled, without a second lookup.
 //
-// If the target is reached through another proxy, that proxy resolves and dials, and via is its URL. The
-// connection then leads through that proxy to the target, or with onlyToVia, only to the proxy.
-func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia bool) (conn net.Conn, via *url.URL, err error) {
+// If the target is reached through another proxy, that proxy resolves and dials, and via is its URL. Then
+// throughVia makes the connection: to the target (tunnelVia), or only to the proxy (dialVia).
+func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool, throughVia viaDialer) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
 	via = p.proxyFor(t)
@@ -35,13 +35,10 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia 
 	if err := p.checkAddresses(t, addresses, private); err != nil {
 		return nil, nil, err
 	}
-	switch {
-	case via == nil:
+	if via == nil {
 		conn, err = p.dialFirst(ctx, addresses, t.Port)
-	case onlyToVia:
-		conn, err = p.dialVia(ctx, via)
-	default:
-		conn, err = p.tunnelVia(ctx, via, t)
+	} else {
+		conn, err = throughVia(ctx, via, t)
 	}
 	return conn, via, err
 }
@@ -53,10 +50,10 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 	if err != nil {
 		return err
 	}
-	problem, openable := "", false // whether a change to the job could permit the address
+	problem, openable := "", true // whether a change to the job could permit the address
 	for _, address := range addresses {
 		description := describeUndialable(address, ownAddrs, private)
-		if description != "" && (problem == "" || openable) {
+		if description != "" && openable {
 			problem, openable = description, !private && reach.IsPrivate(address) && description != policy.ThisMachineReason
 		}
 	}

@@ -24,7 +24,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		p.respond(w, r, bodyTooLongReply)
 		return
 	}
-	server, via, err := p.connect(r.Context(), t, private, true)
+	server, via, err := p.connect(r.Context(), t, private, p.dialVia)
 	if err != nil {
 		p.respond(w, r, dialFailureReply(t, err))
 		return
@@ -79,14 +79,18 @@ func (p *Proxy) roundTrip(ctx context.Context, transport *http.Transport, r *htt
 		outgoing.Header.Set("Accept-Encoding", "identity")
 	}
 	response, err := transport.RoundTrip(outgoing)
+	if err != nil {
+		failure := connectFailureReply(t.String(), err)
+		switch {
+		case errors.Is(err, errTooManyBytes):
+			failure = bodyTooLongReply
+		case via != nil: // its answer is invalid or late
+			failure = connectFailureReply(t.String(), timeoutOr(ctx, invalidAnswer()))
+		}
+		return nil, &failure
+	}
 	var problem reply
 	switch {
-	case errors.Is(err, errTooManyBytes):
-		problem = bodyTooLongReply
-	case err != nil && via != nil:
-		problem = connectFailureReply(t.String(), timeoutOr(ctx, invalidAnswer()))
-	case err != nil:
-		problem = connectFailureReply(t.String(), err)
 	case via != nil && (response.StatusCode < http.StatusOK || response.StatusCode == http.StatusProxyAuthRequired):
 		problem = connectFailureReply(t.String(), viaRefused(response.StatusCode))
 	case response.StatusCode < http.StatusOK: // 101: a protocol that the request did not ask for
@@ -96,9 +100,7 @@ func (p *Proxy) roundTrip(ctx context.Context, transport *http.Transport, r *htt
 	default:
 		return response, nil
 	}
-	if response != nil {
-		_ = response.Body.Close()
-	}
+	_ = response.Body.Close()
 	return nil, &problem
 }
 

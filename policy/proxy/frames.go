@@ -78,7 +78,8 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 		headerSize = 10
 	}
 	isControl := received[0]&control != 0
-	if received[0]&reserved != 0 || received[1]&masked != 0 || isControl && length > maxControlLength {
+	isInvalidControl := isControl && length > maxControlLength
+	if received[0]&reserved != 0 || received[1]&masked != 0 || isInvalidControl {
 		return false, errUnsupportedFrame
 	}
 	if len(received) < headerSize {

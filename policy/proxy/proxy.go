@@ -193,7 +193,7 @@ func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
 	switch {
-	case !d.Allowed && reach.IsPrivate(t.Addr) && d.Rule == "":
+	case !d.Allowed && reach.IsPrivate(t.Addr) && d.Rule == "": // no rule of the list is about it
 		return refusePrivate(t, d)
 	case !d.Allowed:
 		return d

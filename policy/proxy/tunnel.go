@@ -17,7 +17,7 @@ import (
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()
-	server, _, err := p.connect(r.Context(), t, private, false)
+	server, _, err := p.connect(r.Context(), t, private, p.tunnelVia)
 	if err != nil {
 		p.respond(w, r, dialFailureReply(t, err))
 		return

@@ -56,7 +56,7 @@ func (p *Proxy) dialPooled(ctx context.Context, key poolKey) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	conn, _, err := p.connect(ctx, key.Target, key.allowPrivate, false)
+	conn, _, err := p.connect(ctx, key.Target, key.allowPrivate, p.tunnelVia)
 	if err != nil {
 		return nil, err
 	}

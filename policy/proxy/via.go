@@ -85,8 +85,11 @@ func viaAddress(proxy *url.URL) string {
 	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), usualPort))
 }
 
+// viaDialer makes a connection to or through a proxy.
+type viaDialer func(ctx context.Context, proxy *url.URL, t reach.Target) (net.Conn, error)
+
 // dialVia connects to a proxy. The operator configured its address, so it is not checked.
-func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL, _ reach.Target) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
 		return nil, timeoutOr(ctx, &viaError{why: "can't be reached"})
@@ -112,13 +115,14 @@ func timeoutOr(ctx context.Context, err *viaError) *viaError {
 
 // tunnelVia makes a proxy connect to the target (RFC 9110, 9.3.6), and returns the tunnel.
 func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (net.Conn, error) {
-	conn, err := p.dialVia(ctx, proxy)
+	conn, err := p.dialVia(ctx, proxy, t)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a past deadline ends askForTunnel
 	tunnel, viaErr := askForTunnel(conn, proxy, t)
-	if inTime := stop(); viaErr == nil && inTime {
+	inTime := stop()
+	if viaErr == nil && inTime {
 		return tunnel, nil
 	}
 	_ = conn.Close()
@@ -149,7 +153,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		case err != nil:
 			return nil, invalidAnswer()
 		case answer.StatusCode < 200 && answer.StatusCode != http.StatusSwitchingProtocols:
-			continue
+			continue // to the final answer
 		case answer.StatusCode < 200 || answer.StatusCode > 299:
 			return nil, viaRefused(answer.StatusCode)
 		}

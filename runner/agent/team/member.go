@@ -85,10 +85,11 @@ func (m *member) Note(_ context.Context, id, message string) error {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.findForModel(id)
-	if err == nil {
-		c.messages = append(c.messages, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
+	if err != nil {
+		return err
 	}
-	return err
+	c.messages = append(c.messages, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
+	return nil
 }
 
 // Resume reopens a closed agent and returns its status.

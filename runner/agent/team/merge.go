@@ -66,7 +66,7 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	mergedChange, err := m.mergeChild(ctx, c, state.mergeTree)
-	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
+	if conflict, isConflict := errors.AsType[*gitops.MergeError](err); isConflict {
 		m.settleMerge(c, conflicted)
 		return m.describeConflict(c, state.allChanges.Tree, conflict)
 	}
@@ -177,7 +177,8 @@ func excludedFiles(files []changeset.File, refused func(path string) bool) map[s
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
 			collides = collides || remaining[dir]
 		}
-		if isDeleted := f.NewMode == ""; collides && !isDeleted {
+		isDeleted := f.NewMode == ""
+		if collides && !isDeleted {
 			excluded[f.Path] = true
 		}
 	}

@@ -66,8 +66,11 @@ func (o *Order) Apply(e transcript.Event) error {
 
 // toolStarted notes a call that sends a message to an agent.
 func (o *Order) toolStarted(_ transcript.Event, d transcript.ToolStarted) {
+	if !slices.Contains(sendNames, d.Tool) {
+		return
+	}
 	var message struct{ Target string }
-	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
+	if json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
 		o.startedTurns[d.Ref()], o.openMessages[d.Ref()] = false, message.Target
 	}
 }
@@ -156,7 +159,7 @@ func (o *Order) isInterruptedTask(ctx context.Context) bool {
 // wait timed out, or ctx ends first, timedOut is true and ended is nil. ids are the agents that the call names, if any.
 // The caller holds the lock.
 func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
-	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...)
+	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...) // not nil, even if it merged none
 	if recorded.TimedOut {
 		return nil, true, ctx.Err()
 	}

@@ -73,7 +73,7 @@ func (m *member) addChild(order agents.Order) (*child, error) {
 		return nil, err
 	}
 	c.maxUSD = c.reservedShare.CostUSD
-	c.name = m.nameOf(m.startedCount + 1)
+	c.name = m.nameOf(m.startedCount)
 	if m.usesScripts {
 		c.name = order.Name
 	}

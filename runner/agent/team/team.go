@@ -253,10 +253,10 @@ var agentNames = []string{
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
-// nameOf returns the name for an agent that m starts. number counts the agents that m starts, from 1.
+// nameOf returns the name for an agent that m starts. number counts the agents that m starts, from 0.
 func (m *member) nameOf(number int) string {
-	name := agentNames[(number-1)%len(agentNames)]
-	if round := (number - 1) / len(agentNames); round > 0 {
+	name := agentNames[number%len(agentNames)]
+	if round := number / len(agentNames); round > 0 {
 		name = fmt.Sprintf("%s-%d", name, round+1)
 	}
 	if m.child != nil {
