@@ -67,7 +67,7 @@ func (c *conn) fill(to []byte) error {
 	for len(to) > 0 {
 		n, err := unix.Read(ControlFD, to)
 		switch {
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EINTR): // read again
 		case err != nil:
 			return os.NewSyscallError("read", err)
 		case n == 0:

@@ -104,7 +104,7 @@ func openHandedFiles(spec Spec) (handed []int, err error) {
 // setFailure records the failed step, its error and the kernel's error number.
 func (r *Report) setFailure(err error) {
 	r.Failed, r.Error = "start", err.Error()
-	if failure := (*stepError)(nil); errors.As(err, &failure) {
+	if failure, isStep := errors.AsType[*stepError](err); isStep {
 		r.Failed, r.Error = failure.step, failure.err.Error()
 	}
 	if number := unix.Errno(0); errors.As(err, &number) {

@@ -71,10 +71,13 @@ func dropCapabilities() error {
 // loadIntoAllThreads loads a seccomp filter into all threads.
 func loadIntoAllThreads(filter Filter) error {
 	thread, err := loadFilter(filter, unix.SECCOMP_FILTER_FLAG_TSYNC)
-	if err == nil && thread != 0 {
+	if err != nil {
+		return err
+	}
+	if thread != 0 {
 		return fmt.Errorf("thread %d has other filters", thread)
 	}
-	return err
+	return nil
 }
 
 // loadFilter loads a filter into this thread, or with TSYNC flags into all. The result is the kernel's: with

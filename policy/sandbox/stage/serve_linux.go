@@ -244,7 +244,7 @@ func (s *supervisor) reapChildren() {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WALL, nil)
 		switch {
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EINTR): // wait again
 		case err != nil: // ECHILD: there are no children, and so no future orphans
 			if s.awaitChildOrEnd() {
 				close(s.allReaped)
