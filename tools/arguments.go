@@ -57,7 +57,11 @@ func (t *callTarget) convert() (err error) {
 	}
 	call.Input = unwrapJSONString(call.Input)
 	arguments, problem := e.parseArguments(call)
-	if problem == "" && !e.Foreign {
+	if problem != "" {
+		t.refusal = t.Tool + ": " + problem
+		return nil
+	}
+	if !e.Foreign {
 		if asksForPermissions(arguments) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
 			return nil
@@ -65,9 +69,7 @@ func (t *callTarget) convert() (err error) {
 		convertArguments(t.Tool, withoutNamespace(call.Name), arguments)
 		t.ignored = e.dropPublished(arguments)
 	}
-	if problem == "" {
-		problem, err = e.schema.Check(arguments)
-	}
+	problem, err = e.schema.Check(arguments)
 	if problem != "" || err != nil {
 		t.refusal = t.Tool + ": " + problem
 		return err
@@ -171,11 +173,12 @@ func ignoredNote(ignored []string) string {
 
 // describeJSONError describes a JSON error in a call's input and its position.
 func describeJSONError(input string, err error) string {
+	if typeError, isType := errors.AsType[*json.UnmarshalTypeError](err); isType {
+		return fmt.Sprintf("expected a JSON object, got %s", typeError.Value)
+	}
 	at := int64(len(input))
 	if syntaxError, isSyntax := errors.AsType[*json.SyntaxError](err); isSyntax {
 		at = syntaxError.Offset
-	} else if typeError, isType := errors.AsType[*json.UnmarshalTypeError](err); isType {
-		return fmt.Sprintf("expected a JSON object, got %s", typeError.Value)
 	}
 	at = min(max(at, 0), int64(len(input)))
 	line := 1 + strings.Count(input[:at], "\n")

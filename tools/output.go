@@ -87,7 +87,7 @@ func (o *Outputs) releaseOrDrop(uncut UncutOutput, release bool) UncutOutput {
 	}
 	for _, part := range uncut.parts {
 		switch {
-		case part.file == "":
+		case part.file == "": // nothing was withheld
 		case release:
 			uncut.Err = errors.Join(uncut.Err, o.WithheldFiles.Release(part.file))
 		default:
@@ -129,7 +129,8 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 // output, it also sets the field output of Object.
 func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
 	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
-	if r.Object = o.cleanJSON(r.Object); r.Printed != nil {
+	r.Object = o.cleanJSON(r.Object)
+	if r.Printed != nil {
 		if fields, isObject := r.Object.(map[string]any); isObject {
 			fields["output"] = strings.TrimPrefix(text, o.clean(r.Output))
 		}

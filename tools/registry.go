@@ -129,7 +129,7 @@ func (r *Registry) find(name string, offered []string) *entry {
 	for _, target := range dialect.NamesByAlias(name) {
 		e := r.byName[target]
 		switch {
-		case e == nil, e.Foreign:
+		case e == nil, e.Foreign: // no tool of agent-ci has the alias
 		case slices.Contains(offered, target):
 			return e
 		case notOffered == nil:

@@ -73,8 +73,8 @@ func (l codeLine) looksLikeEnd() bool {
 	if strings.HasPrefix(text, "</") || text != "" && strings.ContainsRune("})]", rune(text[0])) {
 		return true
 	}
-	word := text[:len(text)-len(strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz"))]
-	return slices.Contains([]string{"end", "fi", "done", "esac"}, word)
+	afterWord := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz")
+	return slices.Contains([]string{"end", "fi", "done", "esac"}, strings.TrimSuffix(text, afterWord))
 }
 
 // read reads the block and returns it as text.
@@ -105,7 +105,8 @@ func (b block) read(lines *lineReader) (string, error) {
 func (b block) readAround(lines *lineReader) (nearby []codeLine, anchor int, err error) {
 	anchor = -1
 	indent := 0 // of the last line that is not blank
-	for lines.number < b.anchor+b.limit-1 || anchor < 0 {
+	lastNeeded := b.anchor + b.limit - 1
+	for lines.number < lastNeeded || anchor < 0 {
 		exists, err := lines.next()
 		if err != nil {
 			return nil, -1, err
@@ -196,7 +197,7 @@ func (e *edge) grow(nearby []codeLine, i int) bool {
 	}
 	line, hasLeastIndent := nearby[i], nearby[i].indent == e.leastIndent
 	switch {
-	case e.siblings:
+	case e.siblings: // neighbours with the least indentation belong to the block
 	case e.isUpper && e.reachedLeast:
 		e.mayGrow = hasLeastIndent && e.header && line.isComment()
 	case hasLeastIndent && e.isUpper:

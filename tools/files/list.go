@@ -133,7 +133,7 @@ func (l *listing) addFolder(ctx context.Context, f walk.Folder, level int) error
 func (l *listing) addEntry(e walk.Entry, level int) {
 	l.entries++
 	switch {
-	case l.entries < l.first:
+	case l.entries < l.first: // above the page
 	case l.shown == l.limit || l.text.Len() >= maxPage:
 		l.hasMore = true
 	default:

@@ -147,11 +147,11 @@ func (o Options) openTree(location location) (*tree, error) {
 		return nil, refuseOpen("directory", location.calledName, err)
 	}
 	rules, err := o.rulesFor(location)
-	rules.View = location.view
-	if err == nil {
-		rules.Hidden, err = location.hiddenIn(root)
-	}
 	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	rules.View = location.view
+	if rules.Hidden, err = location.hiddenIn(root); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	opened, err := walk.Open(root, rules)

@@ -176,10 +176,9 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLin
 		all.More = all.More || hasMore
 		maxLines -= len(lines)
 	}
-	if err == nil {
-		err = limited.Err()
-	}
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	err = cmp.Or(err, limited.Err())
+	timedOut := ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
+	if timedOut {
 		err = refusal(fmt.Sprintf("stopped after %v; narrow the search with path or include", g.patience))
 	}
 	all.More = all.More || maxLines <= 0

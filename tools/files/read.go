@@ -69,7 +69,8 @@ func (o Options) readFile(ctx context.Context, a readArguments) (tools.Result, e
 // explainTimeout returns err, the error of reading a file, or a refusal if the time limit of the context limited caused
 // it.
 func explainTimeout(ctx, limited context.Context, name string, err error) error {
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+	timedOut := limited.Err() != nil && ctx.Err() == nil
+	if err != nil && timedOut {
 		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
 	}
 	return err
@@ -229,7 +230,7 @@ func (l *lineReader) next() (exists bool, err error) {
 		case ended:
 			l.number++
 			return true, nil
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, bufio.ErrBufferFull): // the line continues
 		case errors.Is(err, io.EOF):
 			if l.length > 0 {
 				l.number++
