@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,14 +81,14 @@ func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Res
 	for _, request := range all {
 		ran, err := t.run(ctx, request)
 		if err != nil {
-			for _, ran := range result.Commands {
-				if ran.Printed != nil {
-					_ = ran.Printed.Close()
+			for _, earlier := range result.Commands { // their outputs get into no result
+				if earlier.Printed != nil {
+					_ = earlier.Printed.Close()
 				}
 			}
 			return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
 		}
-		if refusal := ran.refusal + ran.problem; refusal != "" {
+		if refusal := cmp.Or(ran.refusal, ran.problem); refusal != "" {
 			ran.Output, ran.ExitCode = refusal, notStartedCode
 			ran.detail = map[string]any{"exit_code": notStartedCode}
 		}

@@ -102,15 +102,16 @@ func (r *runningCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()
 	ended := tools.Ran{Printed: r.output.Take(), ExitCode: status.ExitCode}
-	switch {
-	case err != nil:
-	case r.expired.Load() && status.Signal == syscall.SIGKILL.String():
+	if err != nil {
+		return ended, err
+	}
+	if r.expired.Load() && status.Signal == syscall.SIGKILL.String() {
 		ended.ExitCode, ended.TimedOut = timedOutCode, true
 		ended.Output = fmt.Sprintf("command timed out after %d milliseconds\n", r.limit.Milliseconds())
-	default:
-		ended.Output = r.sandbox.Explain(r.clues, status)
+		return ended, nil
 	}
-	return ended, err
+	ended.Output = r.sandbox.Explain(r.clues, status)
+	return ended, nil
 }
 
 // detailOf returns the details of a command's result for the transcript.

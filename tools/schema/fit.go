@@ -42,7 +42,8 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	dropUnusedDefinitions(fitted)
 	for _, shorten := range []func(map[string]any){
-		func(map[string]any) {}, dropKeywords("description", "title"), dropDefinitions, dropDeepLevels, dropKeywords("anyOf", "oneOf", "allOf"), dropProperties,
+		func(map[string]any) {}, // it may be short enough already
+		dropKeywords("description", "title"), dropDefinitions, dropDeepLevels, dropKeywords("anyOf", "oneOf", "allOf"), dropProperties,
 	} {
 		shorten(fitted)
 		short, err := json.Marshal(fitted)
