@@ -62,10 +62,11 @@ func Paths(edits []Edit, known ...string) []string {
 	paths := make([]string, 0, len(edits))
 	nameless := false
 	for _, e := range edits {
-		nameless = nameless || e.Path == ""
-		if e.Path != "" {
-			paths = append(paths, e.Path)
+		if e.Path == "" {
+			nameless = true
+			continue
 		}
+		paths = append(paths, e.Path)
 	}
 	if nameless {
 		paths = append(paths, known...)

@@ -108,11 +108,16 @@ func (a *applier) apply(e *Edit) (reason string) {
 		return reason
 	case hits == nil:
 		return a.mismatchReason(f, e)
-	case e.act == remove && (len(v4a.OldLines(hits[0].lines)) < f.Len() || len(newTexts(hits[0].lines)) > 0):
+	case e.act == remove && hits[0].leavesLines(f):
 		return "it removes the file and does not take away all of its lines; give them all, or remove the file by a command"
 	}
 	a.put(f, e, hits)
 	return ""
+}
+
+// leavesLines reports whether the file still has lines after the edit.
+func (h hit) leavesLines(f *file) bool {
+	return len(v4a.OldLines(h.lines)) < f.Len() || len(newTexts(h.lines)) > 0
 }
 
 // applyNameless applies a block without a path, if it fits exactly one file.
@@ -125,9 +130,11 @@ func (a *applier) applyNameless(e *Edit) (reason string) {
 			if !f.exists {
 				continue
 			}
-			if found, reason := a.locate(f, e); reason != "" {
+			found, reason := a.locate(f, e)
+			if reason != "" {
 				return f.path + " may be meant, but " + reason
-			} else if found != nil {
+			}
+			if found != nil {
 				fits, hits = append(fits, f), found
 			}
 		}
@@ -228,7 +235,7 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 		}
 		end = a.replace(f, h.lines, h.Place, h.margin)
 	}
-	if end == 0 && e.wasUnended != e.isUnended {
+	if end == 0 && e.wasUnended != e.isUnended { // it adds or removes the ending of the last line
 		f.ended = e.wasUnended
 	}
 	if e.act == remove {

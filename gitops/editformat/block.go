@@ -48,22 +48,27 @@ func (p *parser) holdsBlocks(f fence) bool {
 	named := false
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
 		switch {
-		case p.beginsBlock(i) && f.isText() && !named:
-			above := p.pathAbove(p.at)
-			if above != "" && !isProse(above) {
-				p.passed.line, p.passed.why = i, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
-			}
-			return above != "" && isProse(above)
 		case p.beginsBlock(i):
-			return true
+			return named || !f.isText() || p.isOfTextFile(i)
 		case strings.TrimSpace(p.lines[i]) == "":
-		case pathIn(p.lines[i]) == "":
+		case pathIn(p.lines[i]) == "": // text that is no path
 			return false
 		default:
 			named = true
 		}
 	}
 	return false
+}
+
+// isOfTextFile reports whether the path above the current fence is that of a text file. If it is another path, the
+// block at line is passed, and isOfTextFile records why.
+func (p *parser) isOfTextFile(line int) bool {
+	above := p.pathAbove(p.at)
+	if above != "" && !isProse(above) {
+		p.passed.line, p.passed.why = line, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
+		return false
+	}
+	return above != ""
 }
 
 // readBlocks parses the blocks of a fence. If the fence is not closed, it drops them and reports a
@@ -106,15 +111,16 @@ const longerMarkers = "lines that begin, divide or end a block stand in it more 
 // incomplete block, or for one with two different readings.
 func (p *parser) findBounds(from int) (divider, end int, problem string) {
 	head := searchMarker(p.lines[from])
-	divider, end, strict := p.scanMarkers(from, func(m marker) bool { return m == head })
-	looseDivider, looseEnd, loose := p.scanMarkers(from, func(m marker) bool { return m.size > 0 })
-	switch {
-	case strict == "" && loose == "" && (divider != looseDivider || end != looseEnd):
-		return 0, 0, "is not clear: " + longerMarkers
-	case strict == "":
-		return divider, end, ""
+	divider, end, problem = p.scanMarkers(from, func(m marker) bool { return m == head })
+	looseDivider, looseEnd, looseProblem := p.scanMarkers(from, func(m marker) bool { return m.size > 0 })
+	if problem != "" {
+		return looseDivider, looseEnd, looseProblem
 	}
-	return looseDivider, looseEnd, loose
+	isSame := divider == looseDivider && end == looseEnd
+	if looseProblem == "" && !isSame {
+		return 0, 0, "is not clear: " + longerMarkers
+	}
+	return divider, end, ""
 }
 
 // scanMarkers finds the divider and the end of a block. counts decides which markers count.

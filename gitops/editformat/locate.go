@@ -87,8 +87,8 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 		return nil, ""
 	}
 	h.Place, h.note = places[0], r.note
-	if left := h.Tolerance.String(); left != "" {
-		h.note = strings.TrimPrefix(r.note+" and with "+left, " and ")
+	if difference := h.Tolerance.String(); difference != "" {
+		h.note = strings.TrimPrefix(r.note+" and with "+difference, " and ") // r.note may be ""
 	}
 	if h.Tolerance != find.Indented {
 		h.margin = ""

@@ -95,13 +95,14 @@ type fence struct {
 // A closing line has the same form. The limits of 3 blanks and 3 marks are those of CommonMark.
 func opened(line string) (fence, bool) {
 	rest := strings.TrimLeft(line, " ")
-	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
+	indent := len(line) - len(rest)
+	if indent > 3 || rest == "" || strings.IndexByte("`~", rest[0]) < 0 {
 		return fence{}, false
 	}
-	f := fence{mark: rest[0], indent: len(line) - len(rest)}
 	info := strings.TrimLeft(rest, rest[:1])
-	f.size = len(rest) - len(info)
-	if f.size < 3 || f.mark == '`' && strings.Contains(info, "`") {
+	f := fence{mark: rest[0], indent: indent, size: len(rest) - len(info)}
+	isInlineCode := f.mark == '`' && strings.Contains(info, "`")
+	if f.size < 3 || isInlineCode {
 		return fence{}, false
 	}
 	words := strings.Fields(info)
@@ -191,7 +192,7 @@ func (f fence) isText() bool {
 // asksIn reports whether a block or a fence with a language begins at a line or below.
 func (p *parser) asksIn(line int) bool {
 	for i := line; i < len(p.lines); i++ {
-		if f, ok := opened(p.lines[i]); p.beginsBlock(i) || ok && f.language != "" {
+		if f, _ := opened(p.lines[i]); f.language != "" || p.beginsBlock(i) {
 			return true
 		}
 	}

@@ -38,7 +38,8 @@ func pathIn(line string) string {
 		}
 		name = inner
 	}
-	if !quoted && strings.ContainsFunc(name, unicode.IsSpace) || !looksLikePath(name) {
+	hasBareBlank := !quoted && strings.ContainsFunc(name, unicode.IsSpace)
+	if hasBareBlank || !looksLikePath(name) {
 		return ""
 	}
 	return cleaned(name)
@@ -86,11 +87,13 @@ func (p *parser) pathAbove(line int) string {
 // bareName returns the word above a fence, if it is alone on its line and the line above is blank
 // or missing. Otherwise it returns "".
 func (p *parser) bareName() string {
-	if p.at == 0 || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
+	isBelowText := p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != ""
+	if p.at == 0 || isBelowText {
 		return ""
 	}
 	name := p.lines[p.at-1]
-	if len(name) > maxPath || strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	isNoLetter := func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	if len(name) > maxPath || strings.ContainsFunc(name, isNoLetter) {
 		return ""
 	}
 	return name

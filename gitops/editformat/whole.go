@@ -44,7 +44,8 @@ func (p *parser) goesOn(f fence, name string, end int) bool {
 		if next.mark != f.mark || next.language != "" || pathIn(p.lines[i-1]) != "" {
 			return false
 		}
-		return path.Ext(name) != "" && isProse(name) || strings.TrimSpace(p.lines[end+1]) != ""
+		hasFences := path.Ext(name) != "" && isProse(name)
+		return hasFences || strings.TrimSpace(p.lines[end+1]) != ""
 	}
 	return false
 }

@@ -231,14 +231,16 @@ func holdsCredential(section string, o *config.Option) bool {
 // credentialWords lists words in the names of settings that contain credentials.
 var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
-// withoutUserinfo returns a URL without user and password. It returns false if there is nothing
-// secret to remove.
-func withoutUserinfo(text string) (string, bool) {
+// withoutUserinfo returns a URL without user and password. hadSecret is false if there is nothing secret to
+// remove.
+func withoutUserinfo(text string) (plain string, hadSecret bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil || u.Host == "" {
 		return "", false
 	}
-	if _, secret := u.User.Password(); !secret && u.Scheme != "https" && u.Scheme != "http" {
+	_, hasPassword := u.User.Password()
+	isHTTP := u.Scheme == "https" || u.Scheme == "http"
+	if !hasPassword && !isHTTP {
 		return "", false // ssh needs a user, who is no secret
 	}
 	u.User = nil

@@ -181,8 +181,9 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 // folder to ignore with its content. ignoreEntry does not ignore a link or FIFO in place of a file, because
 // git would write through it.
 func ignoreEntry(below string, entry fs.DirEntry) (ignored bool, err error) {
+	isLock := strings.HasSuffix(below, ".lock") || strings.HasPrefix(below, "agent-ci.lock.") // the latter become locks
 	switch {
-	case !entry.IsDir() && (strings.HasSuffix(below, ".lock") || strings.HasPrefix(below, "agent-ci.lock.")): // the latter become locks
+	case isLock && !entry.IsDir():
 		return true, nil
 	case !changesByItself(below):
 		return false, nil

@@ -57,10 +57,11 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	now := time.Now()
 	return eachObject(ctx, folder, func(path, below string) error {
 		o, err := recordObject(path, below)
-		if err == nil {
-			m.Objects[path] = o.trusted(now)
+		if err != nil {
+			return err
 		}
-		return err
+		m.Objects[path] = o.trusted(now)
+		return nil
 	})
 }
 
@@ -120,7 +121,7 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	case known && (now.Link != was.Link || now.Sum != was.Sum):
 		c.addChange(path, "was changed")
 		return nil
-	case known && was.Stat != "" && now.Stat == was.Stat:
+	case known && was.Stat != "" && now.Stat == was.Stat: // nobody wrote it
 		return nil
 	}
 	err = c.checkObjectFile(ctx, path, below, now.Sum)
@@ -221,9 +222,7 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 // recordObject records a file below the objects folder. A loose object needs no checksum, because
 // its name is one.
 func recordObject(path, below string) (o object, err error) {
-	if o.Link, err = os.Readlink(path); err != nil {
-		o.Link = "" // it is no link
-	}
+	o.Link, _ = os.Readlink(path) // "" if it is no link
 	if o.Stat, o.changed, err = statOf(path); err != nil {
 		return o, err
 	}
