@@ -80,8 +80,11 @@ func (s Scope) coversPath(escaped string) bool {
 	lastIndex := len(scopeSegments) - 1
 	for i, segment := range scopeSegments {
 		plain, err := url.PathUnescape(segments[i])
+		if err != nil {
+			return false
+		}
 		isBelow := i == lastIndex && strings.HasPrefix(plain, segment+"/")
-		if err != nil || plain != segment && !isBelow {
+		if plain != segment && !isBelow {
 			return false
 		}
 	}

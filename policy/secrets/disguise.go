@@ -211,12 +211,14 @@ func (r *trace) isLongerThan(other trace) bool {
 // isSignificant reports whether a trace is a value, or a part too long to match by chance.
 func (r *trace) isSignificant() bool {
 	s := r.spelling
-	switch {
-	case s == nil:
+	if s == nil {
 		return false
+	}
+	isBroken := !s.numbers && (r.hasLineEnds || r.spacing == wideSpacing)
+	switch {
 	case s.plain && !r.gapsDiffer: // the search for plain values finds it
 		return false
-	case !s.numbers && (r.hasLineEnds || r.spacing == wideSpacing) && r.spellingBytes(r.spellingFirst, r.spellingLast) < minBroken:
+	case isBroken && r.spellingBytes(r.spellingFirst, r.spellingLast) < minBroken:
 		return false
 	case r.isComplete():
 		return true

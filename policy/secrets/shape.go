@@ -81,7 +81,7 @@ var (
 // measureSequence measures a sequence of minLength to maxLength bytes of a set; maxLength 0 means no limit. It rejects
 // placeholders: sequences of few different bytes, or with EXAMPLE at the end.
 func measureSequence(set *byteSet, minLength, maxLength int) measure {
-	return func(rest string) (int, int) {
+	return func(rest string) (length, skippable int) {
 		n := 0
 		for n < len(rest) && set[rest[n]] && (maxLength == 0 || n <= maxLength) {
 			n++
@@ -117,7 +117,7 @@ func isPlaceholder(body string) bool {
 
 // measureDotted measures two parts with a dot between them.
 func measureDotted(first, second measure) measure {
-	return func(rest string) (int, int) {
+	return func(rest string) (length, skippable int) {
 		n, skippable := first(rest)
 		if n < 0 {
 			return -1, skippable
@@ -135,7 +135,7 @@ func measureDotted(first, second measure) measure {
 
 // measurePrefixed measures a prefix and the part after it, which inner measures.
 func measurePrefixed(prefix string, inner measure) measure {
-	return func(rest string) (int, int) {
+	return func(rest string) (length, skippable int) {
 		if !strings.HasPrefix(rest, prefix) {
 			return -1, 0
 		}

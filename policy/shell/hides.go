@@ -27,7 +27,8 @@ func (c Command) MayHideCommand() bool {
 	program, args := c.Words[0].Text, c.Words[1:]
 	if name := programName(program); shells[name] {
 		script, ok := inlineScript(args)
-		return !IsShell(program) || ok && !script.Known
+		isUnknownScript := ok && !script.Known
+		return isUnknownScript || !IsShell(program)
 	}
 	wrapper, isWrapper := wrappers[programName(program)]
 	if !isWrapper {

@@ -9,7 +9,10 @@ import (
 // readPipe reads the scripts that commands write into the pipe of a shell, as in echo 'git push' | sh.
 func (r *reader) readPipe(node syntax.Node, from origin) {
 	pipe, ok := node.(*syntax.BinaryCmd)
-	if !ok || pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
+	if !ok {
+		return
+	}
+	if pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
 		return
 	}
 	shell, ok := shellReadingPipe(pipe.Y)

@@ -157,7 +157,7 @@ func (r *reader) noteAssignments(assigns []*syntax.Assign) {
 // readInput reads the here-documents of a shell without a script argument.
 func (r *reader) readInput(stmt *syntax.Stmt, words []Word, from origin) {
 	name := programName(words[0].Text)
-	if !words[0].Known || !shells[name] || len(words) > 1 && !readsInput(words[1:]) {
+	if !words[0].Known || !shells[name] || !readsInput(words[1:]) {
 		return
 	}
 	for _, document := range hereDocuments(stmt) {

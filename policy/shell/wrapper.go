@@ -148,7 +148,7 @@ func (w wrapper) readOption(args []Word, s *commandStart) {
 		default:
 			s.isUnsure = true
 		}
-		return
+		return // the rest is the letter's value
 	}
 }
 
