@@ -254,10 +254,10 @@ func (s *Servers) closeServers(selects func(*server) bool) error {
 
 // stopOf converts the error of a failed server to the error that ends the run. name is the server's name.
 func stopOf(name string, err error) *outcome.Stop {
-	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
+	if stop, isStop := errors.AsType[*outcome.Stop](err); isStop {
 		return stop
 	}
-	if mcpError := (*mcp.Error)(nil); errors.As(err, &mcpError) {
+	if mcpError, isMCP := errors.AsType[*mcp.Error](err); isMCP {
 		return outcome.Stopf(outcome.ExtensionFailed, string(mcpError.Reason), "%s.", outcome.Sentence(mcpError.Words)).Because(err)
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonStart), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)

@@ -243,7 +243,7 @@ func (s *server) observe(notice mcp.Notice) {
 	}
 	s.mu.Unlock()
 	switch {
-	case ignore:
+	case ignore: // it is expected to end, or nothing is recorded
 	case isFirstChange:
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Reason: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
@@ -292,8 +292,11 @@ func (s *server) lastLines() (log, lines string) {
 	s.mu.Lock()
 	log = s.log
 	s.mu.Unlock()
+	if log == "" {
+		return "", ""
+	}
 	text, err := s.Record.LastLines(log)
-	if log == "" || err != nil {
+	if err != nil {
 		return log, ""
 	}
 	const maxLines = 5
