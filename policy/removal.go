@@ -22,6 +22,7 @@ func (c Commands) removalRefusal(command shell.Command, context removalContext) 
 	if !ok {
 		return refusal{}, false
 	}
+	mustNotForce := r.forced && !context.allowedByRule
 	refuse := func(rule, reason, remedy string) (refusal, bool) {
 		return refusal{command.String(), rule, reason, remedy}, true
 	}
@@ -31,12 +32,12 @@ func (c Commands) removalRefusal(command shell.Command, context removalContext) 
 		case known && c.isEverything(targetPath):
 			return refuse(ruleEverything, "It would remove "+target.Text+", with everything in it",
 				"Remove only the files that the task is about, each by its path below the working directory")
-		case c.Sandboxed && r.forced && known && !context.allowedByRule && !c.mayWriteBelow(targetPath):
+		case c.Sandboxed && mustNotForce && known && !c.mayWriteBelow(targetPath):
 			return refuse(ruleForced, "It removes files by force outside of the writable folders: "+target.Text,
 				"Remove only what is below "+c.writableFolders())
 		}
 	}
-	if r.forced && !c.Sandboxed && !context.allowedByRule {
+	if mustNotForce && !c.Sandboxed {
 		return refuse(ruleForced, "Forced removals are refused where commands are not confined",
 			"Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write")
 	}

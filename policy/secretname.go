@@ -9,7 +9,8 @@ var secretNameWords = wordSet("TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSP
 // NamesSecret reports whether a variable or header holds a credential, judged by its name. Absolute paths and
 // URLs without password are no credentials.
 func NamesSecret(name, value string) bool {
-	if strings.HasPrefix(value, "/") || strings.Contains(value, "://") && !urlUserinfo().MatchString(value) {
+	isPlainURL := strings.Contains(value, "://") && !urlUserinfo().MatchString(value)
+	if isPlainURL || strings.HasPrefix(value, "/") {
 		return false
 	}
 	for part := range strings.SplitSeq(strings.ToUpper(strings.ReplaceAll(name, "-", "_")), "_") {
