@@ -52,8 +52,8 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	}
 	onePiece := r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream)
 	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, onePiece, &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings)})
-	var failure *model.Failure
-	if errors.As(err, &failure) && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
+	failure, isFailure := errors.AsType[*model.Failure](err)
+	if isFailure && slices.Contains([]model.Kind{model.InvalidRequest, model.ServerError}, failure.Kind) {
 		failure.Quirk = quirkIn(failure.Message, r)
 		if failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some endpoints report a failing template as a server error

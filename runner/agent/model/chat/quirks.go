@@ -241,7 +241,7 @@ func (m *chatMessage) join(other chatMessage) {
 	ownText, isText := m.Content.(string)
 	otherText, otherIsText := other.Content.(string)
 	switch {
-	case other.Content == nil:
+	case other.Content == nil: // nothing to append
 	case m.Content == nil:
 		m.Content = other.Content
 	case isText && otherIsText:

@@ -26,7 +26,7 @@ func splitThought(text string) (thought, openingTag, rest string) {
 		}
 	}
 	const tag = "<think>"
-	before, after, ended := strings.Cut("\n"+text, "\n"+thoughtTags[tag]+"\n")
+	before, after, ended := strings.Cut("\n"+text, "\n"+thoughtTags[tag]+"\n") // the tag is a line, possibly the first one
 	if ended && !strings.Contains(before, tag) && !strings.Contains(before, "```") {
 		return strings.TrimPrefix(before, "\n"), tag, strings.TrimLeft(after, "\r\n")
 	}

@@ -41,7 +41,8 @@ func (s *eventStream) next() (data []byte, complete, found bool) {
 			s.err = bufio.ErrTooLong
 		}
 	}
-	if data = bytes.TrimSpace(data); len(data) == 0 || errors.Is(s.err, bufio.ErrTooLong) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || errors.Is(s.err, bufio.ErrTooLong) {
 		return nil, false, false
 	}
 	return data, false, true

@@ -28,13 +28,14 @@ const unknownCount tokenCount = -1
 
 // UnmarshalJSON accepts every value.
 func (c *tokenCount) UnmarshalJSON(raw []byte) error {
-	n, err := strconv.ParseFloat(string(raw), 64)
-	switch {
-	case string(raw) == "null":
+	if string(raw) == "null" {
 		*c = 0
-	case err != nil || n < 0 || n > maxTokens || n != math.Trunc(n):
-		*c = unknownCount
-	default:
+		return nil
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	isCount := err == nil && n >= 0 && n <= maxTokens && n == math.Trunc(n)
+	*c = unknownCount
+	if isCount {
 		*c = tokenCount(n)
 	}
 	return nil
@@ -136,7 +137,8 @@ func plausibleUsage(u model.Usage, sent, received int) (usage model.Usage, estim
 	if u.Input < 0 || u.Input*longestToken < int64(sent) {
 		u.Input, u.Cached, u.CacheWrite, estimated = estimateTokens(sent), 0, 0, true
 	}
-	if u.Output < 0 || estimated && u.Output == 0 {
+	isMissing := estimated && u.Output == 0
+	if u.Output < 0 || isMissing {
 		u.Output, u.Reasoning, estimated = estimateTokens(received), 0, true
 	}
 	return knownUsage(u), estimated
