@@ -75,10 +75,10 @@ func (l *leadTools) followUp(ctx context.Context, call tools.Call, a letterArgum
 // deliver passes the text of a call's message to send. It returns an error for an invalid message. The result is empty.
 func (a letterArguments) deliver(call tools.Call, send func(text string) error) (tools.Result, error) {
 	text, err := a.text(call.Name)
-	if err == nil {
-		err = send(text)
+	if err != nil {
+		return tools.Result{}, err
 	}
-	return tools.Result{}, err
+	return tools.Result{}, send(text)
 }
 
 // waitAny runs wait_agent without names: it waits for news of any agent, and merges the changes of all completed ones.

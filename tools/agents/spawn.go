@@ -25,10 +25,10 @@ type spawnArguments struct {
 // far.
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, err := a.text("spawn_agent")
-	if err == nil {
-		err = l.checkRole(a.Role)
-	}
 	if err != nil {
+		return "", "", err
+	}
+	if err := l.checkRole(a.Role); err != nil {
 		return "", "", err
 	}
 	if a.Role == noRole {

@@ -123,7 +123,8 @@ func (c *scriptCell) handleReport(report message.Report) (last bool, err error) 
 	for _, item := range report.Items {
 		c.shownBytes += len(item.Value)
 	}
-	if c.shownItems += len(report.Items); c.shownItems > message.MaxItems || c.shownBytes > message.MaxShown { // the engine limits them, too
+	c.shownItems += len(report.Items)
+	if c.shownItems > message.MaxItems || c.shownBytes > message.MaxShown { // the engine limits them, too
 		return false, errors.New("it showed more than a script may")
 	}
 	c.redact(report.Items)

@@ -103,7 +103,7 @@ func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 	var images tools.Images
 	parts := partsOf(ctx, &images, unread.items)
 	switch {
-	case !ended:
+	case !ended: // it runs
 	case stopped:
 		state = statusTerminated
 	case end.Failed:
@@ -180,7 +180,7 @@ func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []
 	for _, item := range items {
 		part := partOf(ctx, images, item)
 		switch {
-		case part.Image == nil && part.Text == "":
+		case part.Image == nil && part.Text == "": // nothing to show
 		case joinTexts && part.Image == nil:
 			texts = append(texts, part.Text)
 		default:

@@ -39,8 +39,11 @@ func parseOptions(source string) (o scriptOptions, problem string) {
 		return o, fmt.Sprintf("exec: the first line has to be %s and a JSON object of yield_time_ms and max_output_tokens, such as %s {\"yield_time_ms\": 60000}: %v.", pragma, pragma, err)
 	}
 	for name, value := range map[string]*float64{"yield_time_ms": a.YieldMS, "max_output_tokens": a.MaxTokens} {
-		isWhole := value == nil || *value == float64(int64(*value))
-		if !isWhole || value != nil && *value < 1 {
+		if value == nil {
+			continue
+		}
+		isWhole := *value == float64(int64(*value))
+		if !isWhole || *value < 1 {
 			return o, fmt.Sprintf("exec: %s in the first line has to be a whole number above 0.", name)
 		}
 	}

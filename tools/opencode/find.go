@@ -103,7 +103,8 @@ func formatMatches(found files.Matches) string {
 		for _, l := range file.Lines {
 			fmt.Fprintf(&b, "  Line %d: %s\n", l.Number, l.Text)
 		}
-		if lines += len(file.Lines); len(file.Lines) == 0 {
+		lines += len(file.Lines)
+		if len(file.Lines) == 0 {
 			b.WriteString("  (in a line that is too long to be shown)\n")
 		}
 	}

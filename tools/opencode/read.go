@@ -65,10 +65,10 @@ func formatPage(name string, page files.Page) string {
 	for i, text := range page.Lines {
 		fmt.Fprintf(&b, "%d: %s\n", page.First+i, text)
 	}
-	switch last := page.First + len(page.Lines) - 1; {
-	case last < page.Total:
+	last := page.First + len(page.Lines) - 1
+	if last < page.Total {
 		fmt.Fprintf(&b, "\n(Showing lines %d-%d of %d. Use offset=%d to continue.)\n", page.First, last, page.Total, last+1)
-	default:
+	} else {
 		fmt.Fprintf(&b, "\n(End of file - total %d lines)\n", page.Total)
 	}
 	b.WriteString("</content>")

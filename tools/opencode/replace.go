@@ -55,8 +55,8 @@ func (r replacement) apply(text string) (newText, note string, err error) {
 	}
 	newText, note, err = r.replaceWithTolerance(text)
 	unescaped := replacement{old: escapes.Replace(r.old), new: r.new}
-	hasEscapes := unescaped.old != r.old
-	if !errors.Is(err, errNotThere) || !hasEscapes || r.all {
+	mayBeEscaped := unescaped.old != r.old && !r.all
+	if !mayBeEscaped || !errors.Is(err, errNotThere) {
 		return newText, note, err
 	}
 	note = "oldString was found with its backslashes taken for escapes"
@@ -201,8 +201,9 @@ type wholeLines struct {
 func newLines(text, old string) wholeLines {
 	w := wholeLines{file: linesOf(text), block: find.Block{Lines: lineTexts(linesOf(old))}}
 	for i, l := range w.block.Lines {
-		indent, isBlank := indentOf(l), strings.TrimSpace(l) == ""
-		if i == 0 || !isBlank && len(indent) < len(w.block.Margin) {
+		indent := indentOf(l)
+		isSmaller := strings.TrimSpace(l) != "" && len(indent) < len(w.block.Margin)
+		if i == 0 || isSmaller {
 			w.block.Margin = indent
 		}
 	}
