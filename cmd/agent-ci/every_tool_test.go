@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -127,7 +126,7 @@ func scriptedRun(t *testing.T, address, repo, out string, args ...string) *exec.
 func readEvents(t *testing.T, path string) []transcript.Event {
 	t.Helper()
 	var events []transcript.Event
-	for event, err := range eventlog.Read(strings.NewReader(read(t, path))) {
+	for event, err := range transcript.Read(strings.NewReader(read(t, path))) {
 		must.Do(t, err)
 		events = append(events, event)
 	}

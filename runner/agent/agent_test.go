@@ -117,7 +117,7 @@ func (f fixture) events(t *testing.T) []transcript.Event {
 	file := must.Get(os.Open(f.log))(t)
 	defer file.Close()
 	var events []transcript.Event
-	for event, err := range eventlog.Read(file) {
+	for event, err := range transcript.Read(file) {
 		must.Do(t, err)
 		events = append(events, event)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -30,7 +31,7 @@ func applied(t *testing.T, p *agent.ResumeState, events ...transcript.Event) {
 }
 
 func event(kind transcript.Type, data string) transcript.Event {
-	return transcript.Event{Type: kind, Data: json.RawMessage(data)}
+	return transcript.Decode(eventlog.Event{Type: kind, Data: json.RawMessage(data)})
 }
 
 func TestReportsCallsOfLostAnswer(t *testing.T) {

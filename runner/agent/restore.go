@@ -62,46 +62,40 @@ func (p *ResumeState) HasText(text string) bool {
 
 // Apply applies the next event of the transcript. It skips events that do not concern the conversation.
 func (p *ResumeState) Apply(e transcript.Event) error {
-	handle, known := handlers[e.Type]
-	if !known {
-		return nil
-	}
 	if p.started == nil {
 		p.started, p.finished = map[transcript.CallRef]startedCall{}, map[transcript.CallRef]transcript.ToolFinished{}
 	}
-	return handle(p, e)
-}
-
-// handlers maps event types to their handlers.
-var handlers = map[transcript.Type]func(*ResumeState, transcript.Event) error{
-	transcript.TypeModelRequest:  transcript.Decoded((*ResumeState).applyRequest),
-	transcript.TypeModelResponse: (*ResumeState).applyResponse,
-	transcript.TypeCompaction:    transcript.Decoded((*ResumeState).applyCompaction),
-	transcript.TypeModelFallback: transcript.Decoded((*ResumeState).applyFallback),
-	transcript.TypeRunFinished:   transcript.Decoded((*ResumeState).applyRunFinished),
-	transcript.TypeToolStarted:   transcript.Decoded((*ResumeState).applyToolStarted),
-	transcript.TypeToolFinished:  transcript.Decoded((*ResumeState).applyToolFinished),
-}
-
-// applyToolStarted notes a started call.
-func (p *ResumeState) applyToolStarted(e transcript.Event, d transcript.ToolStarted) {
-	if d.Caller > 0 {
-		p.scriptCalls++
+	switch d := e.Content.(type) {
+	case transcript.ModelRequest:
+		p.applyRequest(d)
+	case transcript.ModelResponse:
+		return p.applyResponse(d)
+	case transcript.Compaction:
+		p.applyCompaction(d)
+	case transcript.ModelFallback: // its model cannot read some items
+		p.fallbackModel = d.To
+		p.removeItems(d.OmittedItems)
+	case transcript.RunFinished: // of a run that is resumed, perhaps with a larger budget, and so in no last turn
+		if d.Outcome == string(outcome.BudgetExceeded) {
+			p.lastTurnMessage = ""
+		}
+		p.editFailures = 0
+	case transcript.ToolStarted:
+		if d.Caller > 0 {
+			p.scriptCalls++
+		}
+		p.started[d.Ref()] = startedCall{d, e.Seq}
+	case transcript.ToolFinished:
+		if d.Uncounted() {
+			p.scriptCalls--
+		}
+		p.finished[d.Ref()] = d
 	}
-	p.started[d.Ref()] = startedCall{d, e.Seq}
-}
-
-// applyToolFinished notes the result of a call. A script's call that was refused before it counted is taken back from
-// scriptCalls.
-func (p *ResumeState) applyToolFinished(_ transcript.Event, d transcript.ToolFinished) {
-	if d.Uncounted() {
-		p.scriptCalls--
-	}
-	p.finished[d.Ref()] = d
+	return nil
 }
 
 // applyRequest adds the new items of a recorded request to the history.
-func (p *ResumeState) applyRequest(_ transcript.Event, d transcript.ModelRequest) {
+func (p *ResumeState) applyRequest(d transcript.ModelRequest) {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
 	p.markAllAnswered()
 	p.beforeSummary = p.positionBeforeSummary(d)
@@ -161,15 +155,6 @@ func (p *ResumeState) positionBeforeSummary(d transcript.ModelRequest) *position
 	return &before
 }
 
-// applyRunFinished handles the end of a run that is resumed. If a budget was exhausted, the resumed run may have a
-// larger one, so it is in no last turn. The count of failed edits starts again.
-func (p *ResumeState) applyRunFinished(_ transcript.Event, d transcript.RunFinished) {
-	if d.Outcome == string(outcome.BudgetExceeded) {
-		p.lastTurnMessage = ""
-	}
-	p.editFailures = 0
-}
-
 // lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
@@ -182,11 +167,7 @@ func lastTurnMessage(items []json.RawMessage) string {
 
 // applyResponse adds a recorded answer to the history and sets openAnswer to it. If the request asked for text only,
 // the answer's calls are refused, and no answer stays open.
-func (p *ResumeState) applyResponse(e transcript.Event) error {
-	var d transcript.ModelResponse
-	if err := json.Unmarshal(e.Data, &d); err != nil {
-		return err
-	}
+func (p *ResumeState) applyResponse(d transcript.ModelResponse) error {
 	usage := new(model.Usage(d.Usage))
 	if d.Status == transcript.IncompleteStatus {
 		usage = nil
@@ -246,19 +227,13 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 
 // applyCompaction replaces the history by the items of a recorded compaction. The request for a summary, if there was
 // one, is undone first.
-func (p *ResumeState) applyCompaction(_ transcript.Event, d transcript.Compaction) {
+func (p *ResumeState) applyCompaction(d transcript.Compaction) {
 	if p.beforeSummary != nil {
 		p.position = *p.beforeSummary
 	}
 	p.beforeSummary, p.outputsOfWordsOnly = nil, nil
 	p.markAllAnswered()
 	p.replace(rawitem.ReplaceLostImages(d.Items), d.Reason)
-}
-
-// applyFallback notes a recorded switch to a fallback model, and removes the items that it cannot read.
-func (p *ResumeState) applyFallback(_ transcript.Event, d transcript.ModelFallback) {
-	p.fallbackModel = d.To
-	p.removeItems(d.OmittedItems)
 }
 
 // Restore sets the conversation to the state p, with the usage of its models. pinnedItems is the number of

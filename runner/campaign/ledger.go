@@ -240,7 +240,7 @@ func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close(
 
 // appendEvents appends events of one type to the ledger, syncs them to disk, and applies them to the state.
 func (l *Ledger) appendEvents(t transcript.Type, all ...any) error {
-	var events []transcript.Event
+	var events []eventlog.Event
 	for _, data := range all {
 		event, err := l.log.Append(t, data)
 		if err != nil {

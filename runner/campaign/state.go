@@ -115,7 +115,7 @@ func (s *State) readEvents(path string) error {
 }
 
 // eventHandlers maps event types to changes of the state. Events of other types are ignored.
-var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
+var eventHandlers = map[transcript.Type]func(*State, eventlog.Event) error{
 	TypePlanned:  decodeAndApply(applyPlanned),
 	TypeApproved: decodeAndApply(applyApproved),
 	TypeResumed:  decodeAndApply(applyResumed),
@@ -127,8 +127,8 @@ var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 
 // decodeAndApply returns an event handler that decodes the event's data and calls apply. It rejects target
 // names that could lead outside of the ledger's folder.
-func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, transcript.Event) error {
-	return func(s *State, e transcript.Event) error {
+func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, eventlog.Event) error {
+	return func(s *State, e eventlog.Event) error {
 		var data T
 		if err := plainjson.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
@@ -146,7 +146,7 @@ func decodeAndApply[T any](apply func(*State, time.Time, T)) func(*State, transc
 }
 
 // apply changes the state by an event of the ledger. It ignores events of unknown types.
-func (s *State) apply(e transcript.Event) error {
+func (s *State) apply(e eventlog.Event) error {
 	if take := eventHandlers[e.Type]; take != nil {
 		return take(s, e)
 	}

@@ -250,3 +250,11 @@ func TestRendersReportFromDisk(t *testing.T) {
 		wantStop(t, err, "run_directory", "is not a run directory")
 	}
 }
+
+func TestOnlyReportsShowDamagedRecords(t *testing.T) {
+	d := ended(t)
+	replaceIn(t, d.Join(TranscriptFile), `"outcome":"`, `"turns":"x","outcome":"`)
+	must.Fail(t, "turns is a string, not a whole number", must.Err(d.View()))
+	must.Fail(t, "turns is a string, not a whole number", must.Err(d.FoldEvents(func(*transcript.View, transcript.Event) error { return nil })))
+	must.Contain(t, must.Get(RenderDocument(d.path))(t), "The transcript is damaged: transcript event ", "turns is a string, not a whole number.", "Outcome: `")
+}

@@ -42,16 +42,20 @@ type Record struct {
 // foldedState is the view that follows from the events so far.
 type foldedState struct {
 	mu        sync.Mutex // guards the fields below
-	follower  *transcript.Follower
+	folder    *transcript.Folder
 	concluded bool // the view was returned, so later events must not change it
 }
 
-// fold folds an event, unless the run is concluded.
-func (s *foldedState) fold(e transcript.Event) {
+// fold folds an event, unless the run is concluded, and calls show with the event and the view so far.
+func (s *foldedState) fold(raw eventlog.Event, show Show) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e := transcript.Decode(raw)
 	if !s.concluded {
-		_ = s.follower.Apply(e) // no error is possible, because this process wrote the data
+		s.folder.Apply(e)
+	}
+	if show != nil {
+		show(s.folder.View(), e)
 	}
 }
 
@@ -59,7 +63,7 @@ func (s *foldedState) fold(e transcript.Event) {
 func (s *foldedState) read(look func(*transcript.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	look(s.follower.View())
+	look(s.folder.View())
 }
 
 // conclude returns the view. Later events do not change it.
@@ -67,7 +71,7 @@ func (s *foldedState) conclude() *transcript.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.concluded = true
-	return s.follower.View()
+	return s.folder.View()
 }
 
 // warningList has the warnings so far. Parallel calls may warn.
@@ -89,7 +93,7 @@ func (l *warningList) add(w transcript.Warning) (isNew bool) {
 
 // New returns a record that redacts the given values everywhere.
 func New(id string, values []secrets.Value) *Record {
-	r := &Record{ID: id, state: foldedState{follower: transcript.NewFollower(&transcript.View{})}}
+	r := &Record{ID: id, state: foldedState{folder: transcript.NewFolder()}}
 	r.SetSecrets(values)
 	return r
 }
@@ -102,9 +106,9 @@ func (r *Record) DescribeLogPlace(logName string) string {
 	return "log " + r.Join(logName)
 }
 
-// Make makes the run directory at path, locks it, and begins the transcript. sink gets each written
-// event.
-func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
+// Make makes the run directory at path, locks it, and begins the transcript. show, which may be nil, gets each
+// written event and the run so far.
+func (r *Record) Make(path string, show Show) (err error) {
 	if r.Directory, err = NewDirectory(path, "give another with --out, or set XDG_STATE_HOME"); err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 		return err
 	}
 	r.digests = digestFile{folder: r.DigestsFolder}
-	if r.log, err = eventlog.Create(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
+	if r.log, err = eventlog.Create(r.Join(TranscriptFile), r.logOptions(show)); err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
 	r.StartHeartbeat()
@@ -124,9 +128,9 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 
 // Reopen continues the transcript of a killed or stopped run. It removes an incomplete last line; tornBytes
 // is the length of that line.
-func (r *Record) Reopen(sink func(transcript.Event)) (tornBytes int, err error) {
+func (r *Record) Reopen(show Show) (tornBytes int, err error) {
 	r.digests = r.reopenDigests(r.DigestsFolder)
-	if r.log, tornBytes, err = eventlog.Reopen(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
+	if r.log, tornBytes, err = eventlog.Reopen(r.Join(TranscriptFile), r.logOptions(show)); err != nil {
 		return tornBytes, err
 	}
 	f, err := r.Open(TranscriptFile)
@@ -134,18 +138,16 @@ func (r *Record) Reopen(sink func(transcript.Event)) (tornBytes int, err error) 
 		return tornBytes, err
 	}
 	defer f.Close()
-	r.state.follower, err = transcript.RestoreFollower(f)
+	r.state.folder, err = transcript.RestoreFolder(f)
 	return tornBytes, err
 }
 
-// logOptions returns the options of the transcript: each written event is folded and passed to sink.
-func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
-	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.addLine, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
-		r.state.fold(e)
-		if sink != nil {
-			sink(e)
-		}
-	}}
+// Show shows an event. It must not use the record, and use the view no later.
+type Show = func(*transcript.View, transcript.Event)
+
+// logOptions returns the options of the transcript: each written event is folded and shown.
+func (r *Record) logOptions(show Show) eventlog.Options {
+	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.addLine, Sink: func(e eventlog.Event) { r.state.fold(e, show) }} // r.Redact uses the current redactor, which may learn secrets
 }
 
 // Cost returns the cost of the run so far in US dollars. It is nil before the run began to work,
@@ -192,7 +194,7 @@ func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) error {
 	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
 	if err == nil {
-		r.state.fold(e)
+		r.state.fold(e, nil)
 	}
 	return err
 }
@@ -284,20 +286,19 @@ func (r *Record) View() (*transcript.View, error) {
 	return view, nil
 }
 
-// View folds the transcript of a run directory.
-func (d *Directory) View() (*transcript.View, error) { return d.viewWithin(body.Excerpts) }
-
-// viewWithin folds the transcript into a view with entries, whose texts are excerpts within limits.
-func (d *Directory) viewWithin(limits transcript.ExcerptLimits) (*transcript.View, error) {
-	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, limits) })
+// View folds the transcript of a run directory into a view with entries. It fails if the transcript is damaged.
+func (d *Directory) View() (*transcript.View, error) {
+	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, body.Excerpts) })
 }
 
-// FoldEvents folds the complete lines of a transcript, and calls visit with each event.
+// FoldEvents folds the complete lines of a transcript, and calls visit with each event. It fails if the
+// transcript is damaged.
 func (d *Directory) FoldEvents(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
 	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldEvents(log, visit) })
 }
 
-// fold calls foldLog with the transcript.
+// fold calls foldLog with the transcript. A damaged transcript is an error: only a report may show what is
+// left of it.
 func (d *Directory) fold(foldLog func(log io.Reader) (*transcript.View, error)) (*transcript.View, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
@@ -305,7 +306,7 @@ func (d *Directory) fold(foldLog func(log io.Reader) (*transcript.View, error)) 
 	}
 	defer f.Close()
 	view, err := foldLog(f)
-	if err != nil {
+	if err = cmp.Or(err, view.Damage); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	return view, nil

@@ -28,7 +28,7 @@ func begun(t *testing.T, hidden ...secrets.Value) (rec *Record, events func() []
 	t.Helper()
 	rec = New("r1", hidden)
 	var all []transcript.Type
-	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) { all = append(all, e.Type) }))
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(_ *transcript.View, e transcript.Event) { all = append(all, e.Type) }))
 	t.Cleanup(rec.Close)
 	return rec, func() []transcript.Type { return all }
 }

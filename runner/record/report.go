@@ -19,9 +19,14 @@ func RenderDocument(runDir string) (string, error) {
 		return "", err
 	}
 	defer dir.Close()
-	view, err := dir.viewWithin(transcript.ExcerptLimits{})
+	log, err := dir.Open(TranscriptFile)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("read transcript: %w", err)
+	}
+	defer log.Close()
+	view, err := transcript.FoldWithEntries(log, transcript.ExcerptLimits{})
+	if err != nil {
+		return "", fmt.Errorf("read transcript: %w", err)
 	}
 	return body.Document(view), nil
 }

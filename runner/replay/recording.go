@@ -61,7 +61,10 @@ type reader struct {
 // readRecording reads the recorded answers and calls.
 func (r *reader) readRecording() (*Recording, error) {
 	recording := &Recording{Answers: r.emptyAnswers(), RecordedOrder: team.NewOrder()}
-	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })
+	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+		r.addEvent(recording, e)
+		return nil
+	})
 	calls := recording.RecordedCalls()
 	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // commands return when the recorded ones did, whatever this machine's speed
 		answer, _ := calls.Answer(ctx, call)
@@ -92,19 +95,16 @@ func (r *reader) emptyAnswers() *Answers {
 }
 
 // addEvent adds the answer or call in an event to the recording.
-func (r *reader) addEvent(recording *Recording, e transcript.Event) error {
+func (r *reader) addEvent(recording *Recording, e transcript.Event) {
 	answers := recording.Answers
 	if agent := e.OtherAgent(); agent != "" {
 		answers = answers.otherAgents.forAgent(agent)
 	}
-	if err := recording.RecordedOrder.Apply(e); err != nil {
-		return err
-	}
-	data, err := transcript.Decode(e)
-	switch d := data.(type) {
+	recording.RecordedOrder.Apply(e)
+	switch d := e.Content.(type) {
 	case transcript.ModelResponse:
 		if d.Internal {
-			return err
+			return
 		}
 		for i := range d.Output {
 			d.Output[i] = []byte(r.pathsInJSON.Replace(string(d.Output[i])))
@@ -119,7 +119,6 @@ func (r *reader) addEvent(recording *Recording, e transcript.Event) error {
 	case transcript.ToolFinished:
 		recording.Outputs = append(recording.Outputs, d)
 	}
-	return err
 }
 
 // RecordedCalls returns the recorded outputs by call, and the calls that scripts made.

@@ -45,9 +45,8 @@ func atAddress(t *testing.T, handler http.Handler) (*Servers, states) {
 // states of the server, one after the other.
 type states chan string
 
-func (s states) take(e transcript.Event) {
-	var d transcript.MCPServer
-	if e.Type == transcript.TypeMCPServer && json.Unmarshal(e.Data, &d) == nil {
+func (s states) take(_ *transcript.View, e transcript.Event) {
+	if d, isServer := e.Content.(transcript.MCPServer); isServer {
 		s <- d.State
 	}
 }

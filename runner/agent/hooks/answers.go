@@ -26,37 +26,28 @@ type Answers struct {
 var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
 // Apply applies the next event of a record. It keeps the answers of hooks. A request to the model or its answer shows
-// that the stop hooks before it are settled. Events of started agents, other than hook answers, do not count.
-func (a *Answers) Apply(e transcript.Event) error {
-	if e.OtherAgent() != "" && e.Type != transcript.TypeHook {
-		return nil
-	}
-	switch e.Type {
-	case transcript.TypeModelRequest:
-		a.PendingRequest, a.stopHooksRan = "", false
-		return nil
-	case transcript.TypeModelResponse:
-		a.stopHooksRan = false
-		return nil
-	case transcript.TypeHook:
-	default:
-		return nil
-	}
-	var d transcript.HookAnswer
-	if err := json.Unmarshal(e.Data, &d); err != nil {
-		return err
-	}
-	if d.Event == job.OnStop {
-		a.stopHooksRan = true
-		if d.Decision == transcript.HookMore {
-			a.StopRounds++
-			if a.StopRounds <= maxStopRounds { // later demands were refused
-				a.PendingRequest = d.Reason
+// that the stop hooks before it are settled, unless another agent made it.
+func (a *Answers) Apply(e transcript.Event) {
+	ofMain := e.OtherAgent() == ""
+	switch d := e.Content.(type) {
+	case transcript.ModelRequest:
+		if ofMain {
+			a.PendingRequest, a.stopHooksRan = "", false
+		}
+	case transcript.ModelResponse:
+		a.stopHooksRan = a.stopHooksRan && !ofMain
+	case transcript.HookAnswer:
+		if d.Event == job.OnStop {
+			a.stopHooksRan = true
+			if d.Decision == transcript.HookMore {
+				a.StopRounds++
+				if a.StopRounds <= maxStopRounds { // later demands were refused
+					a.PendingRequest = d.Reason
+				}
 			}
 		}
+		a.unusedAnswers = append(a.unusedAnswers, d)
 	}
-	a.unusedAnswers = append(a.unusedAnswers, d)
-	return nil
 }
 
 // takeAnswer returns the recorded answer of the hook called name to a question about an event and call, and marks it

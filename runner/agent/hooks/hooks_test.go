@@ -33,9 +33,8 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 	all := must.Get(Combine(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME")))(t)
 	var events []transcript.HookAnswer
 	rec := record.New("run-1", nil)
-	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
-		var d transcript.HookAnswer
-		if e.Type == transcript.TypeHook && json.Unmarshal(e.Data, &d) == nil {
+	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), func(_ *transcript.View, e transcript.Event) {
+		if d, isAnswer := e.Content.(transcript.HookAnswer); isAnswer {
 			events = append(events, d)
 		}
 	}))

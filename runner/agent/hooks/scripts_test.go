@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -32,8 +31,7 @@ func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 
 	said := Answers{ReplaceQuestions: true}
 	for _, event := range *events {
-		raw := must.Get(json.Marshal(event))(t)
-		must.Do(t, said.Apply(transcript.Event{Type: transcript.TypeHook, Data: raw}))
+		said.Apply(transcript.Event{Content: event})
 	}
 	if d, _ := said.takeAnswer("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
 		t.Errorf("the record says %s of the call of the script", d.Decision)

@@ -47,70 +47,41 @@ var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 // endMessages are texts by which messages about an agent's end are recognized.
 var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
-// handlers maps event types to their handlers.
-var handlers = map[transcript.Type]func(*Order, transcript.Event) error{
-	transcript.TypeToolStarted:   transcript.Decoded((*Order).toolStarted),
-	transcript.TypeToolFinished:  transcript.Decoded((*Order).toolFinished),
-	transcript.TypeAgentStarted:  transcript.Decoded((*Order).agentStarted),
-	transcript.TypeAgentFinished: transcript.Decoded((*Order).agentFinished),
-	transcript.TypeModelRequest:  transcript.Decoded((*Order).modelRequest),
-}
-
 // Apply applies the next event of the record.
-func (o *Order) Apply(e transcript.Event) error {
-	if handle := handlers[e.Type]; handle != nil {
-		return handle(o, e)
-	}
-	return nil
-}
-
-// toolStarted notes a call that sends a message to an agent.
-func (o *Order) toolStarted(_ transcript.Event, d transcript.ToolStarted) {
-	if !slices.Contains(sendNames, d.Tool) {
-		return
-	}
-	var message struct{ Target string }
-	if json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
-		o.startedTurns[d.Ref()], o.openMessages[d.Ref()] = false, message.Target
-	}
-}
-
-// toolFinished notes the result of a wait, and that a message's call has ended.
-func (o *Order) toolFinished(_ transcript.Event, d transcript.ToolFinished) {
-	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
-		o.waitResults[d.Ref()] = d
-	}
-	delete(o.openMessages, d.Ref())
-	if d.Failed {
-		delete(o.startedTurns, d.Ref())
-	}
-}
-
-// agentStarted notes that the open messages to the agent have started its turn.
-func (o *Order) agentStarted(e transcript.Event, d transcript.AgentStarted) {
-	for ref, receiver := range o.openMessages {
-		if receiver == e.OtherAgent() || receiver == d.Name {
-			o.startedTurns[ref] = true
-		}
-	}
-}
-
-// agentFinished notes how and at which request an agent's turn ended.
-func (o *Order) agentFinished(e transcript.Event, d transcript.AgentFinished) {
+func (o *Order) Apply(e transcript.Event) {
 	id := e.OtherAgent()
-	o.endedOnOwn[id] = d.Status == agents.Completed || d.Status == agents.Errored
-	o.lastRequests[agentTurn{id, o.latestRequests[id]}] = true
-}
-
-// modelRequest notes an agent's latest request, and whether a request of the run's own agent contains news.
-func (o *Order) modelRequest(e transcript.Event, d transcript.ModelRequest) {
-	if agentID := e.OtherAgent(); agentID != "" {
-		o.latestRequests[agentID] = d.Turn
-		return
-	}
-	for _, item := range d.Input {
-		if slices.ContainsFunc(endMessages, func(mark []byte) bool { return bytes.Contains(item, mark) }) {
-			o.newsTurns[d.Turn] = true
+	switch d := e.Content.(type) {
+	case transcript.ToolStarted:
+		var message struct{ Target string }
+		if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &message) == nil {
+			o.startedTurns[d.Ref()], o.openMessages[d.Ref()] = false, message.Target
+		}
+	case transcript.ToolFinished:
+		if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
+			o.waitResults[d.Ref()] = d
+		}
+		delete(o.openMessages, d.Ref())
+		if d.Failed {
+			delete(o.startedTurns, d.Ref())
+		}
+	case transcript.AgentStarted: // by the open messages to it
+		for ref, receiver := range o.openMessages {
+			if receiver == id || receiver == d.Name {
+				o.startedTurns[ref] = true
+			}
+		}
+	case transcript.AgentFinished:
+		o.endedOnOwn[id] = d.Status == agents.Completed || d.Status == agents.Errored
+		o.lastRequests[agentTurn{id, o.latestRequests[id]}] = true
+	case transcript.ModelRequest:
+		if id != "" {
+			o.latestRequests[id] = d.Turn
+			return
+		}
+		for _, item := range d.Input {
+			if slices.ContainsFunc(endMessages, func(mark []byte) bool { return bytes.Contains(item, mark) }) {
+				o.newsTurns[d.Turn] = true
+			}
 		}
 	}
 }

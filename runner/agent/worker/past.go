@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,22 +31,18 @@ type ResumeState struct {
 
 // Apply applies the next event of the transcript.
 func (p *ResumeState) Apply(e transcript.Event) error {
-	switch e.Type {
-	case transcript.TypeModelRequest:
+	switch d := e.Content.(type) {
+	case transcript.ModelRequest:
 		if p.sentOnce == nil {
 			p.sentOnce = sentMessages{}
 		}
 		p.sentOnce.markSent(e.Data)
-	case transcript.TypeToolStarted:
-		var call transcript.ToolStarted
-		if err := json.Unmarshal(e.Data, &call); err != nil {
-			return err
-		}
-		if call.Caller == 0 && call.Tool == dialect.Exec {
+	case transcript.ToolStarted:
+		if d.Caller == 0 && d.Tool == dialect.Exec {
 			p.scriptState.cells++
 		}
-	case transcript.TypeToolFinished:
-		if err := p.applyCall(e.Data); err != nil {
+	case transcript.ToolFinished:
+		if err := p.applyCall(d, e.Data); err != nil {
 			return err
 		}
 	}
@@ -56,30 +51,26 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 
 // applyCall notes the effects of a finished call: questions to people, values that scripts stored, the use of js_repl,
 // loaded skills, and shown files. raw is the event's data.
-func (p *ResumeState) applyCall(raw json.RawMessage) error {
-	var call transcript.ToolFinished
-	var withDetail struct{ Detail json.RawMessage } // undecoded, unlike call.Detail
-	if err := errors.Join(json.Unmarshal(raw, &call), json.Unmarshal(raw, &withDetail)); err != nil {
-		return err
-	}
+func (p *ResumeState) applyCall(call transcript.ToolFinished, raw json.RawMessage) error {
 	p.javaScript = p.javaScript || call.Tool == repl.Name
 	if name := call.LoadedSkill(); name != "" {
 		p.loadedSkills = append(p.loadedSkills, loadedSkill{name: name, inConversation: call.Caller == 0})
 	}
-	if withDetail.Detail == nil {
-		return nil
+	var undecoded struct{ Detail json.RawMessage }
+	if err := json.Unmarshal(raw, &undecoded); err != nil || undecoded.Detail == nil {
+		return err
 	}
 	switch {
 	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool): // a failed script may have stored values, too
-		return p.scriptState.store(withDetail.Detail)
+		return p.scriptState.store(undecoded.Detail)
 	case call.Failed: // it asked and showed nothing
 	case call.Tool == questionTool:
 		var asked struct{ Questions []question.Question }
-		err := json.Unmarshal(withDetail.Detail, &asked)
+		err := json.Unmarshal(undecoded.Detail, &asked)
 		p.questions = append(p.questions, asked.Questions...)
 		return err
 	case slices.Contains(fileShowingTools, call.Tool):
-		return p.shownFiles.add(withDetail.Detail)
+		return p.shownFiles.add(undecoded.Detail)
 	}
 	return nil
 }

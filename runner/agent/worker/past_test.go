@@ -9,15 +9,20 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
+func decoded(kind transcript.Type, data string) transcript.Event {
+	return transcript.Decode(eventlog.Event{Type: kind, Data: json.RawMessage(data)})
+}
+
 func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 	request := func(item string) transcript.Event {
-		return transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(`{"turn":1,"settings":{},"input":[` + item + `]}`)}
+		return decoded(transcript.TypeModelRequest, `{"turn":1,"settings":{},"input":[`+item+`]}`)
 	}
-	compacted := transcript.Event{Type: transcript.TypeCompaction, Data: json.RawMessage(`{"items":[]}`)}
+	compacted := decoded(transcript.TypeCompaction, `{"items":[]}`)
 	nudge := `{"type":"message","role":"developer","content":[{"type":"input_text","text":"You ended, but nothing has changed."}]}`
 	quoted := `{"type":"function_call_output","call_id":"c","output":"\"text\":\"You ended, but nothing"}`
 	for name, c := range map[string]struct {
@@ -47,7 +52,7 @@ func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 
 func TestResumeKeepsQuestions(t *testing.T) {
 	call := func(data string) transcript.Event {
-		return transcript.Event{Type: transcript.TypeToolFinished, Data: json.RawMessage(data)}
+		return decoded(transcript.TypeToolFinished, data)
 	}
 	var p ResumeState
 	for _, e := range []transcript.Event{
@@ -90,7 +95,7 @@ func TestAnswersInterruptedCall(t *testing.T) {
 func TestReportsChangesSinceStop(t *testing.T) {
 	quiet, running := &ResumeState{}, &ResumeState{}
 	request := `{"turn":1,"settings":{},"input":[{"type":"function_call_output","call_id":"c","output":"Process running with session ID 3"}]}`
-	must.Do(t, running.Apply(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}))
+	must.Do(t, running.Apply(decoded(transcript.TypeModelRequest, request)))
 	for _, test := range []struct {
 		name string
 		e    StoppedAgent

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"encoding/json"
 	"maps"
 	"testing"
 
@@ -12,12 +11,12 @@ import (
 func TestResumeKeepsScriptState(t *testing.T) {
 	var p ResumeState
 	for _, e := range []transcript.Event{
-		{Type: transcript.TypeToolStarted, Data: json.RawMessage(`{"number":1,"tool":"exec"}`)},
-		{Type: transcript.TypeToolFinished, Data: json.RawMessage(`{"number":1,"tool":"exec","detail":{"stored":{"a":"1","b":"2"}}}`)},
-		{Type: transcript.TypeToolFinished, Data: json.RawMessage(`{"number":2,"tool":"wait","detail":{"stored":{"b":"3"}}}`)},
-		{Type: transcript.TypeToolStarted, Data: json.RawMessage(`{"number":1,"caller":1,"tool":"lookup"}`)},
-		{Type: transcript.TypeToolFinished, Data: json.RawMessage(`{"number":1,"caller":1,"tool":"lookup","detail":{"stored":{"a":"of a tool of the job"}}}`)},
-		{Type: transcript.TypeToolStarted, Data: json.RawMessage(`{"number":3,"tool":"exec"}`)},
+		decoded(transcript.TypeToolStarted, `{"number":1,"tool":"exec"}`),
+		decoded(transcript.TypeToolFinished, `{"number":1,"tool":"exec","detail":{"stored":{"a":"1","b":"2"}}}`),
+		decoded(transcript.TypeToolFinished, `{"number":2,"tool":"wait","detail":{"stored":{"b":"3"}}}`),
+		decoded(transcript.TypeToolStarted, `{"number":1,"caller":1,"tool":"lookup"}`),
+		decoded(transcript.TypeToolFinished, `{"number":1,"caller":1,"tool":"lookup","detail":{"stored":{"a":"of a tool of the job"}}}`),
+		decoded(transcript.TypeToolStarted, `{"number":3,"tool":"exec"}`),
 	} {
 		must.Do(t, p.Apply(e))
 	}

@@ -1,8 +1,8 @@
 package here
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +22,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -201,23 +200,16 @@ func countRequests(dir *record.Directory) (count int, lost []campaign.Request, e
 	}
 	defer f.Close()
 	unanswered := map[string][]campaign.Request{} // unanswered request by agent: one or none
-	for event, err := range eventlog.Read(f) {
-		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
-			break
-		}
-		if err != nil {
+	for event, err := range transcript.Read(f) {
+		if err = cmp.Or(err, event.Damage); err != nil {
 			return 0, nil, fmt.Errorf("read the transcript: %w", err)
 		}
-		switch event.Type {
-		case transcript.TypeModelRequest:
-			var request transcript.ModelRequest
-			if err := json.Unmarshal(event.Data, &request); err != nil {
-				return 0, nil, fmt.Errorf("read the transcript: event %d: %w", event.Seq, err)
-			}
+		switch request := event.Content.(type) {
+		case transcript.ModelRequest:
 			count++
 			lost = append(lost, unanswered[event.Agent]...)
 			unanswered[event.Agent] = []campaign.Request{{Model: request.Model, Input: int64(request.Bytes)}} // an upper bound: each token has at least one byte
-		case transcript.TypeModelResponse, transcript.TypeModelFailure:
+		case transcript.ModelResponse, transcript.ModelFailure:
 			delete(unanswered, event.Agent)
 		}
 	}

@@ -1,28 +1,21 @@
 package claims
 
 import (
-	"errors"
+	"cmp"
 	"io"
 	"iter"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // Calls yields the inputs and outputs of the calls in a transcript. An input and its output come as two texts. Calls
 // ends at an incomplete last line without an error, and after the first error.
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
-		for e, err := range eventlog.Read(log) {
-			if errors.As(err, new(*eventlog.TornError)) {
-				return
-			}
-			var data any
-			if err == nil {
-				data, err = transcript.Decode(e)
-			}
+		for e, err := range transcript.Read(log) {
+			err = cmp.Or(err, e.Damage)
 			text := Text{}
-			switch d := data.(type) {
+			switch d := e.Content.(type) {
 			case transcript.ToolStarted:
 				text.Input = transcript.ReadableArguments(d.Input)
 			case transcript.ToolFinished:

@@ -8,7 +8,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // SearchPath returns a PATH without the folders in dir's checkout. Commands may have put programs
@@ -26,7 +25,7 @@ func FindGit(path, dir string) string {
 
 // MakeRunDirectory makes rec's run directory, at out or in the usual place, and begins the
 // transcript. get reads environment variables. checkout is a folder in the run's checkout.
-func MakeRunDirectory(rec *record.Record, get func(variable string) string, out, checkout string, show func(transcript.Event)) error {
+func MakeRunDirectory(rec *record.Record, get func(variable string) string, out, checkout string, show record.Show) error {
 	named := out != ""
 	if !named {
 		var err error

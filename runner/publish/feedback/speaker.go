@@ -169,11 +169,10 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 // transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		data, err := transcript.Decode(e)
-		if step, is := data.(transcript.Publish); is && step.Operation == transcript.PublishBegun {
+		if step, is := e.Content.(transcript.Publish); is && step.Operation == transcript.PublishBegun {
 			labels = append(labels, step.Labels...)
 		}
-		return err
+		return nil
 	})
 	return labels, err
 }

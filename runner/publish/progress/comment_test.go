@@ -2,7 +2,6 @@ package progress
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -41,28 +40,27 @@ func watching(c *comment) *Watch {
 
 func planned(t *testing.T, status string) transcript.Event {
 	t.Helper()
-	raw := must.Get(json.Marshal(transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}}))(t)
-	return transcript.Event{Type: transcript.TypePlan, Data: raw}
+	return event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}})
 }
 
 func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	p := b.comment()
-	w := watching(p)
+	show := shownOn(watching(p))
 	p.update(t.Context(), p.runningText(&transcript.View{}), transcript.Plan{})
 	for _, step := range []struct {
 		after time.Duration
 		event transcript.Event
 	}{
 		{time.Second, planned(t, "pending")},
-		{time.Second, transcript.Event{Type: transcript.TypeModelRequest}},
+		{time.Second, event(t, transcript.TypeModelRequest, transcript.ModelRequest{})},
 		{13 * time.Second, planned(t, "in_progress")}, // the 15th second
 		{14 * time.Second, planned(t, "completed")},
-		{time.Second, transcript.Event{Type: transcript.TypeToolStarted}}, // shows the plan that waited
-		{time.Hour, transcript.Event{Type: transcript.TypeToolStarted}},   // nothing is new
+		{time.Second, event(t, transcript.TypeToolStarted, transcript.ToolStarted{})}, // shows the plan that waited
+		{time.Hour, event(t, transcript.TypeToolStarted, transcript.ToolStarted{})},   // nothing is new
 	} {
 		b.now = b.now.Add(step.after)
-		w.Show(step.event)
+		show(step.event)
 	}
 	want := []string{
 		intake.ProgressMark + "agent-ci is starting.\n",
@@ -75,13 +73,13 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 func TestRetriesFailedCommentLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
-	w := watching(p)
+	show := shownOn(watching(p))
 	p.update(t.Context(), p.runningText(&transcript.View{}), transcript.Plan{})
 	pass := func(seconds, attempts int) {
 		t.Helper()
 		for range seconds {
 			b.now = b.now.Add(time.Second)
-			w.Show(transcript.Event{Type: transcript.TypeToolStarted})
+			show(event(t, transcript.TypeToolStarted, transcript.ToolStarted{}))
 		}
 		must.Same(t, attempts, len(b.bodies))
 	}
@@ -91,7 +89,7 @@ func TestRetriesFailedCommentLater(t *testing.T) {
 	b.err = nil
 	pass(1, 3)
 	must.Do(t, p.err)
-	w.Show(planned(t, "pending"))
+	show(planned(t, "pending"))
 	pass(15, 4)
 }
 

@@ -37,12 +37,12 @@ type Watch struct {
 	comment     atomic.Pointer[comment] // the progress comment; nil for none
 }
 
-// Show shows an event. The record calls it for each event of the transcript.
-func (w *Watch) Show(e transcript.Event) {
+// Show is a record.Show. The record calls it for each event of the transcript.
+func (w *Watch) Show(v *transcript.View, e transcript.Event) {
 	w.writeJSON(e)
-	w.showEvent(e)
+	w.showEvent(v, e)
 	if c := w.comment.Load(); c != nil { // last, since it may wait for a server
-		c.applyEvent(e, w.current.run.View())
+		c.applyEvent(e, v)
 	}
 }
 
@@ -62,15 +62,11 @@ func (w *Watch) writeJSON(e transcript.Event) {
 
 // showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the
 // verdict at the run's end.
-func (w *Watch) showEvent(e transcript.Event) {
-	data, err := transcript.Decode(e)
-	description := timeline.Describe(e.Type, data)
-	if err != nil {
-		description = timeline.Entry{Detail: true}
-	}
+func (w *Watch) showEvent(v *transcript.View, e transcript.Event) {
+	description := timeline.Describe(e)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().applyEvent(e, data, time.Now())
+	w.status().applyEvent(v, e, time.Now())
 	group := string(w.status().phase)
 	if e.Type == transcript.TypeRunFinished {
 		group = "" // the run's end belongs to no group
@@ -80,14 +76,14 @@ func (w *Watch) showEvent(e transcript.Event) {
 		w.openGroup()
 	}
 	if !(w.NoRunDirectory && e.Type == transcript.TypeRunStarted) {
-		if line := w.eventLine(e, description); line != "" {
+		if line := eventLine(v, e, description); line != "" {
 			w.addToGroup("agent-ci: " + line + "\n")
 		}
 	}
 	for _, each := range description.Outputs {
 		w.showOutput(each)
 	}
-	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
+	if tone, verdict := sections.Verdict(v, false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
 		w.addToGroup("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
 	}
 	w.draw()
@@ -104,27 +100,27 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 
 // eventLine returns the line for an event, or "". It begins with the agent's name if another agent started
 // that agent.
-func (w *Watch) eventLine(e transcript.Event, description timeline.Entry) string {
-	line := lineOf(description) + w.usageSuffix(e)
+func eventLine(v *transcript.View, e transcript.Event, description timeline.Entry) string {
+	line := lineOf(description) + usageSuffix(v, e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
 		return line
 	}
-	return w.status().agentPrefix(e) + line
+	return agentPrefix(v, e) + line
 }
 
 // usageStarts has the beginning of the usage in the lines of events.
 var usageStarts = map[transcript.Type]string{transcript.TypeModelRequest: "; so far ", transcript.TypeAgentFinished: "; used "}
 
 // usageSuffix returns the usage so far, as the end of the line of a request, an agent's end or the run's end.
-func (w *Watch) usageSuffix(e transcript.Event) string {
+func usageSuffix(v *transcript.View, e transcript.Event) string {
 	if e.Type == transcript.TypeRunFinished {
-		return w.status().totalUsage()
+		return totalUsage(v)
 	}
 	start, shown := usageStarts[e.Type]
 	if !shown {
 		return ""
 	}
-	figures := w.status().usageOf(e)
+	figures := usageOf(v, e)
 	if figures == "" {
 		return ""
 	}

@@ -15,16 +15,17 @@ func TestFoldsOutputOfFailedCommands(t *testing.T) {
 		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one 0.02s\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
 	}}
 	tail := table.Rows[0].Tail
-	show := func(w *Watch) {
-		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3, Tail: "no rule"}))
+	showAll := func(w *Watch) {
+		show := shownOn(w)
+		show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3, Tail: "no rule"}))
 		for _, took := range []string{"0.02s", "0.03s", "2 tests"} { // the last failure is another
 			table.Rows[0].Tail = strings.Replace(tail, "0.02s", took, 1)
-			w.Show(event(t, transcript.TypeVerify, table))
+			show(event(t, transcript.TypeVerify, table))
 		}
 	}
 	var log bytes.Buffer
 	step := &actions.Step{Log: actions.NewLog(&log)}
-	show(&Watch{Lines: step.Log, Step: step})
+	showAll(&Watch{Lines: step.Log, Step: step})
 	failed := `::endgroup::
 ::group::The last lines of lint ::error::x (red)
     one TOOK
@@ -39,6 +40,6 @@ func TestFoldsOutputOfFailedCommands(t *testing.T) {
 		strings.TrimPrefix(verified, "::group::Verification\n") + strings.Replace(failed, "TOOK", "2 tests", 1)
 	must.Same(t, strings.TrimSuffix(want, "::endgroup::\n"), log.String())
 	log.Reset()
-	show(&Watch{Lines: &log})
+	showAll(&Watch{Lines: &log})
 	must.Same(t, true, strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: "), log.String())
 }

@@ -14,12 +14,13 @@ import (
 type status struct {
 	phase             record.Phase
 	startedAt         time.Time
-	activities        []*activity // in the order of their starts
-	run               *transcript.Follower
+	activities        []*activity           // in the order of their starts
 	sessionActivities map[session]*activity // commands that continue after their call
 	costLimit         float64               // in dollars; 0 for none
 	tokenLimit        int64                 // 0 for none
 	stopping          bool                  // a signal is stopping the work
+	plan              transcript.Plan
+	agents, cost      string // the working agents and the usage so far, in words
 }
 
 // activity is something in progress.
@@ -62,15 +63,21 @@ func callKey(id string, ref transcript.CallRef) activityKey {
 	return activityKey{ofCall, id, ref}
 }
 
-// applyEvent updates the status by an event with decoded data.
-func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
-	_ = s.run.Apply(e) // ignored: an unreadable event changes nothing shown
-	switch d := data.(type) {
+// setRun sets what the status shows of the run v.
+func (s *status) setRun(v *transcript.View) {
+	s.plan, s.agents, s.cost = v.Plan, describeAgents(v), s.describeCost(v)
+}
+
+// applyEvent updates the status by an event. v is the run after the event.
+func (s *status) applyEvent(v *transcript.View, e transcript.Event, now time.Time) {
+	s.setRun(v)
+	prefix := agentPrefix(v, e)
+	switch d := e.Content.(type) {
 	case transcript.ModelRequest:
 		s.phase = record.PhaseAgent
-		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting for the model", since: now, awaitsModel: true})
+		s.replaceActivity(&activity{key: requestKey(e), description: prefix + "waiting for the model", since: now, awaitsModel: true})
 	case transcript.ModelRetry:
-		s.replaceActivity(&activity{key: requestKey(e), description: s.agentPrefix(e) + "waiting to ask the model again", since: now, awaitsModel: true})
+		s.replaceActivity(&activity{key: requestKey(e), description: prefix + "waiting to ask the model again", since: now, awaitsModel: true})
 	case transcript.ModelResponse:
 		s.phase = record.PhaseAgent
 		s.endActivity(requestKey(e))
@@ -78,7 +85,7 @@ func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
 		s.endActivity(requestKey(e))
 	case transcript.ToolStarted:
 		if !d.Refused {
-			s.replaceActivity(s.callActivity(e, d, now))
+			s.replaceActivity(s.callActivity(prefix, d, now))
 		}
 	case transcript.ToolFinished:
 		s.keepSession(d)
@@ -98,10 +105,10 @@ func (s *status) applyEvent(e transcript.Event, data any, now time.Time) {
 	}
 }
 
-// callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity
-// shows that command and its start.
-func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
-	a := &activity{key: callKey(d.CallID, d.Ref()), description: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+d.Topic()), since: now}
+// callActivity returns the activity of a tool call, whose description has a prefix. If the call waits for an
+// earlier command, the activity shows that command and its start.
+func (s *status) callActivity(prefix string, d transcript.ToolStarted, now time.Time) *activity {
+	a := &activity{key: callKey(d.CallID, d.Ref()), description: prefix + strings.TrimSpace(d.Tool+" "+d.Topic()), since: now}
 	if began := s.sessionActivities[session{d.Agent, d.PolledSession()}]; began != nil {
 		a.description, a.since = began.description, began.since
 	}
@@ -124,11 +131,11 @@ func (s *status) keepSession(d transcript.ToolFinished) {
 }
 
 // agentPrefix returns the name of the event's agent and a colon. It is "" for the run's own agent.
-func (s *status) agentPrefix(e transcript.Event) string {
+func agentPrefix(v *transcript.View, e transcript.Event) string {
 	if e.OtherAgent() == "" {
 		return ""
 	}
-	return Printable(s.run.View().AgentName(e.OtherAgent())) + ": "
+	return Printable(v.AgentName(e.Agent)) + ": "
 }
 
 // replaceActivity adds an activity. It ends an earlier one with the same key.
@@ -196,7 +203,7 @@ func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 	if len(head)+len(" ")+minWords > cells {
 		return fitWidth(head, cells), ""
 	}
-	tail := s.describeAgents() + s.describeCost()
+	tail := s.agents + s.cost
 	room := cells - len(head) - 1 - cellCount(tail)
 	if room < minWords {
 		tail, room = "", cells-len(head)-1
@@ -241,18 +248,17 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 
 // describeStep returns the current step of the plan, or "" outside of the agent's work.
 func (s *status) describeStep() string {
-	plan := s.run.View().Plan
-	at, _ := plan.CurrentStep()
+	at, _ := s.plan.CurrentStep()
 	if s.phase != record.PhaseAgent || at < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%sstep %d/%d: %s", separator, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
+	return fmt.Sprintf("%sstep %d/%d: %s", separator, at+1, len(s.plan.Steps), Printable(s.plan.Steps[at].Step))
 }
 
 // describeAgents returns how many agents are working besides the run's own, or "".
-func (s *status) describeAgents() string {
+func describeAgents(v *transcript.View) string {
 	alive := 0
-	for _, a := range s.run.View().Agents {
+	for _, a := range v.Agents {
 		if a.Status == transcript.AgentRunning {
 			alive++
 		}
@@ -264,8 +270,7 @@ func (s *status) describeAgents() string {
 }
 
 // describeCost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
-func (s *status) describeCost() string {
-	v := s.run.View()
+func (s *status) describeCost(v *transcript.View) string {
 	if v.Usage == (transcript.Usage{}) {
 		return ""
 	}
@@ -297,8 +302,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 }
 
 // usageOf describes the usage of the event's agent. For the run's own agent it is the sum of all agents.
-func (s *status) usageOf(e transcript.Event) string {
-	v := s.run.View()
+func usageOf(v *transcript.View, e transcript.Event) string {
 	if a := v.AgentByID(e.OtherAgent()); a != nil {
 		return usageWords(a.Usage, a.Models)
 	}
@@ -306,8 +310,7 @@ func (s *status) usageOf(e transcript.Event) string {
 }
 
 // totalUsage describes the usage of the whole run, or returns "" if no model was asked.
-func (s *status) totalUsage() string {
-	v := s.run.View()
+func totalUsage(v *transcript.View) string {
 	words := usageWords(v.Usage, v.AllModels())
 	if words == "" {
 		return ""

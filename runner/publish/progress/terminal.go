@@ -149,14 +149,14 @@ func (w *Watch) InitStatus(known *transcript.View, costLimit float64, tokenLimit
 	s := w.status()
 	s.costLimit, s.tokenLimit = costLimit, tokenLimit
 	if known != nil {
-		s.run = transcript.NewFollower(known)
+		s.setRun(known)
 	}
 }
 
 // status returns the run's status. The first call makes it. The caller holds w.mu.
 func (w *Watch) status() *status {
 	if w.current == nil {
-		w.current = &status{phase: record.PhaseSetup, startedAt: time.Now(), run: transcript.NewFollower(&transcript.View{})}
+		w.current = &status{phase: record.PhaseSetup, startedAt: time.Now()}
 	}
 	return w.current
 }

@@ -15,19 +15,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
 func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
 	t.Helper()
+	return eventBy(t, transcript.MainAgent, kind, data)
+}
+
+func eventBy(t *testing.T, agent string, kind transcript.Type, data any) transcript.Event {
+	t.Helper()
 	raw := must.Get(json.Marshal(data))(t)
-	return transcript.Event{Type: kind, Data: raw}
+	return transcript.Decode(eventlog.Event{Agent: agent, Type: kind, Data: raw})
+}
+
+// shownOn returns a function that folds events of one run and shows them.
+func shownOn(w *Watch) func(transcript.Event) {
+	run := transcript.NewFolder()
+	return func(e transcript.Event) {
+		run.Apply(e)
+		w.Show(run.View(), e)
+	}
 }
 
 // lineFor returns the line that is shown for an event, or "".
 func lineFor(e transcript.Event) string {
 	var lines strings.Builder
-	(&Watch{Lines: &lines}).Show(e)
+	shownOn(&Watch{Lines: &lines})(e)
 	return strings.TrimSuffix(strings.TrimPrefix(lines.String(), "agent-ci: "), "\n")
 }
 
@@ -46,7 +61,7 @@ func TestDescribesEvents(t *testing.T) {
 	} {
 		must.Same(t, want, lineFor(e), e.Type)
 	}
-	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
+	for _, e := range []transcript.Event{event(t, "unknown", 1)} {
 		must.Same(t, "", lineFor(e), e.Type, e.Data, "is shown as")
 	}
 }
@@ -64,8 +79,9 @@ func (f *full) Write(p []byte) (int, error) {
 func TestStopsWritingToFailedOutputs(t *testing.T) {
 	var lines, events full
 	w := &Watch{Lines: &lines, Events: &events}
+	show := shownOn(w)
 	for range 3 {
-		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
+		show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
 	}
 	if w.Lines != nil || w.Events != nil {
 		t.Error("it is still written to them")
@@ -78,10 +94,11 @@ func TestOpensNoEmptyLogGroup(t *testing.T) {
 	var log bytes.Buffer
 	step := &actions.Step{Log: actions.NewLog(&log)}
 	w := &Watch{Lines: step.Log, Step: step}
-	w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3}))
-	w.Show(event(t, transcript.TypeChange, transcript.Change{}))
-	w.Show(event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123456789abcdef", Branch: "b"}))
-	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
+	show := shownOn(w)
+	show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3}))
+	show(event(t, transcript.TypeChange, transcript.Change{}))
+	show(event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123456789abcdef", Branch: "b"}))
+	show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
 	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::Publishing\nagent-ci: committed 0123456789ab on b\n::endgroup::\n"
 	must.Same(t, want, log.String())
 }
@@ -103,8 +120,9 @@ func (wall) EditComment(context.Context, int64, string) error { return errors.Ne
 
 func TestMissingCommentFailsAtEnd(t *testing.T) {
 	var w Watch
+	show := shownOn(&w)
 	w.Comment(t.Context(), Thread{Repository: wall{}, Number: 7, Earlier: 4})
-	w.Show(event(t, transcript.TypePlan, transcript.Plan{}))
+	show(event(t, transcript.TypePlan, transcript.Plan{}))
 	must.Fail(t, "", w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.Changed, "pushed", "Done.")}), "nothing is told")
 }
 
@@ -168,9 +186,10 @@ func TestLinksOnlyForgePages(t *testing.T) {
 func TestShowsVerdictAtEnd(t *testing.T) {
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
-	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []changeset.File{{Path: "a"}}}))
-	w.Show(event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: "a\x1b[2J\nb", After: "red"}}}))
-	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{Outcome: "verify_failed", Seconds: 7}))
+	show := shownOn(w)
+	show(event(t, transcript.TypeChange, transcript.Change{Files: []changeset.File{{Path: "a"}}}))
+	show(event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: "a\x1b[2J\nb", After: "red"}}}))
+	show(event(t, transcript.TypeRunFinished, transcript.RunFinished{Outcome: "verify_failed", Seconds: 7}))
 	if want := "agent-ci: ✗ check a\u241b[2J b fails: do not merge (7 s)\n"; !strings.HasSuffix(lines.String(), want) {
 		t.Errorf("the lines are %q, want %q at their end", lines.String(), want)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // The states of a run.
@@ -158,7 +157,7 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	}
 	defer f.Close()
 	seen := 0
-	for e, err := range eventlog.Read(io.LimitReader(f, maxBeginning)) {
+	for e, err := range transcript.Read(io.LimitReader(f, maxBeginning)) { // of an unreadable event, what is readable
 		seen++
 		if err != nil || seen > maxEvents {
 			break
@@ -166,8 +165,7 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 		if seen == 1 {
 			r.Started = e.Time
 		}
-		data, _ := transcript.Decode(e) // of an unreadable event, what is readable
-		switch d := data.(type) {
+		switch d := e.Content.(type) {
 		case transcript.RunStarted:
 			id = d.RunID
 		case transcript.Task:

@@ -3,7 +3,10 @@ package transcript
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +18,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Event is an event of a run. Its type decides the type of its data.
-type Event = eventlog.Event
+// Event is an event of a run with its decoded data.
+type Event struct {
+	eventlog.Event
+	Content any   // the data in the type that belongs to the event's type; nil for an unknown type
+	Damage  error // nil unless the data is not of that type; then Content has what is readable
+}
 
 // Type is the name of an event type. New types may be added; readers must skip unknown ones.
 type Type = eventlog.Type
@@ -104,35 +111,37 @@ func decodeAs[T any](raw json.RawMessage) (any, error) {
 	return data, err
 }
 
-// Decode returns an event's data in the type that belongs to the event's type, or nil for an unknown type. A call
-// gets the event's agent.
-func Decode(e Event) (data any, err error) {
+// Decode returns an event with its decoded data. A call gets the event's agent.
+func Decode(raw eventlog.Event) Event {
+	e := Event{Event: raw}
 	decode := decoders[e.Type]
 	if decode == nil {
-		return nil, nil
+		return e
 	}
-	if data, err = decode(e.Data); err != nil {
-		err = fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	var err error
+	if e.Content, err = decode(e.Data); err != nil {
+		e.Damage = fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
-	switch d := data.(type) {
+	switch d := e.Content.(type) {
 	case ToolStarted:
 		d.Agent = e.OtherAgent()
-		return d, err
+		e.Content = d
 	case ToolFinished:
 		d.Agent = e.OtherAgent()
-		return d, err
+		e.Content = d
 	}
-	return data, err
+	return e
 }
 
-// Decoded returns a function that decodes an event's data, which must be a T, and calls apply with it.
-func Decoded[S, T any](apply func(S, Event, T)) func(S, Event) error {
-	return func(state S, e Event) error {
-		data, err := Decode(e)
-		if err == nil {
-			apply(state, e, data.(T))
+// Read yields the events of a log. It ends before an incomplete last line, and with the first error: a line that
+// is no event, or an error of r.
+func Read(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for raw, err := range eventlog.Read(r) {
+			if errors.As(err, new(*eventlog.TornError)) || !yield(Decode(raw), err) {
+				return
+			}
 		}
-		return err
 	}
 }
 

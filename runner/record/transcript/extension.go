@@ -40,7 +40,7 @@ const (
 )
 
 // mcpServer adds a server or updates its state.
-func (f *fold) mcpServer(d MCPServer) {
+func (f *Folder) mcpServer(d MCPServer) {
 	i := slices.IndexFunc(f.view.MCPServers, func(known MCPServer) bool { return known.Name == d.Name })
 	if i < 0 {
 		f.view.MCPServers = append(f.view.MCPServers, d)

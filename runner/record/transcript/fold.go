@@ -13,47 +13,54 @@ import (
 )
 
 // FoldWithEntries folds a log into a view. Its Entries have excerpts within limits c, so a long run needs
-// little memory. If the last line is incomplete, the view's Torn is set.
+// little memory.
 func FoldWithEntries(r io.Reader, c ExcerptLimits) (*View, error) {
-	return (&fold{keepEntries: true, limits: c}).foldLog(r)
+	f := NewFolder()
+	f.keepEntries, f.limits = true, c
+	return f.view, f.foldLog(r, nil)
 }
 
 // FoldEvents folds a log into a view without Entries. It calls visit with each folded event and the view so
-// far, and returns its first error. visit may be nil.
+// far, and returns its first error.
 func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
-	return (&fold{visit: visit}).foldLog(r)
+	f := NewFolder()
+	return f.view, f.foldLog(r, visit)
 }
 
-// RestoreFollower returns a follower with the events of a log, up to an incomplete last line.
-func RestoreFollower(r io.Reader) (*Follower, error) {
-	f := new(Follower)
-	_, err := f.fold.foldLog(r)
-	return f, err
-}
-
-// foldLog folds a whole log into a new view. Before an incomplete last line it stops and sets Torn.
-func (f *fold) foldLog(r io.Reader) (*View, error) {
-	f.view = &View{LogState: LogState{Head: eventlog.Genesis}}
+// foldLog folds the events of a log and calls visit with them, which may be nil. Before an incomplete last
+// line it stops and sets Torn.
+func (f *Folder) foldLog(r io.Reader, visit func(*View, Event) error) error {
+	f.view.Head = eventlog.Genesis
 	for line, err := range eventlog.Lines(r) {
-		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
+		if errors.As(err, new(*eventlog.TornError)) {
 			f.view.Torn = true
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := f.foldLine(line); err != nil {
-			return nil, err
+		raw, err := line.Event()
+		if err != nil {
+			return err
+		}
+		e := Decode(raw)
+		f.Apply(e)
+		f.view.EventCount++
+		f.view.Head = line.Digest()
+		if visit == nil {
+			continue
+		}
+		if err := visit(f.view, e); err != nil {
+			return err
 		}
 	}
-	return f.view, nil
+	return nil
 }
 
-// fold is the state of folding events into a view.
-type fold struct {
+// Folder folds events into a view.
+type Folder struct {
 	view        *View
-	visit       func(*View, Event) error // may be nil
-	keepEntries bool                     // Entries are made, with excerpts within cut
+	keepEntries bool // Entries are made, with excerpts within limits
 	limits      ExcerptLimits
 	calls       OpenCalls[*Call]
 	answered    bool // the last request of the run's own agent was answered
@@ -61,82 +68,33 @@ type fold struct {
 	mainTurns   int  // turns of the run's own agent
 }
 
-// Follower folds events into a view while they are written. The view has no Entries.
-type Follower struct{ fold fold }
+// NewFolder returns a folder for a new run.
+func NewFolder() *Folder { return &Folder{view: &View{}} }
 
-// NewFollower returns a follower for a new or resumed run. Its view begins with the plan, models, usage and
-// agents of the view known.
-func NewFollower(known *View) *Follower {
-	view := &View{
-		Started: known.Started, Conversation: Conversation{Plan: known.Plan}, Counts: Counts{Turns: known.Turns},
-		ModelState: ModelState{Usage: known.Usage, Models: slices.Clone(known.Models)}, Lifetime: known.Lifetime,
-	}
-	for _, a := range known.Agents {
-		copied := *a // others keep reading a
-		view.Agents = append(view.Agents, &copied)
-	}
-	f := &Follower{fold{view: view, mainTurns: known.Turns}}
-	for _, a := range known.Agents {
-		f.fold.mainTurns -= a.Turns
-	}
-	return f
+// RestoreFolder returns a folder that has folded the events of a log, up to an incomplete last line.
+func RestoreFolder(r io.Reader) (*Folder, error) {
+	f := NewFolder()
+	return f, f.foldLog(r, nil)
 }
-
-// Apply folds an event that this process wrote.
-func (f *Follower) Apply(e Event) error { return f.fold.apply(e) }
 
 // View returns the current view. The next Apply changes that view.
-func (f *Follower) View() *View { return f.fold.view }
+func (f *Folder) View() *View { return f.view }
 
-// foldLine folds a line and advances the view's head.
-func (f *fold) foldLine(l eventlog.Line) error {
-	err := f.foldEvent(l)
-	f.view.EventCount++
-	f.view.Head = l.Digest()
-	return err
-}
-
-// foldEvent folds the event of a line. Without visit it uses Envelope, which is fast, but may return data
-// that is invalid JSON. Then, and with visit, it parses the whole line.
-func (f *fold) foldEvent(l eventlog.Line) error {
-	if e, ok := l.Envelope(); ok && f.visit == nil && decoders[e.Type] != nil {
-		err := f.apply(e)
-		isBroken := errors.As(err, new(*json.SyntaxError)) // the real end of the data may be later
-		if !isBroken {
-			return err
-		}
-	}
-	e, err := l.Event()
-	if err != nil {
-		return err
-	}
-	if err := f.apply(e); err != nil {
-		return err
-	}
-	if f.visit == nil {
-		return nil
-	}
-	return f.visit(f.view, e)
-}
-
-// apply folds an event.
-func (f *fold) apply(e Event) error {
-	data, err := Decode(e)
-	if err != nil {
-		return err
-	}
-	f.add(e, data)
-	if f.view.ResumedAt.IsZero() {
-		f.view.ResumedAt = e.Time
-	}
-	f.view.LastEventAt = e.Time
-	return nil
-}
-
-// add changes the view by an event with decoded data. Events of other types change nothing.
-func (f *fold) add(e Event, data any) {
+// Apply folds an event. Of a damaged event it takes what is readable, and sets the view's Damage.
+func (f *Folder) Apply(e Event) {
 	v := f.view
-	switch d := data.(type) {
+	v.Damage = cmp.Or(v.Damage, e.Damage)
+	f.add(e)
+	if v.ResumedAt.IsZero() {
+		v.ResumedAt = e.Time
+	}
+	v.LastEventAt = e.Time
+}
+
+// add changes the view by an event. Events of other types change nothing.
+func (f *Folder) add(e Event) {
+	v := f.view
+	switch d := e.Content.(type) {
 	case RunStarted:
 		f.runStarted(e, d)
 	case RunResumed:
@@ -209,14 +167,14 @@ func (f *fold) add(e Event, data any) {
 }
 
 // runStarted sets the settings and the price of the first model.
-func (f *fold) runStarted(e Event, d RunStarted) {
+func (f *Folder) runStarted(e Event, d RunStarted) {
 	f.view.StartedAt, f.view.Started = e.Time, d
 	f.view.Models = []ModelUse{{Price: d.Price}} // the first request has its name
 }
 
 // runResumed begins another lifetime of the run. The event has the length of the lifetimes before, including
 // time without events.
-func (f *fold) runResumed(e Event, d RunResumed) {
+func (f *Folder) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
 	v.markUsesIncomplete()
@@ -229,7 +187,7 @@ func (f *fold) runResumed(e Event, d RunResumed) {
 
 // verify sets the last verification table. A table of attempt 0 is the baseline. A table for a moved base
 // does not belong to Work.
-func (f *fold) verify(d Verify) {
+func (f *Folder) verify(d Verify) {
 	v := f.view
 	v.Verify = &d
 	if d.Attempt == 0 {
@@ -241,7 +199,7 @@ func (f *fold) verify(d Verify) {
 }
 
 // change sets the last change. A change on a moved base does not belong to Work.
-func (f *fold) change(d Change) {
+func (f *Folder) change(d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.calledTool
 	v.Change = &d
@@ -251,7 +209,7 @@ func (f *fold) change(d Change) {
 }
 
 // publish adds a publishing step.
-func (f *fold) publish(d Publish) {
+func (f *Folder) publish(d Publish) {
 	if d.Operation == PublishBegun {
 		return // it may not have been made
 	}
@@ -264,7 +222,7 @@ func (f *fold) publish(d Publish) {
 }
 
 // modelRequest records a request of the run's own agent.
-func (f *fold) modelRequest(e Event, d ModelRequest) {
+func (f *Folder) modelRequest(e Event, d ModelRequest) {
 	if f.agentOf(e) != nil {
 		return
 	}
@@ -281,7 +239,7 @@ func (f *fold) modelRequest(e Event, d ModelRequest) {
 
 // modelResponse counts a response's usage and turn. It adds the response's messages before the
 // calls of the same turn.
-func (f *fold) modelResponse(e Event, d ModelResponse) {
+func (f *Folder) modelResponse(e Event, d ModelResponse) {
 	f.addUsage(e, &d.Usage)
 	f.countHosted(e, d.Output)
 	f.countTurn(e, d.Turn)
@@ -308,7 +266,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 }
 
 // countHosted counts the calls of the run's own agent that the API ran. These calls have no events.
-func (f *fold) countHosted(e Event, output []json.RawMessage) {
+func (f *Folder) countHosted(e Event, output []json.RawMessage) {
 	for _, item := range output {
 		var responseItem ResponseItem
 		if e.Agent == MainAgent && json.Unmarshal(item, &responseItem) == nil && responseItem.IsHosted() {
@@ -341,7 +299,7 @@ func (i ResponseItem) IsHosted() bool {
 }
 
 // countTurn updates the number of turns of an agent and of the run.
-func (f *fold) countTurn(e Event, turn int) {
+func (f *Folder) countTurn(e Event, turn int) {
 	turns := &f.mainTurns
 	if a := f.agentOf(e); a != nil {
 		turns = &a.Turns
@@ -351,7 +309,7 @@ func (f *fold) countTurn(e Event, turn int) {
 }
 
 // modelFallback adds the new model of an agent.
-func (f *fold) modelFallback(e Event, d ModelFallback) {
+func (f *Folder) modelFallback(e Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
 	if a := f.agentOf(e); a != nil {
 		a.Models = append(a.Models, ModelUse{Model: d.To, Price: d.Price})
@@ -362,7 +320,7 @@ func (f *fold) modelFallback(e Event, d ModelFallback) {
 
 // messageIndex returns the index in Entries for a response's message: before the calls of that turn, which
 // may have started earlier.
-func (f *fold) messageIndex(agent string, turn int) int {
+func (f *Folder) messageIndex(agent string, turn int) int {
 	index := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
 		if e.Agent != agent {
@@ -411,7 +369,7 @@ func PartsText(content json.RawMessage) string {
 }
 
 // toolStarted opens a call.
-func (f *fold) toolStarted(e Event, d ToolStarted) {
+func (f *Folder) toolStarted(e Event, d ToolStarted) {
 	call := f.startCall(e, d)
 	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
 	if f.keepEntries {
@@ -422,7 +380,7 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 
 // startCall opens a call and counts it. With entries, it adds an entry. If a script made the call,
 // the call refers to that script's call.
-func (f *fold) startCall(e Event, d ToolStarted) *Call {
+func (f *Folder) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
 	call.Script = f.calls.Add(d, call)
 	f.view.Calls++
@@ -436,7 +394,7 @@ func (f *fold) startCall(e Event, d ToolStarted) *Call {
 }
 
 // toolFinished ends a call.
-func (f *fold) toolFinished(e Event, d ToolFinished) {
+func (f *Folder) toolFinished(e Event, d ToolFinished) {
 	if d.Uncounted() {
 		f.view.UncountedCalls++
 	}

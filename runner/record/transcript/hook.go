@@ -61,7 +61,7 @@ func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 }
 
 // hook counts an answer of a hook.
-func (f *fold) hook(d HookAnswer) {
+func (f *Folder) hook(d HookAnswer) {
 	if i := slices.IndexFunc(f.view.Hooks, func(u HookUse) bool { return u.Name == d.Name }); i >= 0 {
 		f.view.Hooks[i].CountAnswer(d)
 	}

@@ -38,7 +38,7 @@ const (
 const maxProposed = 200
 
 // lesson adds a proposed lesson, unless it is known.
-func (f *fold) lesson(d Lesson) {
+func (f *Folder) lesson(d Lesson) {
 	v := f.view
 	if len(v.ProposedLessons) < maxProposed && !slices.ContainsFunc(v.ProposedLessons, func(known Lesson) bool { return known.ID == d.ID }) {
 		v.ProposedLessons = append(v.ProposedLessons, d)

@@ -42,7 +42,7 @@ type Secret struct {
 }
 
 // secretUsed adds a count of uses, or updates it. The highest count stays.
-func (f *fold) secretUsed(d SecretUsed) {
+func (f *Folder) secretUsed(d SecretUsed) {
 	s := f.view.secretNamed(d.Name)
 	i := slices.IndexFunc(s.UseCounts, func(known SecretUse) bool { return known.Sandbox == d.Sandbox && known.Target == d.Target })
 	if i < 0 {
@@ -63,7 +63,7 @@ func (v *View) markUsesIncomplete() {
 }
 
 // network adds a refused request to the secrets for which it was refused. It ignores other requests.
-func (f *fold) network(d HostRequest) {
+func (f *Folder) network(d HostRequest) {
 	names, refusedForSecrets := strings.CutPrefix(d.Rule, SecretRule)
 	if !refusedForSecrets || d.Allowed {
 		return

@@ -34,7 +34,7 @@ func (d ToolFinished) LoadedSkill() string {
 const SkillDetail = "skill"
 
 // skillLoaded adds the skill that a call loaded, unless it is known.
-func (f *fold) skillLoaded(d ToolFinished) {
+func (f *Folder) skillLoaded(d ToolFinished) {
 	name := d.LoadedSkill()
 	sameName := func(s Skill) bool { return s.Name == name }
 	if name == "" || slices.ContainsFunc(f.view.LoadedSkills, sameName) {

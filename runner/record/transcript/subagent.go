@@ -125,7 +125,7 @@ func (v *View) hasRunningParent(a *Agent) bool {
 
 // agentOf returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
 // view.
-func (f *fold) agentOf(e Event) *Agent {
+func (f *Folder) agentOf(e Event) *Agent {
 	if e.OtherAgent() == "" {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (f *fold) agentOf(e Event) *Agent {
 }
 
 // agentStarted adds an agent, or restarts it with its new settings.
-func (f *fold) agentStarted(e Event, d AgentStarted) {
+func (f *Folder) agentStarted(e Event, d AgentStarted) {
 	a := f.agentOf(e)
 	if a == nil {
 		return
@@ -152,14 +152,14 @@ func (f *fold) agentStarted(e Event, d AgentStarted) {
 }
 
 // agentFinished sets the final status of an agent's turn.
-func (f *fold) agentFinished(e Event, d AgentFinished) {
+func (f *Folder) agentFinished(e Event, d AgentFinished) {
 	if a := f.agentOf(e); a != nil {
 		a.Status, a.Reason, a.Text = d.Status, d.Reason, d.Text
 	}
 }
 
 // addUsage adds the usage of an event's agent to the agent and the run. added is nil if the event has none.
-func (f *fold) addUsage(e Event, added *Usage) {
+func (f *Folder) addUsage(e Event, added *Usage) {
 	if added == nil {
 		added = &Usage{}
 	}

@@ -90,6 +90,7 @@ type LogState struct {
 	EventCount int64
 	Head       string // head of the chain: the SHA-256 (hex) of the last line
 	Torn       bool   // the last line is incomplete
+	Damage     error  // of the first event with damage; nil if there is none
 }
 
 // Work is the state of the agent's work on its original base. In contrast, View's Change and Verify

@@ -44,11 +44,7 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 			rebuilders[e.Agent] = r.newRebuilder()
 		}
 		rebuilder := rebuilders[e.Agent]
-		data, err := transcript.Decode(e)
-		if err != nil {
-			return err
-		}
-		switch d := data.(type) {
+		switch d := e.Content.(type) {
 		case transcript.ModelRequest:
 			digest, err := rebuilder.Request(d.Settings, d.Input)
 			if err != nil {
@@ -143,11 +139,7 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
 	}
 	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		data, err := transcript.Decode(e)
-		if err != nil {
-			return err
-		}
-		switch d := data.(type) {
+		switch d := e.Content.(type) {
 		case transcript.ToolStarted:
 			d.Input = paths.Replace(d.Input)
 			r.scriptCalls.Add(d)
@@ -164,11 +156,7 @@ func readOutputs(dir *record.Directory, paths *strings.Replacer) (*replayOutputs
 func (r *replayOutputs) matchScriptCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		data, err := transcript.Decode(e)
-		if err != nil {
-			return err
-		}
-		d, isStart := data.(transcript.ToolStarted)
+		d, isStart := e.Content.(transcript.ToolStarted)
 		if !isStart {
 			return nil
 		}

@@ -63,9 +63,7 @@ func Read(rec *record.Record) (*Run, error) {
 // applyEvent adds the facts in an event that the view lacks.
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	err := h.storeEvent(e)
-	if err == nil {
-		err = h.HookAnswers.Apply(e)
-	}
+	h.HookAnswers.Apply(e)
 	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
 	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
 	if err == nil && e.OtherAgent() == "" {
@@ -78,12 +76,11 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 }
 
 // storeEvent stores job, limits and hooks of an event, and counts the turns of a scripted session.
-func (h *Run) storeEvent(e transcript.Event) error {
+func (h *Run) storeEvent(e transcript.Event) (err error) {
 	ofOwnAgent := e.OtherAgent() == ""
-	data, err := transcript.Decode(e)
-	switch d := data.(type) {
+	switch d := e.Content.(type) {
 	case transcript.RunStarted:
-		err = json.Unmarshal(d.Job, &h.Job)
+		return json.Unmarshal(d.Job, &h.Job)
 	case transcript.Hooks:
 		h.StartHooks = d
 	case transcript.ModelResponse:
@@ -209,7 +206,7 @@ func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
 // Reopen reads the run directory at dir for a resume, and locks it. set has changed limits as KEY=VALUE, script
 // the path of a scripted session or "". show receives later events. With an error it returns the run as far
 // as it was read, or nil.
-func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show func(transcript.Event)) (h *Run, err error) {
+func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show record.Show) (h *Run, err error) {
 	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
 		return nil, err
 	}

@@ -8,10 +8,9 @@ import (
 // lineStart is the beginning of every line in this version of the format.
 const lineStart = `{"v":1,"seq":`
 
-// Envelope parses a line that Append wrote, much faster than Event. ok is false for other lines.
-// Data may be invalid JSON if the line repeats or reorders fields. If Data does not parse, call
-// Event instead.
-func (l Line) Envelope() (e Event, ok bool) {
+// envelope parses a line that Append wrote, without its data. ok is false for other lines. Data may be invalid
+// JSON if the line repeats or reorders fields.
+func (l Line) envelope() (e Event, ok bool) {
 	rest, ok := bytes.CutPrefix(l.text, []byte(lineStart))
 	if !ok {
 		return Event{}, false

@@ -5,26 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func TestEnvelopeMatchesEvent(t *testing.T) {
+func TestReadsLinesAsJSON(t *testing.T) {
 	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
-		var got eventlog.Event
-		ok := false
-		for line := range eventlog.Lines(strings.NewReader(text)) {
-			got, ok = line.Envelope()
-		}
-		for want, err := range eventlog.Read(strings.NewReader(" " + text)) {
-			if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
-				t.Errorf("%v %t %s", err, ok, diff)
-			}
-		}
+		sameAsJSON(t, strings.TrimSuffix(text, "\n"))
 	}
 }
 

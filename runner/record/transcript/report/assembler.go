@@ -40,15 +40,11 @@ func newAssembler(view *transcript.View, limit textLimit, unfinished map[int64]b
 }
 
 // add adds an event and passes on complete entries.
-func (a *assembler) add(e transcript.Event) error {
+func (a *assembler) add(e transcript.Event) {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
-	data, err := transcript.Decode(e)
-	if err != nil {
-		return err
-	}
-	switch d := data.(type) {
+	switch d := e.Content.(type) {
 	case transcript.ModelRequest:
 		a.modelRequest(e, d)
 	case transcript.ModelResponse:
@@ -58,7 +54,7 @@ func (a *assembler) add(e transcript.Event) error {
 	case transcript.ToolFinished:
 		a.toolFinished(e, d)
 	default:
-		a.addNote(e, timeline.Describe(e.Type, data))
+		a.addNote(e, timeline.Describe(e))
 	}
 	for len(a.queue) > 0 && !a.queue[0].incomplete {
 		first := a.queue[0]
@@ -66,7 +62,6 @@ func (a *assembler) add(e transcript.Event) error {
 		first.entryTexts = entryTexts{} // a script is kept for its calls, which need no texts
 		a.queue = a.queue[1:]
 	}
-	return nil
 }
 
 // addNote adds an entry for an event on its own, which has a description.

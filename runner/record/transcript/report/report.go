@@ -2,21 +2,19 @@ package report
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
 	g "maragu.dev/gomponents"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
 // Write reads a transcript twice from its start and writes an HTML page. It cuts the longest texts,
 // so that a page with up to 5,000 events has at most 6 MB. In memory it keeps numbers of the first
-// pass and unfinished calls of the second. The page mentions an incomplete last line. Other faults
-// of the log are errors, as in eventlog.Read.
+// pass and unfinished calls of the second. The page mentions an incomplete last line and damaged events. A
+// line that is no event is an error.
 func Write(w io.Writer, log io.ReadSeeker) error {
 	first, err := survey(log)
 	if err != nil {
@@ -43,7 +41,8 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	entries := newAssembler(nil, sizes.record, nil, first.countEntry)
 	view, err := transcript.FoldEvents(log, func(v *transcript.View, e transcript.Event) error {
 		entries.view = v
-		return entries.add(e)
+		entries.add(e)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -72,17 +71,15 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 		}
 	})
 	remaining := o.View.EventCount
-	for e, err := range eventlog.Read(log) {
-		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) || remaining == 0 {
-			break
-		}
+	for e, err := range transcript.Read(log) {
 		if err != nil {
 			return err
 		}
-		remaining--
-		if err := entries.add(e); err != nil {
-			return err
+		if remaining == 0 {
+			break
 		}
+		remaining--
+		entries.add(e)
 	}
 	entries.releaseAll()
 	return writeErr

@@ -35,7 +35,7 @@ func unchained(t testing.TB, run []happening) string {
 	var b strings.Builder
 	for i, h := range run {
 		data := must.Get(json.Marshal(h.Data))(t)
-		line := must.Get(json.Marshal(transcript.Event{
+		line := must.Get(json.Marshal(eventlog.Event{
 			V: eventlog.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.Kind, Data: data,
 			Time: time.Date(2026, 3, 1, 9, 0, i, 0, time.UTC),
 		}))(t)
@@ -257,15 +257,21 @@ func TestIgnoresEventsAppendedWhileReading(t *testing.T) {
 
 func TestWriteReturnsErrors(t *testing.T) {
 	for name, log := range map[string]string{
-		"no event":       "{}\n",
-		"no JSON":        "x\n",
-		"data of a sort": `{"v":1,"seq":1,"time":"2026-03-01T09:00:00Z","agent":"main","type":"tool.started","data":{"turn":"x"},"prev":""}` + "\n",
+		"no event": "{}\n",
+		"no JSON":  "x\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			must.Fail(t, "", Write(io.Discard, strings.NewReader(log)), "no error")
 		})
 	}
 	must.Fail(t, "", Write(refusing{}, strings.NewReader(unchained(t, fixture(t, "ordinary")))), "a page that cannot be written is no error")
+}
+
+// A damaged event is reported, and shown as far as it can be read.
+func TestShowsDamagedEvents(t *testing.T) {
+	var page strings.Builder
+	must.Do(t, Write(&page, strings.NewReader(`{"v":1,"seq":1,"time":"2026-03-01T09:00:00Z","agent":"main","type":"tool.started","data":{"turn":"x","tool":"shell"},"prev":""}`+"\n")))
+	must.Contain(t, page.String(), "The transcript is damaged: transcript event 1 (tool.started): turn is a string, not a whole number.", "<b>shell</b>")
 }
 
 type refusing struct{}

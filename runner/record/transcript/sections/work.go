@@ -48,6 +48,9 @@ func (s *Source) distrustReasons() (all []document.Text) {
 		all = append(all, document.Sentence("Draft: "+reason))
 	}
 	add(v.Policy.Unconfined(), document.Sentence("Commands ran unconfined, with all rights of the user who started agent-ci."))
+	if v.Damage != nil {
+		all = append(all, document.Sentence("The transcript is damaged: "+v.Damage.Error()+"."))
+	}
 	add(v.Torn, document.Sentence("The transcript's last line is torn: the run was killed, or its disk was full."))
 	return all
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Describe returns an event with decoded data in words. For an unknown type, that is only the type's name.
-// model.response has no words, because it is shown with its request.
-func Describe(event transcript.Type, data any) (e Entry) {
-	switch d := data.(type) {
+// Describe returns an event in words. For an unknown type, that is only the type's name. model.response has no
+// words, because it is shown with its request.
+func Describe(event transcript.Event) (e Entry) {
+	switch d := event.Content.(type) {
 	case transcript.RunStarted:
 		scripted := withPrefix("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
@@ -144,7 +144,7 @@ func Describe(event transcript.Type, data any) (e Entry) {
 		text := append(document.Format("**warning**"), document.Span{Text: " " + d.Code, PageOnly: true})
 		e = Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	default:
-		e = detailEntry("**%s**", string(event))
+		e = detailEntry("**%s**", string(event.Type))
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 func TestEveryEventTypeHasRow(t *testing.T) {
@@ -20,11 +21,11 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 	}
 	for _, m := range types {
 		kind := transcript.Type(m[1])
-		data, err := transcript.Decode(transcript.Event{Type: kind, Data: []byte("{}")})
-		e := Describe(kind, data)
+		event := transcript.Decode(eventlog.Event{Type: kind, Data: []byte("{}")})
+		e := Describe(event)
 		unknown := cmp.Equal(e, detailEntry("**%s**", string(kind)), cmpopts.EquateEmpty())
-		if (err != nil || unknown) && kind != transcript.TypeModelResponse {
-			t.Errorf("%s has no row: %v", kind, err)
+		if (event.Damage != nil || unknown) && kind != transcript.TypeModelResponse {
+			t.Errorf("%s has no row: %v", kind, event.Damage)
 		}
 	}
 }
