@@ -1,11 +1,7 @@
 package copytree
 
-import (
-	"os"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // clone makes the empty file out share the content of in, without a copy, until either is written
 // (ioctl_ficlone(2)). If it fails, out stays empty.
-func clone(out, in *os.File) error { return unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) }
+func clone(out, in int) error { return unix.IoctlFileClone(out, in) }

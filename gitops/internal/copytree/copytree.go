@@ -3,13 +3,16 @@
 package copytree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -42,15 +45,23 @@ func Folder(ctx context.Context, to, from *os.Root, name string) error {
 type Copier struct {
 	To           *os.Root // the root of the copy
 	Omit         func(name string) bool
-	Replacements map[string]string                                            // other content for files, by path; "" means that the file is omitted
-	OnCopied     func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
-	Unread       []string                                                     // paths that could not be read
+	Replacements map[string]string // other content for files, by path; "" means that the file is omitted
+	// OnCopied gets the metadata of each file and link that did not change during its copy, and the
+	// metadata of the copy.
+	OnCopied func(full string, original, copied *unix.Stat_t)
+	Unread   []string // paths that could not be read
 
 	ctx         context.Context
 	hardLinks   map[[2]uint64]string // the copy of a file with hard links, by device and inode
-	depth       int                  // number of folders above the current one
 	cannotClone bool                 // the file systems cannot share content, so data is copied
-	buffer      []byte               // reused for small files
+	buffer      []byte
+}
+
+// folder is an open folder and its copy. Its methods and those of Copier use the names in it with system
+// calls, because package os needs twice as many calls for each file.
+type folder struct {
+	from, to *os.File
+	path     string // "" or with a final slash
 }
 
 // listedAtOnce is the number of entries read from a folder before the context is checked again.
@@ -61,79 +72,92 @@ const smallFile = 64 << 10
 
 // Path copies one path of from and makes its parent folders.
 func (c *Copier) Path(ctx context.Context, from *os.Root, name string) error {
-	c.ctx = ctx
-	info, err := from.Lstat(name)
-	if err != nil {
+	if _, err := from.Lstat(name); err != nil {
 		return c.recordUnreadable(name, err)
 	}
-	if dir := path.Dir(name); dir != "." {
-		if err := c.To.MkdirAll(dir, 0o777); err != nil {
+	parent, base := path.Split(name)
+	if parent != "" {
+		if err := c.To.MkdirAll(path.Clean(parent), 0o777); err != nil {
 			return ignoreExisting(err)
 		}
 	}
-	return c.copyEntry(from, c.To, name, name, info)
+	return c.inFolder(ctx, from, parent, func(at folder) error { return c.copyEntry(at, base) })
 }
 
 // Content copies everything in from.
 func (c *Copier) Content(ctx context.Context, from *os.Root) error {
-	c.ctx = ctx
-	return c.copyContent(from, c.To, "")
+	return c.inFolder(ctx, from, "", c.copyContent)
 }
 
-// copyContent copies a folder's content. prefix is its path with a final slash, or "".
-func (c *Copier) copyContent(from, to *os.Root, prefix string) error {
-	list, err := from.Open(".")
+// inFolder opens a folder of from and its existing copy for do. name is "" or ends with a slash.
+func (c *Copier) inFolder(ctx context.Context, from *os.Root, name string, do func(folder) error) error {
+	c.ctx, c.buffer = ctx, make([]byte, smallFile)
+	original, err := from.OpenFile(path.Clean(name), syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return c.recordUnreadable(prefix, err)
+		return c.recordUnreadable(name, err)
 	}
-	defer list.Close()
+	defer original.Close()
+	copied, err := c.To.OpenFile(path.Clean(name), syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return ignoreExisting(err)
+	}
+	defer copied.Close()
+	return do(folder{original, copied, name})
+}
+
+// copyContent copies a folder's content.
+func (c *Copier) copyContent(at folder) error {
 	for {
-		entries, err := list.ReadDir(listedAtOnce)
-		for _, e := range entries {
-			full := prefix + e.Name()
-			info, failed := e.Info()
-			if failed != nil {
-				failed = c.recordUnreadable(full, failed)
-			} else {
-				failed = c.copyEntry(from, to, e.Name(), full, info)
-			}
-			if failed != nil {
-				return failed
+		names, err := at.from.Readdirnames(listedAtOnce)
+		for _, name := range names {
+			if err := c.copyEntry(at, name); err != nil {
+				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return c.recordUnreadable(prefix, err)
+			return c.recordUnreadable(at.path, err)
 		}
 	}
 }
 
-// copyEntry copies a file, link or folder. name is its name in the folders from and to, full its
-// path. It skips devices, pipes and existing files, and records unreadable ones.
-func (c *Copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
-	content, replaced := c.Replacements[full]
+// copyEntry copies a file, link or folder. It skips devices, pipes and existing files, and records
+// unreadable ones.
+func (c *Copier) copyEntry(at folder, name string) error {
+	full := at.path + name
 	switch {
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
 	case c.Omit != nil && c.Omit(full):
 		return nil
-	case info.IsDir():
-		return c.copyFolder(from, to, name, full, info)
-	case info.Mode()&fs.ModeSymlink != 0:
-		err = c.copyLink(from, to, name, info)
-	case !info.Mode().IsRegular() || replaced && content == "":
+	}
+	info, err := lstatIn(at.from, name)
+	if err != nil {
+		return c.recordUnreadable(full, err)
+	}
+	var copied *unix.Stat_t
+	content, replaced := c.Replacements[full]
+	switch kind := info.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFDIR:
+		return c.copyFolder(at, name, info)
+	case kind == unix.S_IFLNK:
+		copied, err = c.copyLink(at, name, info)
+	case kind != unix.S_IFREG || replaced && content == "":
 		return nil
 	case replaced:
-		return to.WriteFile(name, []byte(content), 0o666)
+		return c.To.WriteFile(full, []byte(content), 0o666)
 	default:
-		err = c.copyFile(from, to, name, full, info)
+		copied, err = c.copyFile(at, name, info)
 	}
-	if err == nil && c.OnCopied != nil {
-		err = c.OnCopied(from, to, full, info)
+	if copied != nil && c.OnCopied != nil {
+		c.OnCopied(full, info, copied)
 	}
-	return c.recordUnreadable(full, ignoreExisting(err))
+	if err = c.recordUnreadable(full, ignoreExisting(err)); err != nil {
+		return fmt.Errorf("%q: %w", full, err)
+	}
+	return nil
 }
 
 // ignoreExisting returns nil for an error about an existing destination, and any other error
@@ -160,94 +184,109 @@ func (c *Copier) recordUnreadable(name string, err error) error {
 
 // copyFolder copies a folder into a new or existing one, but never through a link. It sets the mode
 // and time only of a folder that it made.
-func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileInfo) error {
-	if c.depth++; c.depth > objects.DeepestPath {
-		c.depth--
+func (c *Copier) copyFolder(at folder, name string, info *unix.Stat_t) error {
+	full := at.path + name
+	if strings.Count(full, "/") >= objects.DeepestPath {
 		c.Unread = append(c.Unread, full)
 		return nil
 	}
-	defer func() { c.depth-- }()
-	below, err := regularfile.OpenFolder(from, name)
+	below, err := openFolderIn(at.from, name)
 	if err != nil {
 		return c.recordUnreadable(full, err)
 	}
 	defer below.Close()
-	mkdirErr := to.Mkdir(name, 0o700)
+	mkdirErr := unix.Mkdirat(int(at.to.Fd()), name, 0o700)
 	if ignoreExisting(mkdirErr) != nil {
-		return mkdirErr
+		return fmt.Errorf("%q: %w", full, mkdirErr)
 	}
-	isNew := mkdirErr == nil
-	if target, err := to.Lstat(name); err != nil || !target.IsDir() { // a link, which may point anywhere in the tree
-		return ignoreExisting(err)
-	}
-	into, err := regularfile.OpenFolder(to, name)
+	into, err := openFolderIn(at.to, name) // fails for a link, which may point anywhere in the tree
 	if err != nil {
 		return ignoreExisting(err)
 	}
 	defer into.Close()
-	if err := c.copyContent(below, into, full+"/"); err != nil {
+	if err := c.copyContent(folder{below, into, full + "/"}); err != nil || mkdirErr != nil {
 		return err
 	}
-	if !isNew {
-		return nil
-	}
-	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
+	return errors.Join(setTime(at.to, name, info), into.Chmod(fs.FileMode(info.Mode).Perm()))
 }
 
-// copyLink copies a symbolic link with its modification time.
-func (c *Copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) error {
-	target, err := from.Readlink(name)
+// copyLink copies a symbolic link with its modification time. It returns the metadata of the copy, or nil
+// if the original changed meanwhile.
+func (c *Copier) copyLink(at folder, name string, info *unix.Stat_t) (*unix.Stat_t, error) {
+	n, err := unix.Readlinkat(int(at.from.Fd()), name, c.buffer)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := to.Symlink(target, name); err != nil {
-		return err
+	if err := unix.Symlinkat(string(c.buffer[:n]), int(at.to.Fd()), name); err != nil {
+		return nil, err
 	}
-	dir, err := to.Open(path.Dir(name))
-	if err != nil {
-		return err
+	if err := setTime(at.to, name, info); err != nil {
+		return nil, err
 	}
-	defer dir.Close()
-	at := unix.NsecToTimespec(info.ModTime().UnixNano())
-	return unix.UtimesNanoAt(int(dir.Fd()), path.Base(name), []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+	if now, err := lstatIn(at.from, name); err != nil || !same(now, info) {
+		return nil, nil //nolint:nilerr // it was replaced meanwhile
+	}
+	return lstatIn(at.to, name)
 }
 
 // copyFile copies a regular file. If another name of the same file was copied before, it makes a
-// hard link to that copy.
-func (c *Copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
-	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
-		id := [2]uint64{uint64(stat.Dev), stat.Ino}
+// hard link to that copy. It returns the metadata of the copy, or nil if the original changed meanwhile.
+func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (copied *unix.Stat_t, err error) {
+	if info.Nlink > 1 {
+		id := [2]uint64{uint64(info.Dev), info.Ino}
 		if first, is := c.hardLinks[id]; is {
-			return c.To.Link(first, full)
+			if err := c.To.Link(first, at.path+name); err != nil {
+				return nil, err
+			}
+			return lstatIn(at.to, name)
 		}
 		defer func() {
 			if err == nil {
 				if c.hardLinks == nil {
 					c.hardLinks = map[[2]uint64]string{}
 				}
-				c.hardLinks[id] = full
+				c.hardLinks[id] = at.path + name
 			}
 		}()
 	}
-	in, err := regularfile.OpenIn(from, name)
+	in, err := openIn(at.from, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer in.Close()
-	out, err := to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	defer unix.Close(in)
+	opened, err := fstat(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = errors.Join(c.copyData(out, in, info), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
+	if opened.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.New("it is no regular file any more")
+	}
+	perm := uint32(opened.Mode & 0o777)
+	out, err := openIn(at.to, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, perm)
 	if err != nil {
-		return fmt.Errorf("%q: %w", full, err)
+		return nil, err
 	}
-	return nil
+	err = errors.Join(c.copyData(out, in, opened), setTime(at.to, name, opened))
+	if err == nil {
+		copied, err = fstat(out)
+	}
+	if err == nil && uint32(copied.Mode&0o777) != perm { // the umask of the process has bits of it
+		if err = unix.Fchmod(out, perm); err == nil {
+			copied, err = fstat(out)
+		}
+	}
+	if err = errors.Join(err, unix.Close(out)); err != nil {
+		return nil, err
+	}
+	if now, err := fstat(in); err != nil || !same(now, info) {
+		return nil, err
+	}
+	return copied, nil
 }
 
 // copyData copies a file's content. It clones the content if the file system can. Otherwise it
 // copies only the data between holes, so a sparse file stays sparse.
-func (c *Copier) copyData(out, in *os.File, info fs.FileInfo) error {
+func (c *Copier) copyData(out, in int, info *unix.Stat_t) error {
 	if !c.cannotClone {
 		err := clone(out, in)
 		if err == nil {
@@ -255,66 +294,50 @@ func (c *Copier) copyData(out, in *os.File, info fs.FileInfo) error {
 		}
 		c.cannotClone = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
 	}
-	if size := info.Size(); size < smallFile && info.Sys().(*syscall.Stat_t).Blocks*blockSize >= size {
-		return c.copySmall(out, in, size)
+	if info.Size < smallFile && info.Blocks*blockSize >= info.Size {
+		return c.copyRange(out, in, 0, cmp.Or(info.Size, math.MaxInt64)) // some file systems know no sizes
 	}
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	for at, size := int64(0), info.Size(); at < size; {
-		data, end, err := nextData(in, at, size)
+	for at := int64(0); at < info.Size; {
+		data, end, err := nextData(in, at, info.Size)
+		if err == nil {
+			err = c.copyRange(out, in, data, end)
+		}
 		if err != nil {
-			return err
-		}
-		if _, err := in.Seek(data, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := out.Seek(data, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := io.Copy(out, regularfile.Until(c.ctx, io.LimitReader(in, end-data))); err != nil {
 			return err
 		}
 		at = end
 	}
-	return out.Truncate(info.Size())
+	return unix.Ftruncate(out, info.Size)
 }
 
 // blockSize is the unit of Stat_t.Blocks.
 const blockSize = 512
 
-// copySmall copies a file without holes. size is its size before; it may have grown since. Some
-// file systems return short reads before the end, so a short read counts as the last one only after
-// size bytes.
-func (c *Copier) copySmall(out, in *os.File, size int64) error {
-	if c.buffer == nil {
-		c.buffer = make([]byte, smallFile)
-	}
-	for copied := int64(0); ; {
-		n, err := in.Read(c.buffer)
-		copied += int64(n)
-		if n > 0 {
-			if _, err := out.Write(c.buffer[:n]); err != nil {
-				return err
-			}
-		}
-		isLastRead := err == nil && n < len(c.buffer) && copied >= size
-		switch {
-		case errors.Is(err, io.EOF) || isLastRead:
-			return nil
-		case err != nil:
-			return err
-		case c.ctx.Err() != nil:
+// copyRange copies the content from one offset to another, or to the end of the file.
+func (c *Copier) copyRange(out, in int, at, end int64) error {
+	for at < end {
+		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
+		part := c.buffer[:min(int64(len(c.buffer)), end-at)]
+		n, err := uninterrupted(func() (int, error) { return unix.Pread(in, part, at) })
+		if err != nil || n == 0 {
+			return err
+		}
+		for part = part[:n]; len(part) > 0; part = part[n:] {
+			if n, err = uninterrupted(func() (int, error) { return unix.Pwrite(out, part, at) }); err != nil {
+				return err
+			}
+			at += int64(n)
+		}
 	}
+	return nil
 }
 
 // nextData returns the bounds of the next data at or after offset at. If the file system does not
 // know its holes, it returns everything up to size.
-func nextData(f *os.File, at, size int64) (start, end int64, err error) {
-	start, err = f.Seek(at, unix.SEEK_DATA)
+func nextData(f int, at, size int64) (start, end int64, err error) {
+	start, err = unix.Seek(f, at, unix.SEEK_DATA)
 	switch {
 	case errors.Is(err, syscall.ENXIO):
 		return size, size, nil
@@ -323,6 +346,57 @@ func nextData(f *os.File, at, size int64) (start, end int64, err error) {
 	case err != nil:
 		return 0, 0, err
 	}
-	end, err = f.Seek(start, unix.SEEK_HOLE)
+	end, err = unix.Seek(f, start, unix.SEEK_HOLE)
 	return start, min(end, size), err
+}
+
+// uninterrupted repeats a system call that a signal interrupts, as package os does.
+func uninterrupted[T any](call func() (T, error)) (T, error) {
+	for {
+		if result, err := call(); !errors.Is(err, unix.EINTR) {
+			return result, err
+		}
+	}
+}
+
+// openIn opens a name in a folder, without following links.
+func openIn(dir *os.File, name string, flags int, perm uint32) (fd int, err error) {
+	return uninterrupted(func() (int, error) {
+		return unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+	})
+}
+
+// openFolderIn opens a folder in another. The error for anything else is ENOTDIR.
+func openFolderIn(dir *os.File, name string) (*os.File, error) {
+	fd, err := openIn(dir, name, unix.O_DIRECTORY, 0)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return nil, syscall.ENOTDIR
+	case err != nil:
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// lstatIn returns the metadata of a name in a folder, without following links.
+func lstatIn(dir *os.File, name string) (*unix.Stat_t, error) {
+	return uninterrupted(func() (*unix.Stat_t, error) {
+		info := &unix.Stat_t{}
+		return info, unix.Fstatat(int(dir.Fd()), name, info, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+func fstat(fd int) (*unix.Stat_t, error) {
+	info := &unix.Stat_t{}
+	return info, unix.Fstat(fd, info)
+}
+
+// setTime sets the times of a name in a folder to the modification time of info.
+func setTime(dir *os.File, name string, info *unix.Stat_t) error {
+	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{info.Mtim, info.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// same reports whether a file is still the same, with the same content.
+func same(a, b *unix.Stat_t) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Mode == b.Mode && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
 }

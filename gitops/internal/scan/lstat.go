@@ -22,6 +22,9 @@ func LstatOf(info fs.FileInfo) Lstat {
 	return Lstat{info.Mode(), index.StatOf(info), info.ModTime().Unix()}
 }
 
+// Stat returns the metadata in the form of the index.
+func (l Lstat) Stat() index.Stat { return l.stat }
+
 // modifiedAt returns the time of the last change of the content.
 func (l Lstat) modifiedAt() time.Time { return time.Unix(l.modified, int64(l.stat.MtimeNsec)) }
 
@@ -35,6 +38,11 @@ func lstatIn(folder int, name string) (Lstat, error) {
 	if err != nil {
 		return Lstat{}, err
 	}
+	return LstatFrom(&st), nil
+}
+
+// LstatFrom returns the metadata that a system call returned.
+func LstatFrom(st *unix.Stat_t) Lstat {
 	return Lstat{
 		mode: typeOf(uint32(st.Mode)) | fs.FileMode(st.Mode)&fs.ModePerm,
 		stat: index.Stat{
@@ -43,7 +51,7 @@ func lstatIn(folder int, name string) (Lstat, error) {
 			Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: uint32(st.Size),
 		},
 		modified: int64(st.Mtim.Sec),
-	}, nil
+	}
 }
 
 // typeOf returns the type of a file: regular, link, folder, or irregular for devices, pipes and sockets.

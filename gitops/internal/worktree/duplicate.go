@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/copytree"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
@@ -29,9 +30,7 @@ type Duplicate struct {
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	done, hidden := &Duplicate{}, w.skippedPaths()
 	c := &copytree.Copier{To: to, Replacements: links, Omit: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
-	c.OnCopied = func(from, to *os.Root, full string, info fs.FileInfo) error {
-		return w.recordCopy(done, ix, from, to, full, info)
-	}
+	c.OnCopied = func(full string, original, copied *unix.Stat_t) { w.recordCopy(done, ix, full, original, copied) }
 	if err := c.Content(ctx, w.dir); err != nil {
 		return nil, fmt.Errorf("copy the files: %w", err)
 	}
@@ -39,24 +38,13 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 	return done, nil
 }
 
-// recordCopy records the stat data of a copied file, if the original is tracked, unmodified and did
-// not change during the copy. Without stat data, a file is later compared by content.
-func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
+// recordCopy records the stat data of a copied file, if the original is tracked and unmodified. Without stat
+// data, a file is later compared by content.
+func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, full string, original, copied *unix.Stat_t) {
 	i, known := ix.Search(full)
-	if !known {
-		return nil
+	if known && scan.Unchanged(&w.repo.Settings, ix.Metadata(i).Stat, scan.LstatFrom(original), ix.Modified) {
+		done.Stats = append(done.Stats, index.StatUpdate{Entry: i, Stat: scan.LstatFrom(copied).Stat()})
 	}
-	if !scan.Unchanged(&w.repo.Settings, ix.Metadata(i).Stat, scan.LstatOf(info), ix.Modified) {
-		return nil
-	}
-	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {
-		return nil //nolint:nilerr // it was replaced meanwhile
-	}
-	copied, err := to.Lstat(path.Base(full))
-	if err == nil {
-		done.Stats = append(done.Stats, index.StatUpdate{Entry: i, Stat: index.StatOf(copied)})
-	}
-	return err
 }
 
 // WrittenSince reports whether anything in a folder has a status change time (ctime) after then.
