@@ -46,6 +46,9 @@ type Folders struct {
 	// visible and stay unchanged. Overlays require namespaces.
 	Overlay     string
 	LowerLayers []string
+	// Discarded means that a crash of the machine may lose the changes in overlays. Otherwise closing the
+	// sandbox waits until all of their file system is on disk.
+	Discarded bool
 	// Tree is the overlaid workspace for this process's View, from sandbox.Tree.
 	Tree string
 	// MountedElsewhere means that another sandbox has mounted the workspace and hidden its hidden files.

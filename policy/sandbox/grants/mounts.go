@@ -104,7 +104,10 @@ func (f Folders) privateOverlay(path, name string) stage.Mount {
 	return mount
 }
 
-func (p *Plan) addMount(m stage.Mount) { p.mounts[m.Path] = m }
+func (p *Plan) addMount(m stage.Mount) {
+	m.Volatile = m.Kind == stage.Overlay && p.folders.Discarded
+	p.mounts[m.Path] = m
+}
 
 // addSource adds a mount of source at path if source exists.
 func (p *Plan) addSource(kind stage.MountKind, path, source string) {

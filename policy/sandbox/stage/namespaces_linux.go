@@ -252,9 +252,16 @@ func overlay(m Mount, changesFD int) (fd int, err error) {
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changesFD) // as a descriptor, because a mount may cover the path
+	flags := []string{"userxattr"}
+	if m.Volatile { // otherwise unmounting waits until the whole file system of the changes is on disk
+		flags = append(flags, "volatile")
+		if err := os.RemoveAll(folder + "work/work/incompat"); err != nil { // the mark of an earlier volatile mount, which the kernel refuses
+			return -1, err
+		}
+	}
 	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
-	}, "userxattr")
+	}, flags...)
 }
 
 func upperFolders(overlays []string) (folders []string) {
