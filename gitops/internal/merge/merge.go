@@ -46,7 +46,7 @@ type Merge struct {
 	Conflicts []Conflict // sorted by path
 
 	place          Place
-	old, now, onto plumbing.Hash
+	old, onto, now *side
 	ontoName       string
 	paths          map[string]sides // the paths that git merges
 	renames        bool             // git looks for renames
@@ -56,13 +56,20 @@ type Merge struct {
 	edits          []objects.Edit // edits from onto to the result
 }
 
+// side is one of the three trees.
+type side struct {
+	*objects.Folders
+	tree plumbing.Hash
+}
+
 // sides holds the entries of three trees at a path, in the order of index stages.
 type sides struct{ old, onto, now objects.Entry }
 
 // Trees merges the differences between old and now into onto. ontoName describes onto in messages.
 // The result lists conflicts; they cause no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
-	m := &Merge{place: in, old: old, now: now, onto: onto, ontoName: ontoName, paths: map[string]sides{}}
+	at := func(tree plumbing.Hash) *side { return &side{in.Objects.Folders(tree), tree} }
+	m := &Merge{place: in, old: at(old), onto: at(onto), now: at(now), ontoName: ontoName, paths: map[string]sides{}}
 	if err := m.collectPaths(ctx); err != nil {
 		return nil, err
 	}
@@ -74,18 +81,18 @@ func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName
 
 // Tree writes the merged tree and returns its id. A path in conflict is as in onto, or as
 // [Merge.MarkConflicts] left it.
-func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto, m.edits) }
+func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto.tree, m.edits) }
 
 // collectPaths collects the paths that git needs for the merge: the changed paths, and paths that
 // block them. If one side deleted a path that the other changed, git must look for renames. Then it
 // also needs all changes of onto.
 func (m *Merge) collectPaths(ctx context.Context) error {
-	changes, err := m.place.Objects.Differences(ctx, m.old, m.now)
+	changes, err := m.place.Objects.Differences(ctx, m.old.tree, m.now.tree)
 	if err != nil {
 		return err
 	}
 	for _, d := range changes {
-		there, err := m.place.Objects.Find(m.onto, d.Path)
+		there, err := m.onto.Find(d.Path)
 		if err != nil {
 			return err
 		}
@@ -107,7 +114,7 @@ func (m *Merge) collectPaths(ctx context.Context) error {
 	if !m.renames {
 		return nil
 	}
-	moved, err := m.place.Objects.Differences(ctx, m.old, m.onto)
+	moved, err := m.place.Objects.Differences(ctx, m.old.tree, m.onto.tree)
 	if err != nil {
 		return err
 	}
@@ -135,9 +142,9 @@ func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.H
 func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
 		var at [3]objects.Entry
-		for i, tree := range []plumbing.Hash{m.old, m.onto, m.now} {
+		for i, side := range []*side{m.old, m.onto, m.now} {
 			var err error
-			if at[i], err = m.place.Objects.Find(tree, dir); err != nil {
+			if at[i], err = side.Find(dir); err != nil {
 				return err
 			}
 		}
@@ -155,16 +162,13 @@ func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 // add adds a path with its entries in the three trees.
 func (m *Merge) add(name string) error {
 	var s sides
-	for _, side := range []struct {
-		tree  plumbing.Hash
-		entry *objects.Entry
-	}{{m.old, &s.old}, {m.onto, &s.onto}, {m.now, &s.now}} {
-		e, err := m.place.Objects.Find(side.tree, name)
+	for at, entry := range map[*side]*objects.Entry{m.old: &s.old, m.onto: &s.onto, m.now: &s.now} {
+		e, err := at.Find(name)
 		if err != nil {
 			return err
 		}
 		if !e.IsTree() {
-			*side.entry = e
+			*entry = e
 		}
 	}
 	m.paths[name] = s
@@ -174,13 +178,13 @@ func (m *Merge) add(name string) error {
 // addFolderFiles adds a file of each folder that has no file among the paths. Otherwise git would
 // believe that the folder was renamed.
 func (m *Merge) addFolderFiles() error {
-	for _, side := range []struct {
-		tree plumbing.Hash
+	for _, in := range []struct {
+		tree *side
 		of   func(sides) objects.Entry
 	}{{m.onto, func(s sides) objects.Entry { return s.onto }}, {m.now, func(s sides) objects.Entry { return s.now }}} {
 		has := map[string]bool{}
 		for name, s := range m.paths {
-			if side.of(s).Mode == 0 {
+			if in.of(s).Mode == 0 {
 				continue
 			}
 			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
@@ -190,7 +194,7 @@ func (m *Merge) addFolderFiles() error {
 		for _, name := range slices.Sorted(maps.Keys(m.paths)) {
 			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
 				has[dir] = true
-				file, err := m.anyFile(side.tree, dir)
+				file, err := m.anyFile(in.tree, dir)
 				if err == nil && file != "" {
 					err = m.add(file)
 				}
@@ -205,8 +209,8 @@ func (m *Merge) addFolderFiles() error {
 
 // anyFile returns the path of any file in a folder of a tree, or "" if there is no such folder. name is the
 // path of the folder.
-func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
-	e, err := m.place.Objects.Find(tree, name)
+func (m *Merge) anyFile(tree *side, name string) (string, error) {
+	e, err := tree.Find(name)
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +263,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 		}
 		m.commits[i] = id.String()
 	}
-	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.onto.tree, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.attributes.Close()) }()

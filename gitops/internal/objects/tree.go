@@ -3,6 +3,7 @@ package objects
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -110,22 +111,43 @@ func encodeTree(entries []Entry) []byte {
 
 // Find returns the entry of a tree at a path. Its mode is 0 if missing.
 func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
-	at := Entry{Mode: TreeMode, ID: tree}
-	for name := range strings.SplitSeq(path, "/") {
-		if !at.IsTree() {
-			return Entry{}, nil
+	return s.Folders(tree).Find(path)
+}
+
+// Folders finds many entries of one tree. It reads each folder once.
+type Folders struct {
+	store *Store
+	root  plumbing.Hash
+	read  map[string][]Entry // by path, "" or ending with a slash; nil for a missing folder
+}
+
+// Folders returns the folders of a tree.
+func (s *Store) Folders(tree plumbing.Hash) *Folders {
+	return &Folders{s, tree, map[string][]Entry{}}
+}
+
+// Find returns the entry at a path. Its mode is 0 if missing.
+func (f *Folders) Find(name string) (Entry, error) {
+	folder, name := path.Split(name)
+	entries, known := f.read[folder]
+	if !known {
+		at := Entry{Mode: TreeMode, ID: f.root}
+		var err error
+		if folder != "" {
+			at, err = f.Find(strings.TrimSuffix(folder, "/"))
 		}
-		entries, err := s.Tree(at.ID)
+		if err == nil && at.IsTree() {
+			entries, err = f.store.Tree(at.ID)
+		}
 		if err != nil {
 			return Entry{}, err
 		}
-		i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
-		if i < 0 {
-			return Entry{}, nil
-		}
-		at = entries[i]
+		f.read[folder] = entries
 	}
-	return at, nil
+	if i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name }); i >= 0 {
+		return entries[i], nil
+	}
+	return Entry{}, nil
 }
 
 // Edit sets the entry of a path. Mode 0 removes it.

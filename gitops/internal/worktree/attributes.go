@@ -14,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
@@ -60,14 +59,9 @@ func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
 
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
-	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
+	folders := w.objects.Folders(tree)
 	return w.attributesBy(func(file string) ([]byte, error) {
-		folder, name := path.Split(file)
-		id, err := folders.id(folder)
-		if err != nil {
-			return nil, err
-		}
-		e, err := w.objects.Find(id, name)
+		e, err := folders.Find(file)
 		if err != nil {
 			return nil, err
 		}
@@ -76,33 +70,6 @@ func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 		}
 		return w.objects.BlobBytes(e.ID, regularfile.Small)
 	})
-}
-
-// treeFolders looks up folders of a tree and caches their ids.
-type treeFolders struct {
-	store *objects.Store
-	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
-}
-
-// id returns the id of a folder's tree object, or the zero hash for a missing folder.
-func (t treeFolders) id(folder string) (plumbing.Hash, error) {
-	if id, known := t.ids[folder]; known {
-		return id, nil
-	}
-	above, name := path.Split(strings.TrimSuffix(folder, "/"))
-	parent, err := t.id(above)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	e, err := t.store.Find(parent, name)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if !e.IsTree() {
-		e.ID = plumbing.ZeroHash
-	}
-	t.ids[folder] = e.ID
-	return e.ID, nil
 }
 
 // contentAttributes lists the attributes that decide about a file's content in the work tree or in a merge.
