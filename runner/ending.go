@@ -110,9 +110,9 @@ func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 }
 
 // resumeHint returns a sentence on how to resume a stopped run, or "".
-func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
+func (e *ending) resumeHint(rec *record.Record, getenv func(string) string, o outcome.Outcome, reason string) string {
 	if !e.mayResume(rec, o) || e.Workspace.WorkPendingHere() { // the message already has the hint
 		return ""
 	}
-	return history.ResumeHint(rec, o, reason, e.Assignment.Script)
+	return history.ResumeHint(rec, getenv, o, reason, e.Assignment.Script)
 }

@@ -157,7 +157,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 // to write are added to the result's errors.
 func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.Began).Seconds()
-	event.ResumeHint = r.end.resumeHint(r.Record, outcome.Outcome(event.Outcome), event.Reason)
+	event.ResumeHint = r.end.resumeHint(r.Record, r.Env.Get, outcome.Outcome(event.Outcome), event.Reason)
 	r.Record.DropReserve()
 	view, unrecorded := r.Record.Conclude(event, errors.Join(r.end.workspaceOrEmpty(r.Record).RecordWorkInTree(), r.RecordStart(r.end.Assignment)))
 	result := record.ResultFromView(view)

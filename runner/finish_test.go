@@ -181,7 +181,7 @@ func TestOffersToResume(t *testing.T) {
 			must.Same(t, true, slices.Contains(all, reason), "no run ends as", o, "/", reason)
 		}
 		for _, reason := range all {
-			hint := e.resumeHint(rec, o, reason)
+			hint := e.resumeHint(rec, settings.Environment{}.Get, o, reason)
 			must.Same(t, !slices.Contains(history.NotResumable[o], reason), strings.Contains(hint, "agent-ci resume "+rec.Path()), o, reason, hint)
 			if o != outcome.BudgetExceeded {
 				continue
@@ -192,8 +192,10 @@ func TestOffersToResume(t *testing.T) {
 			}
 		}
 	}
+	inCampaign := settings.Environment{settings.CampaignVariable + "=/ledger"}
+	must.Same(t, "", e.resumeHint(rec, inCampaign.Get, outcome.Cancelled, "sigterm"), "a run of a campaign offers")
 	rec = begun(t, `{"task":{"prompt":"`+history.RedactedMark+`X]"}}`)
-	must.Same(t, "", e.resumeHint(rec, outcome.Cancelled, "sigint"), "a run whose job holds a secret offers")
+	must.Same(t, "", e.resumeHint(rec, settings.Environment{}.Get, outcome.Cancelled, "sigint"), "a run whose job holds a secret offers")
 }
 
 func TestConvertsPanicToOutcome(t *testing.T) {

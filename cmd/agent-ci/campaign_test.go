@@ -270,6 +270,30 @@ func TestInterruptedCampaignResumes(t *testing.T) {
 	}
 }
 
+// So does one that a scripted session answers.
+func TestInterruptedScriptedCampaignResumes(t *testing.T) {
+	t.Parallel()
+	w := newCampaigning(t, 1, cheap, campaignFile)
+	fifo := filepath.Join(w.dir, "begun")
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
+	w.write("session.yml", `version: 1
+turns:
+  - output: [{call: exec_command, arguments: {cmd: "echo >`+fifo+`; sleep 1000"}}]
+  - output: [{call: exec_command, arguments: {cmd: "echo step 1 >log.txt"}}]
+  - output: [{say: Done.}]
+`)
+	cmd, out := w.command("run", "--replay", "session.yml")
+	must.Do(t, cmd.Start())
+	must.Do(t, must.Err(os.ReadFile(fifo)))
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	if s := w.status(); s.Counts[campaign.Running] != 1 || strings.Contains(out.String(), "agent-ci resume") {
+		t.Errorf("the targets are %v\n%s%s", s.Counts, out, w.logs())
+	}
+	must.Contain(t, w.run("--replay", "session.yml"), "goes on")
+	w.allOpened()
+}
+
 // A run that was killed between its last event and its result has ended: the next start books that end.
 // The ledger is put back as it was when the run was claimed, and the result is taken away.
 func TestCampaignBooksEndOfKilledRun(t *testing.T) {

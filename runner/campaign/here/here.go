@@ -10,9 +10,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -25,7 +25,8 @@ type Options struct {
 	Folder   string // folder for run directories
 	Program  string // path of agent-ci
 	Environ  []string
-	Args     []string // further flags of each run
+	Args     []string // further flags of each new run
+	Session  string   // scripted session that answers all runs; "" for the model
 	Now      func() time.Time
 	// Log receives a line for each started or ended target.
 	Log io.Writer
@@ -40,8 +41,8 @@ type Options struct {
 	TimeMargin time.Duration
 	// ExitGrace is how long a process has to exit after SIGTERM.
 	ExitGrace time.Duration
-	// Resumable returns why the run in a directory cannot resume, or nil if it can.
-	Resumable func(*record.Directory) error
+	// Resumable returns why the run in a directory cannot resume with a session, or nil if it can.
+	Resumable func(dir *record.Directory, session string) error
 	// Models lists the runs' models, to compute the cost of lost answers.
 	Models []campaign.Model
 }
@@ -55,7 +56,8 @@ type Schedule struct {
 	Refresh func(context.Context) error
 	// Existing is passed to campaign.Choice.
 	Existing func(context.Context, []campaign.Target) (map[string]string, error)
-	// Wait makes Run wait for the next window, hour or day instead of returning.
+	// Wait makes Run wait for the next window, hour or day, and for the end of an outage of the forge, instead of
+	// returning.
 	Wait bool
 }
 
@@ -110,6 +112,8 @@ type localRuns struct {
 	Schedule
 	running int
 	ended   chan runEnd
+	// outage is when the forge first failed, or zero since it last answered.
+	outage time.Time
 }
 
 // runEnd is the result of Work for a claim.
@@ -126,6 +130,9 @@ func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
 		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign), Existing: r.Existing,
 		OnSkipped: func(report campaign.Report) { PrintReport(r.Log, report) },
 	})
+	if until := r.retryTime(err); !until.IsZero() {
+		return campaign.Wait{Until: until}, nil
+	}
 	if err != nil {
 		return wait, err
 	}
@@ -137,6 +144,32 @@ func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
 		r.startRun(ctx, c, "starts")
 	}
 	return wait, nil
+}
+
+// Limits on waiting for a forge that fails.
+const (
+	outagePause = 5 * time.Minute // shortest time until the forge is asked again
+	maxOutage   = 6 * time.Hour   // a longer outage ends Run
+)
+
+// retryTime returns when to ask the forge again after a failure, and logs that. It returns the zero time if Run does not
+// wait, another attempt would fail too, or the forge has failed for maxOutage.
+func (r *localRuns) retryTime(err error) (until time.Time) {
+	now, kind := r.Now(), forge.KindOf(err)
+	if kind != forge.Unavailable && kind != forge.RateLimited {
+		r.outage = time.Time{}
+		return until
+	}
+	if r.outage.IsZero() {
+		r.outage = now
+	}
+	if !r.Schedule.Wait || now.Sub(r.outage) > maxOutage {
+		return until
+	}
+	failed, _ := errors.AsType[*forge.Error](err) // KindOf found it
+	until = now.Add(max(failed.RetryAfter, outagePause))
+	fmt.Fprintf(r.Log, "%s; trying again at %s\n", progress.Printable(err.Error()), until.UTC().Format(time.RFC3339))
+	return until
 }
 
 // startRun runs a claim in the background. verb is for the log.

@@ -1,17 +1,20 @@
 package here
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -51,7 +54,7 @@ func hanging(t *testing.T, names ...string) (Schedule, *strings.Builder) {
 	must.Do(t, ledger.Plan(plan))
 	return Schedule{Ledger: ledger, Plan: plan, Options: Options{
 		Campaign: c, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
-		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
+		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory, string) error { return errors.New("it cannot") },
 	}}, ends
 }
 
@@ -66,6 +69,45 @@ func TestHungProcessDelaysNoOther(t *testing.T) {
 	hung := o.Ledger.Of("bump").TargetState(o.Plan.Targets[0].Key).Last
 	if hung.CostUSD == nil || *hung.CostUSD != 0 || !strings.Contains(hung.Message, errHung.Error()) {
 		t.Errorf("the report of the hung one is %+v", hung)
+	}
+}
+
+// A forge that fails for a while delays targets of a campaign that waits, and ends others.
+func TestWaitsForForge(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails int
+		kind  forge.Kind
+		waits bool
+		words string // of the error; "" for none
+	}{
+		"without waiting":   {1, forge.Unavailable, false, "look for open pull requests: GitHub is down"},
+		"an outage":         {3, forge.Unavailable, true, ""},
+		"a rate limit":      {3, forge.RateLimited, true, ""},
+		"a refusal":         {1, forge.Unauthorized, true, "GitHub is down"},
+		"an endless outage": {1000, forge.Unavailable, true, "GitHub is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, log := hanging(t, "one", "two", "three")
+			started, looks := time.Now(), atomic.Int64{} // each look at the clock is 20 minutes later
+			o.Now = func() time.Time { return started.Add(time.Duration(looks.Add(1)) * 20 * time.Minute) }
+			o.Wait = c.waits
+			asked := 0
+			o.Existing = func(context.Context, []campaign.Target) (map[string]string, error) {
+				if asked++; asked <= c.fails {
+					return nil, &forge.Error{Kind: c.kind, Message: "GitHub is down"}
+				}
+				return map[string]string{}, nil
+			}
+			err := Run(t.Context(), o)
+			if c.words != "" {
+				must.Fail(t, c.words, err)
+				return
+			}
+			must.Do(t, err)
+			must.Same(t, c.fails, strings.Count(log.String(), "look for open pull requests: GitHub is down; trying again at "), log)
+			must.Same(t, 3, strings.Count(log.String(), " internal_error/no_result: "), log)
+		})
 	}
 }
 

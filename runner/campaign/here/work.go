@@ -186,7 +186,7 @@ func (w *work) findState(resumeOutages bool) (state runState, err error) {
 
 // resumeObstacle returns why the run in a directory cannot resume, or nil. lostAnswers is the number of answers that its record lacks.
 func (w *work) resumeObstacle(dir *record.Directory, lostAnswers int, cost campaign.Claim) error {
-	if err := w.Resumable(dir); err != nil || w.canAfford(cost) {
+	if err := w.Resumable(dir, w.Session); err != nil || w.canAfford(cost) {
 		return err
 	}
 	return fmt.Errorf("%d answers that it had asked for were lost and may have cost %.4f dollars and %d tokens, for which its limits have no room", lostAnswers, cost.USD, cost.Tokens)
@@ -330,6 +330,9 @@ func (w *work) arguments(ctx context.Context, state runState) (args []string, er
 	defer func() {
 		if w.Output == nil {
 			args = append(args, "--quiet")
+		}
+		if w.Session != "" {
+			args = append(args, "--replay", w.Session)
 		}
 		args = append(args, w.limitFlags(state.lostCost)...)
 	}()

@@ -27,10 +27,10 @@ var NotResumable = map[outcome.Outcome][]string{
 // RedactedMark begins the replacement of a secret in a transcript.
 const RedactedMark = "[secret "
 
-// Resumable returns why the run in a directory cannot resume, or nil if it can: without a scripted session,
-// and with a higher limit if one ended it. The checkout may still prevent it. A run that was killed between
-// its last event and its result resumes to write the result.
-func Resumable(dir *record.Directory) error {
+// Resumable returns why the run in a directory cannot resume, or nil if it can: with a scripted session's path, or ""
+// for a model, and with a higher limit if one ended it. The checkout may still prevent it. A run that was killed
+// between its last event and its result resumes to write the result.
+func Resumable(dir *record.Directory, script string) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
 	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
@@ -50,7 +50,7 @@ func Resumable(dir *record.Directory) error {
 	if err := h.checkResumable(pending); err != nil {
 		return err
 	}
-	return h.requireSameModelKind("")
+	return h.requireSameModelKind(script)
 }
 
 // CanResumeAfter reports whether a run that ends with outcome o could resume, by its transcript.
@@ -62,10 +62,10 @@ func CanResumeAfter(rec *record.Record, o outcome.Outcome) bool {
 	return err == nil && h.checkResumable(false) == nil
 }
 
-// ResumeHint tells people how to resume a run that ends this way. It returns "" if a resume would be in vain.
-// script is a scripted session's path or "".
-func ResumeHint(rec *record.Record, o outcome.Outcome, reason, script string) string {
-	if slices.Contains(NotResumable[o], reason) {
+// ResumeHint tells people how to resume a run that ends this way. It returns "" if a resume would be in vain,
+// and for a run of a campaign, which books only runs that it resumes itself. script is a scripted session's path or "".
+func ResumeHint(rec *record.Record, getenv func(string) string, o outcome.Outcome, reason, script string) string {
+	if slices.Contains(NotResumable[o], reason) || getenv(settings.CampaignVariable) != "" {
 		return ""
 	}
 	command := "agent-ci resume " + rec.Path()

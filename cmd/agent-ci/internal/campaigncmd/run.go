@@ -72,20 +72,18 @@ func (c *openedCampaign) runOptions() (o here.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	args := []string{"--publish", publish}
-	if c.replay != "" {
-		session, err := filepath.Abs(c.replay)
-		if err != nil {
+	session := c.replay
+	if session != "" {
+		if session, err = filepath.Abs(session); err != nil {
 			return o, fmt.Errorf("find the session: %w", err)
 		}
-		args = append(args, "--replay", session)
 	}
 	j, err := c.sampleJob()
 	if err != nil {
 		return o, err
 	}
 	o = here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
+		Campaign: c.Campaign, Program: program, Args: []string{"--publish", publish}, Session: session, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
 		Models: modelsOf(j, c.Environ),
 	}
 	if publish == "github" { // a later start on any host may resume a run, and needs the clone

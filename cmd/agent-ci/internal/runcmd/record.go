@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/runs"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
 )
@@ -40,7 +41,7 @@ func newestRun(p cli.Process) (string, error) {
 
 // userRuns returns the runs.Store that finds this user's runs on this machine.
 func userRuns(p cli.Process) runs.Store {
-	return runs.Store{Getenv: p.Variable, Resumable: history.Resumable}
+	return runs.Store{Getenv: p.Variable, Resumable: func(dir *record.Directory) error { return history.Resumable(dir, "") }}
 }
 
 // runDirectory returns the directory of a run, given its path or id.
