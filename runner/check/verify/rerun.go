@@ -17,13 +17,6 @@ type result struct {
 	runs    []transcript.CheckRun
 }
 
-// fillRow stores a result in a row of the table.
-func (r result) fillRow(row *transcript.VerifyRow) {
-	deciding := transcript.DecidingRun(r.runs)
-	row.NotRun = r.notRun
-	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
-}
-
 // runWithReruns runs a check. While it is red, it repeats the check on the same tree, as often as
 // the job permits. It does not repeat a timeout.
 //

@@ -107,21 +107,21 @@ type reportedTests struct {
 // tests of all runs with the deciding state, because several red runs may fail for different
 // reasons.
 func (c Checks) storeResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*reportedTests, error) {
-	r.fillRow(row)
+	deciding := transcript.DecidingRun(r.runs)
+	row.NotRun, row.Runs, row.Seconds, row.Log = r.notRun, r.runs, deciding.Seconds, deciding.Log
 	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
 	if len(r.runs) == 0 {
 		return nil, nil
 	}
-	state := transcript.DecidingRun(r.runs).State
 	var err error
-	if row.Tail, err = c.tail(state, row.Log); err != nil {
+	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
 		return nil, err
 	}
-	reported, err := c.joinTests(ctx, c.Job.Verify[i], r.runs, state)
+	reported, err := c.joinTests(ctx, c.Job.Verify[i], r.runs, deciding.State)
 	if err != nil {
 		return nil, err
 	}
-	if state == "red" {
+	if deciding.State == "red" {
 		if reported.output, err = c.Record.HeadAndTail(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
 			return nil, fmt.Errorf("read %s: %w", row.Log, err)
 		}

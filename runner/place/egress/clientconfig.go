@@ -40,12 +40,14 @@ func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 	if len(secrets) > 0 {
 		trusted = slices.Concat(c.setup.authority.Certificate(), trusted)
 	}
+	folder := clientsFolder + "/" + kind
 	if len(trusted) > 0 {
-		folder, err := c.clientsFolderOf(kind)
+		c.Record.Remove(folder) // files from before a resume have another certificate authority
+		path, err := c.Record.MakeFolder(folder)
 		if err != nil {
 			return k, err
 		}
-		k.Folder = folder
+		k.Folder = path
 		k.addClientFiles(secrets, home, variable)
 		if err := k.addTrust(trusted, variable); err != nil {
 			return k, err
@@ -53,19 +55,11 @@ func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
 	}
 	c.addEmptyMavenSettings(&k, home)
 	for _, name := range slices.Sorted(maps.Keys(k.files)) {
-		if err := c.Record.Write(clientsFolder+"/"+kind+"/"+name, k.files[name]); err != nil {
+		if err := c.Record.Write(folder+"/"+name, k.files[name]); err != nil {
 			return k, err
 		}
 	}
 	return k, nil
-}
-
-// clientsFolderOf recreates the folder with client files for a kind of commands, and returns its path.
-// Files from before a resume are useless, because the resumed run has a new certificate authority.
-func (c *Control) clientsFolderOf(kind string) (string, error) {
-	name := clientsFolder + "/" + kind
-	c.Record.Remove(name)
-	return c.Record.MakeFolder(name)
 }
 
 // commandSecrets returns the secrets of a kind of commands, with their placeholders.

@@ -71,7 +71,10 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.boxes.CheckMachineProxy(); err != nil {
 		return err
 	}
-	if err := s.setUpSecrets(ctx); err != nil {
+	if s.boxes.Credentials, err = p.Credentials(ctx, job.CommandsAgent); err != nil {
+		return err
+	}
+	if err := s.boxes.SetUpSecrets(); err != nil {
 		return err
 	}
 	s.boxes.LinkProgram(patchProgram)
@@ -85,14 +88,6 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	}
 	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, CommandKind: job.CommandsAgent, Begun: begun})
 	return err
-}
-
-// setUpSecrets gives the commands the secrets that agents get.
-func (s *Session) setUpSecrets(ctx context.Context) (err error) {
-	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
-		return err
-	}
-	return s.boxes.SetUpSecrets()
 }
 
 // Warnings returns remarks on the configuration and the confinement.

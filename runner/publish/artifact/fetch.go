@@ -101,6 +101,9 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	if err != nil {
 		return nil, err
 	}
+	if out != "" {
+		return fetched, nil
+	}
 	return fetched, fetched.moveTo(finalFolder)
 }
 
@@ -121,9 +124,6 @@ func (f *Fetched) moveTo(folder string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err
-	}
-	if folder == f.Directory {
-		return nil
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("replace what was fetched before: %w", err)

@@ -39,9 +39,8 @@ func pullRequestWorkflowNames(root *os.Root) (names []string) {
 	const folder = ".github/workflows"
 	entries, _ := fs.ReadDir(root.FS(), folder) // none without a folder
 	for _, entry := range entries {
-		ext := path.Ext(entry.Name())
-		isWorkflow := entry.Type().IsRegular() && (ext == ".yml" || ext == ".yaml")
-		if !isWorkflow || strings.HasPrefix(entry.Name(), "agent-ci-") {
+		isOwn := strings.HasPrefix(entry.Name(), "agent-ci-")
+		if isOwn || !isWorkflow(entry.Name()) || !entry.Type().IsRegular() {
 			continue
 		}
 		name := pullRequestWorkflowName(root, path.Join(folder, entry.Name()))

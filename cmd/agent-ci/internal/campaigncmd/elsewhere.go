@@ -157,7 +157,7 @@ func writeManifest(c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) 
 	if len(wave) == 0 {
 		return nil
 	}
-	j, err := c.sampleJob()
+	j, err := SampleJob(c.Process, c.Campaign, c.file)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (c *openedCampaign) resolvePlan(ctx context.Context) (*campaign.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	j, err := c.sampleJob()
+	j, err := SampleJob(c.Process, c.Campaign, c.file)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +126,6 @@ func (c *openedCampaign) resolvePlan(ctx context.Context) (*campaign.Plan, error
 		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, FeedbackOnly: j.Publish.IsFeedback(),
 	})
 	return plan, err
-}
-
-// sampleJob returns SampleJob of the campaign.
-func (c *openedCampaign) sampleJob() (*job.Job, error) {
-	return SampleJob(c.Process, c.Campaign, c.file)
 }
 
 // SampleJob returns the job of a campaign with sample values in its placeholders. file is the path of the
@@ -201,7 +196,7 @@ func (c *openedCampaign) approver(ctx context.Context) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
-	j, err := c.sampleJob()
+	j, err := SampleJob(c.Process, c.Campaign, c.file)
 	if err != nil {
 		return "", err
 	}

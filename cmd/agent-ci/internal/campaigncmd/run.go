@@ -78,7 +78,7 @@ func (c *openedCampaign) runOptions() (o here.Options, err error) {
 			return o, fmt.Errorf("find the session: %w", err)
 		}
 	}
-	j, err := c.sampleJob()
+	j, err := SampleJob(c.Process, c.Campaign, c.file)
 	if err != nil {
 		return o, err
 	}

@@ -156,14 +156,9 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	if d.GitHub.Scopes != "" {
 		line("", "scopes: %s", d.GitHub.Scopes)
 	}
-	var permissions []string
-	for name, granted := range d.GitHub.Permissions {
-		if granted {
-			permissions = append(permissions, name)
-		}
-	}
+	permissions := slices.Sorted(maps.Keys(d.GitHub.Permissions))
+	permissions = slices.DeleteFunc(permissions, func(name string) bool { return !d.GitHub.Permissions[name] })
 	if len(permissions) > 0 {
-		slices.Sort(permissions)
 		line("", "permissions: %s", strings.Join(permissions, ", "))
 	}
 }

@@ -184,8 +184,7 @@ func (n *Locator) ListsOthersOnly(results *testresults.Results, f File) bool {
 	if files := results.Units(testresults.File); len(files) > 0 {
 		ending := path.Ext(f.Path)
 		isSameKind := func(file string) bool { return path.Ext(file) == ending }
-		isListed := slices.ContainsFunc(files, func(file string) bool { return isPathEnd(file, f.Path) })
-		return slices.ContainsFunc(files, isSameKind) && !isListed
+		return slices.ContainsFunc(files, isSameKind) && !n.Ran(results, f)
 	}
 	if classes := results.Units(testresults.Class); len(classes) > 0 {
 		hasClasses := path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt"
