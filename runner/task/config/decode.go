@@ -83,7 +83,7 @@ func (d *Decoder) Report(path, message string) {
 	d.reportAt(place, path, message)
 }
 
-// pathAbove returns the path of the next key above: a.b for a.b[2], a for a.b, and "" for a.
+// pathAbove returns the path of the parent: a.b for a.b[2], a for a.b, "" for a.
 func pathAbove(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
 
 // ReportMissing reports a key missing in all layers, at the start of the last file. Without a file, the mistake
@@ -165,8 +165,7 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	}
 }
 
-// replaceMultiNotation decodes node in the notation of its kind (text, list or mapping), and replaces the
-// value of earlier layers.
+// replaceMultiNotation decodes node in the notation of its kind. It replaces the value of earlier layers.
 func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	notation := k.notations[node.Kind]
 	if notation == nil {
@@ -216,8 +215,7 @@ func forbiddenName(name *yaml.Node) string {
 	return forbiddenSyntax(name)
 }
 
-// mergeGroup decodes a mapping with fixed keys. It reports missing keys in the first layer that contains
-// the group.
+// mergeGroup decodes a mapping with fixed keys. It reports missing keys in the first layer of the group.
 func (d *Decoder) mergeGroup(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	present := make(map[string]bool)
 	for name, value := range d.namedValues(path, node) {
@@ -282,8 +280,7 @@ func (d *Decoder) mergeEntry(k *Key, path string, name, node *yaml.Node, into re
 	d.mergeValue(below, inner, node, into.Field(below.fieldIndex))
 }
 
-// namedValues yields the names of a mapping with their values. It reports names that are invalid or repeated,
-// and does not yield them.
+// namedValues yields the names of a mapping with their values. It reports invalid and repeated names instead.
 func (d *Decoder) namedValues(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
 		lines := make(map[string]int)
@@ -369,8 +366,7 @@ func (d *Decoder) replaceForeignMap(k *Key, path string, node *yaml.Node, into r
 	}
 }
 
-// toJSON converts node to the types that encoding/json decodes into. It reports values that JSON cannot express;
-// the result then has no meaning.
+// toJSON converts node to types of encoding/json. After a reported mistake the result has no meaning.
 func (d *Decoder) toJSON(path string, node *yaml.Node) (value any) {
 	complaint := forbiddenSyntax(node)
 	switch {

@@ -83,8 +83,7 @@ var shapes = [...]struct {
 // maximum, a default, or a function from an unknown name to the correct key ("" if there is none).
 type Terms map[string]any
 
-// Key is a key of a format: its rule, its type and the keys below it. Tags of the type's field hold the
-// rule.
+// Key is a key of a format: its rule, from tags of the type's field, its type and the keys below it.
 type Key struct {
 	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
 	Name    string // last part of the path
@@ -122,12 +121,10 @@ type Constraints struct {
 	maxEntries    int    // most: entries of a mapping of mappings, or of a list
 }
 
-// NewKey describes a Go type by the tags of its fields. It panics for a word that is missing in terms, and
-// for a wrong default.
+// NewKey describes a Go type by the tags of its fields. It panics for a wrong tag.
 func NewKey(typ reflect.Type, terms Terms) *Key { return (&Key{goType: typ}).deriveFromType(terms) }
 
-// deriveFromType completes k from its Go type: name, shape, and the keys below it. The elements of a list
-// inherit the list's rule.
+// deriveFromType completes k from its Go type. The elements of a list inherit the list's rule.
 func (k *Key) deriveFromType(terms Terms) *Key {
 	k.Name, k.Shape = k.Path[strings.LastIndexByte(k.Path, '.')+1:], shapeOf(k.goType)
 	switch k.Shape {
@@ -389,8 +386,7 @@ func (k *Key) findPath(path string) (found *Key, names []string) {
 	return found, append([]string{part}, names...)
 }
 
-// Value returns the value of the key at path, which leads through groups, in the value of k. It is the zero
-// Value for an unknown key.
+// Value returns the value at path, through groups, in the value of k; zero for an unknown key.
 func (k *Key) Value(value reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		k = k.Key(name)

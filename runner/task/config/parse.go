@@ -57,8 +57,7 @@ func parseDocument(data []byte, name string) (*yaml.Node, *Problem) {
 	return first.Content[0], nil
 }
 
-// ParseDocument reads the one YAML document of a file that has no Format. It returns nil for a file without
-// a document.
+// ParseDocument reads the one YAML document of a file without a Format, or nil if it has no document.
 func ParseDocument(file string, data []byte) (*yaml.Node, Problems) {
 	node, problem := parseDocument(data, "file")
 	if problem == nil {
@@ -156,8 +155,7 @@ func syntaxProblem(data []byte, err error) *Problem {
 	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), parserStart)}
 }
 
-// firstFailingLine returns the number of the line after the longest parsable start of data. It is 0 if
-// the search would take too long.
+// firstFailingLine returns the line after the longest parsable start of data, or 0 if the search takes too long.
 func firstFailingLine(data []byte) int {
 	const effort = 4 << 20 // bytes given to the parser
 	top := bytes.TrimSuffix(data, []byte("\n"))

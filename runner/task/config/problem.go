@@ -68,8 +68,7 @@ func (d *Decoder) add(p Problem) {
 	}
 }
 
-// HasProblemBelow reports whether the key called name, or any key below it, has a mistake. The empty name
-// stands for the file as a whole.
+// HasProblemBelow reports whether the key called name, or one below it, has a mistake. "" is the whole file.
 func (d *Decoder) HasProblemBelow(name string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")

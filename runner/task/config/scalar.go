@@ -73,8 +73,7 @@ func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.V
 	}
 }
 
-// TextProblem returns a message for a wrong text, and the likely correct one. Both are empty for a
-// valid text.
+// TextProblem returns a message for a wrong text and the likely correct one. Both are "" for a valid text.
 func (k *Key) TextProblem(s string) (complaint, meant string) {
 	switch {
 	case k.Values != nil:
@@ -137,8 +136,7 @@ func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflec
 	d.reportWrongType(k, path, node)
 }
 
-// toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000. It returns "" for other
-// texts.
+// toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000, and other texts "".
 func toPlainDigits(text string) string {
 	if comma := strings.LastIndexByte(text, ','); comma >= 0 && comma != len(text)-len(",000") {
 		return "" // not followed by three digits: it may be a decimal comma

@@ -62,8 +62,7 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
 }
 
-// warnOfComments warns about comments that the task does not contain: unread beyond the maximum number, by
-// untrusted authors, or too late.
+// warnOfComments warns about comments that the task lacks: too many, by untrusted authors, or too late.
 func (s *Source) warnOfComments(ref form.Issue, unread, untrusted, late int) {
 	if unread > 0 {
 		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(unread, "comment"), ref, forge.MaxComments)
@@ -100,7 +99,7 @@ func (s *Source) isTrustedComment(ctx context.Context, repository forge.Reposito
 	if needsLookUp && !isKnown && len(s.Permissions) >= maxRoleLookups {
 		return false, nil
 	}
-	why, err := s.distrustReason(ctx, repository, c.Author)
+	why, err := s.DistrustReason(ctx, repository, c.Author)
 	kind := forge.KindOf(err)
 	lookUpForbidden := kind == forge.Forbidden || kind == forge.Unauthorized
 	switch {

@@ -108,8 +108,7 @@ func (s *Source) continueHint(pull *forge.PullRequest) string {
 	}
 }
 
-// leftUnfinished reports whether a run was killed while it described its pull request, and the branch still
-// ends in the run's commit.
+// leftUnfinished reports whether a killed run left its pull request undescribed, with its own commit as head.
 func leftUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && commit.MadeByRun() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))

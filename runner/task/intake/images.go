@@ -68,8 +68,7 @@ type fetchResult struct {
 	err     error
 }
 
-// fetchAll fetches the images at all addresses concurrently, within imagesTimeout. The results have the
-// order of the addresses.
+// fetchAll fetches the images at all addresses concurrently, within imagesTimeout, in that order.
 func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult {
 	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()
@@ -84,8 +83,7 @@ func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult
 	return all
 }
 
-// fetchImage fetches an image: an address from the forge, or a file that the job names. files serialises
-// reads of the checkout.
+// fetchImage fetches an image from the forge, or a file that the job names. files serialises reads of files.
 func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mutex) ([]byte, error) {
 	if strings.HasPrefix(address, "https://") || !slices.Contains(s.Job.Task.Images, address) {
 		return s.Target.Attachment(ctx, address)
@@ -105,8 +103,7 @@ func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mut
 	return data, nil
 }
 
-// convertImage converts fetched data into an image for the model, regardless of its name. It saves the
-// image for the agent.
+// convertImage converts fetched data, of any name, into an image for the model, and saves the image for the agent.
 func (s *Source) convertImage(fetched fetchResult, number int) (tools.NamedImage, error) {
 	if fetched.err != nil {
 		return tools.NamedImage{}, fetched.err

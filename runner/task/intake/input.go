@@ -73,8 +73,7 @@ func withoutOwnMarks(parts []clean.Part) []clean.Part {
 	return parts
 }
 
-// readIssue returns t with the texts of the open issue ref: the issue, its trusted comments, and last
-// requestParts.
+// readIssue returns t with the texts of the open issue ref, of trusted comments, and of requestParts.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, requestParts ...clean.Part) (Task, error) {
 	issue, err := s.forgeIssue(ctx, ref)
 	switch {

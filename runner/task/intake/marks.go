@@ -20,8 +20,7 @@ func IsRunBranch(branch string) bool { return strings.HasPrefix(branch, BranchPr
 
 var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// IssueOfKey splits a task key such as deps-issue-7 into the job's name and the issue number. The number is
-// 0 for a key without an issue.
+// IssueOfKey splits a task key such as deps-issue-7 into job name and issue number. The number may be 0.
 func IssueOfKey(key string) (jobName string, number int) {
 	m := endOfIssueKey().FindStringSubmatch(key)
 	if m == nil {
@@ -80,8 +79,7 @@ const InputTrailer = "Agent-CI-Input"
 
 const finishedStart = "<!-- agent-ci: commit "
 
-// FinishedMark returns the mark in a pull request's body that declares the body and its comments
-// finished for commit.
+// FinishedMark returns the mark that declares a pull request's body and comments finished for commit.
 func FinishedMark(commit string) string { return finishedStart + commit + " -->\n" }
 
 // IsFinished reports whether the body declares commit finished. A body without a mark is a

@@ -124,7 +124,7 @@ func (s *Source) issueOfRunBranch(ctx context.Context, number int) (taskInput, e
 	}
 	askedAt := s.Request.RequestedAt
 	if s.Request.Repair { // a run's own comment on the issue is later than its commit
-		why, err := s.distrustReason(ctx, s.eventRepository(), issue.Author)
+		why, err := s.DistrustReason(ctx, s.eventRepository(), issue.Author)
 		if err != nil {
 			return taskInput{}, err
 		}

@@ -127,8 +127,7 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	return pull, s.requireOwnHead(ctx, pull)
 }
 
-// skipPull returns the outcome skipped for a pull request. The format completes a sentence that starts with
-// its number.
+// skipPull returns the outcome skipped for a pull request. The format continues a sentence about it.
 func skipPull(pull *forge.PullRequest, reason, format string, args ...any) error {
 	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
 }
@@ -145,8 +144,7 @@ func (s *Source) checkNotStopped(pull *forge.PullRequest) error {
 	return nil
 }
 
-// RecheckNotStopped reads the pull request again, and returns an error if a person stopped the repair
-// during the agent's work.
+// RecheckNotStopped reads the pull request again. It returns an error if a person has stopped the repair.
 func (s *Source) RecheckNotStopped(ctx context.Context, number int) error {
 	pull, err := ReadPullRequest(ctx, s.eventRepository(), number)
 	if err != nil {
@@ -208,8 +206,7 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	return nil
 }
 
-// FindPusher returns who moved the branch to commit sha, and the login of the token. isSame reports whether
-// they are the same account.
+// FindPusher returns who moved the branch to commit sha, the token's login, and whether they are the same.
 func FindPusher(ctx context.Context, client forge.Forge, repository forge.Repository, branch, sha string) (pusher forge.User, account string, isSame bool, err error) {
 	if account, err = client.ActingAs(ctx); err != nil {
 		return pusher, account, false, ForgeFailure("The account of the token cannot be asked for", err)

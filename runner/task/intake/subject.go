@@ -60,14 +60,12 @@ func (t Task) PullRequest() *forge.PullRequest {
 	return t.Pull
 }
 
-// WorksOnHead reports whether the agent works on the head of a pull request. The base still configures
-// the run.
+// WorksOnHead reports whether the agent works on the head of a pull request.
 func (t Task) WorksOnHead() bool {
 	return t.Mode() == Join || t.Subject != nil && t.Subject.OnPull
 }
 
-// readSubject returns a feedback task: the job's instructions, and the texts on the issue or pull request
-// as data.
+// readSubject returns a feedback task: the job's instructions, and the texts on the subject as data.
 func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	ref, err := s.subjectRef()
 	if err != nil {
@@ -241,8 +239,7 @@ func (s *Source) requesterParts(ctx context.Context, subject *Subject) ([]clean.
 	return nil, nil
 }
 
-// feedbackTitle returns the title of a feedback task. It contains no text of the subject: that must stay
-// between marks.
+// feedbackTitle returns a title without texts of the subject, which must stay between marks.
 func (s *Source) feedbackTitle(subject *Subject) string {
 	to := map[string]string{job.AsReview: "Review of", job.AsLabels: "Labels for", job.AsComment: "Comment on"}[s.Job.Publish.As]
 	name := subject.Name()

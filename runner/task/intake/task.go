@@ -105,8 +105,7 @@ func (t Task) TranscriptEvent() transcript.Task {
 	return event
 }
 
-// TaskFromTranscript returns the task in a run's transcript, without key and branch: other events contain
-// these.
+// TaskFromTranscript returns the task in a run's transcript. Key and branch are in other events.
 func TaskFromTranscript(recorded transcript.Task) Task {
 	t := Task{
 		Source: recorded.Source, Name: recorded.Source, URL: recorded.URL,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // writeAccessEvents lists the events caused by people and programs with write permission, or by nobody.
@@ -64,7 +63,7 @@ func (s *Source) actorDistrustReason(ctx context.Context, actor forge.User) (why
 	if err := s.Event.requireRepository(); err != nil {
 		return "", err
 	}
-	return s.distrustReason(ctx, s.eventRepository(), actor)
+	return s.DistrustReason(ctx, s.eventRepository(), actor)
 }
 
 // admitPullRequest reads the pull request of a request. It rejects every fork. A fork's branch belongs to
@@ -142,13 +141,7 @@ func (s *Source) eventHead(ctx context.Context) (repository, name string, err er
 }
 
 // DistrustReason returns the reason not to trust an account's texts in a repository, or "".
-func DistrustReason(ctx context.Context, j *job.Job, repository forge.Repository, account forge.User) (why string, err error) {
-	s := &Source{Job: j, Permissions: PermissionCache{}}
-	return s.distrustReason(ctx, repository, account)
-}
-
-// distrustReason returns the reason not to trust an account's texts in a repository, or "".
-func (s *Source) distrustReason(ctx context.Context, repository forge.Repository, account forge.User) (why string, err error) {
+func (s *Source) DistrustReason(ctx context.Context, repository forge.Repository, account forge.User) (why string, err error) {
 	trust := s.Job.Trust
 	if account.Bot || strings.HasSuffix(account.Login, "[bot]") {
 		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, account.Login) }) {

@@ -58,8 +58,7 @@ func (a Agents) RoleNames() []string {
 	return append([]string{roleExplorer, roleWorker}, ownNames...)
 }
 
-// Role returns the role called name, completed from the built-in role of that name. known is false for
-// any other name.
+// Role returns the role called name, completed from the built-in one. known is false for other names.
 func (a Agents) Role(name string) (role Role, known bool) {
 	builtin, isBuiltin := builtinRoles[name]
 	settings, isOwn := a.Roles[name]

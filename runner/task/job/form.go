@@ -34,8 +34,7 @@ func checkRulesFile(s string) error {
 	return form.FilledLine.Check(s)
 }
 
-// checkSkillFolder rejects the repository's root: skill folders are protected, so no change would
-// be possible.
+// checkSkillFolder rejects the repository's root: skill folders are protected from changes.
 func checkSkillFolder(s string) error {
 	if s == "." {
 		return errors.New("must be a folder below the repository's root, such as tools/skills")
@@ -67,8 +66,7 @@ func checkPattern(s string) error {
 	return form.FilledLine.Check(s)
 }
 
-// checkHeaderValue rejects control characters except tab, because they could end the header (RFC
-// 9110, section 5.5).
+// checkHeaderValue rejects control characters except tab: they could end the header (RFC 9110, 5.5).
 func checkHeaderValue(s string) error {
 	if strings.ContainsFunc(s, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
 		return errors.New("must be one line without control characters")

@@ -33,8 +33,7 @@ func readHostedTool(value any) (map[string]any, error) {
 	return tool, completeHosted(kind, tool)
 }
 
-// completeHosted fills in settings with a single possible value. It returns an error for any other
-// missing setting.
+// completeHosted fills in settings with a single possible value. It rejects a tool that lacks others.
 func completeHosted(kind string, tool map[string]any) error {
 	switch kind {
 	case "code_interpreter":
@@ -51,8 +50,7 @@ func completeHosted(kind string, tool map[string]any) error {
 	return nil
 }
 
-// completeMCP checks the settings of a hosted MCP server. It sets require_approval to never, because nobody
-// can approve.
+// completeMCP checks a hosted MCP server. Nobody can approve, so require_approval is always never.
 func completeMCP(tool map[string]any) error {
 	address, _ := tool["server_url"].(string)
 	if tool["require_approval"] == nil {

@@ -220,8 +220,7 @@ type VerifyCheck struct {
 	JUnit   string   `json:"junit" form:"path_pattern" about:"JUnit XML files that the command writes. They name the failing tests; the exit status alone decides. Empty: agent-ci reads the output."`
 }
 
-// ProvesRequired is the value of verify[].proves that turns a change with unproven tests into a
-// draft.
+// ProvesRequired is the value of verify[].proves that makes a change with unproven tests a draft.
 const ProvesRequired = "required"
 
 // ProvesTests reports whether the check judges the tests of a change.

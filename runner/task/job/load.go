@@ -62,8 +62,7 @@ func load(layers []config.Layer, needsTask bool) (*Job, error) {
 	return v.job, nil
 }
 
-// LoadRecorded reads the job of a record with all checks of a job file, because the record may come
-// from a stranger.
+// LoadRecorded reads the job of a record, which may come from a stranger, with all checks of a job file.
 func LoadRecorded(raw []byte) (*Job, error) {
 	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
 }

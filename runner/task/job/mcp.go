@@ -101,8 +101,7 @@ func (d *validator) checkServerProgram(place string, s MCPServer) {
 		mistake{s.Cwd != "" && len(s.Env.Pass) > 0, "cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}"})
 }
 
-// checkServerCredentials rejects servers that would get agent-ci's own credentials, and servers whose
-// credentials commands would see.
+// checkServerCredentials rejects credentials of agent-ci itself, and credentials visible to commands.
 func (d *validator) checkServerCredentials(place string, s MCPServer) {
 	const own = " is a credential of agent-ci itself, which servers never get; give the server its own under another name"
 	isPassed := func(name string) bool { return slices.Contains(d.job.Policy.Env.Pass, name) }

@@ -26,8 +26,7 @@ type Network struct {
 	Proxy string `json:"proxy,omitempty" values:"|inherit"`
 }
 
-// AllowedHost is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
-// host alone is plain text.
+// AllowedHost is an entry of a list: a preset, or a host. In YAML and JSON a host alone is plain text.
 type AllowedHost struct {
 	// Host is as reach.ParseEntry reads it, or with Private reach.ParsePrivate.
 	Host    string `json:"host,omitempty" config:"text,required" form:"any_host"`
@@ -67,8 +66,7 @@ func (j *Job) AllowedHosts() iter.Seq2[string, AllowedHost] {
 	}
 }
 
-// Networks yields policy.network and the networks set by setup steps and MCP servers, each with its
-// key.
+// Networks yields policy.network and the networks of setup steps and MCP servers, each with its key.
 func (j *Job) Networks() iter.Seq2[string, Network] {
 	return func(yield func(string, Network) bool) {
 		if !yield("policy.network", j.Policy.Network) {
@@ -100,8 +98,7 @@ func (n Network) ReachList() (reach.List, error) {
 	return all, nil
 }
 
-// reachList returns the hosts that the entry opens: one, or those of its preset. The error completes a
-// sentence about the entry.
+// reachList returns the host of the entry, or those of its preset. The error completes a sentence about it.
 func (a AllowedHost) reachList() (reach.List, error) {
 	switch {
 	case a.Preset != "":
@@ -117,8 +114,7 @@ func (a AllowedHost) reachList() (reach.List, error) {
 	return reach.ParseList([]string{a.Host})
 }
 
-// EntryWithCA returns the entry and its CA file. It is false without a CA, and for entries that are not
-// a single valid host.
+// EntryWithCA returns the entry and its CA file. ok is false without a CA, and for presets and invalid hosts.
 func (a AllowedHost) EntryWithCA() (entry reach.Entry, file string, ok bool) {
 	list, err := a.reachList()
 	if err != nil || a.CA == "" || len(list) != 1 {
@@ -180,8 +176,7 @@ func (n *Network) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &n.Mode)
 }
 
-// setModeForProxy completes a network with a proxy but no list: commands reach their own loopback and the hosts of
-// secrets.
+// setModeForProxy sets loopback for a proxy without a list: commands then reach the hosts of secrets.
 func (n *Network) setModeForProxy() {
 	if !n.HasList() && n.Proxy != "" {
 		n.Mode = modeLoopback

@@ -34,8 +34,7 @@ func ScriptOf(argv []string) string {
 	return argv[1]
 }
 
-// splitProgram splits a program written in one word with its arguments. It is nil for a program
-// without blanks.
+// splitProgram splits a program written in one word with its arguments. It returns nil if there are none.
 func splitProgram(program string) []string {
 	if words := strings.Fields(program); len(words) > 1 {
 		return words
@@ -74,8 +73,7 @@ func formatYAMLList(words []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// SplitHint returns a hint for a server command with arguments in the same word. It is empty for a
-// command without blanks.
+// SplitHint returns a hint for a server command with arguments in the same word, or "".
 func (s MCPServer) SplitHint() string {
 	words := splitProgram(s.Command)
 	if words == nil {

@@ -23,8 +23,7 @@ const (
 	AsComment     = "comment"
 )
 
-// IsFeedback reports whether the job publishes feedback on an issue or a pull request instead of a
-// change.
+// IsFeedback reports whether the job publishes feedback instead of a change.
 func (p Publish) IsFeedback() bool { return p.As != "" && p.As != asPullRequest }
 
 // checkPublish rejects keys without effect in a feedback job. Checks from the repository's defaults

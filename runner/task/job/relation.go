@@ -110,8 +110,7 @@ func (d *validator) checkRelations(needsTask bool) {
 		mistake{pr.Branch != "" && pr.Branch == d.job.Repository.Base, "branch", "is the same branch as repository.base"})
 }
 
-// defaultCommandNames gives setup steps and checks without a name their command as the name, up to 80
-// bytes.
+// defaultCommandNames names setup steps and checks without a name after their command, in up to 80 bytes.
 func (d *validator) defaultCommandNames() {
 	nameAfter := func(target *string, run string) {
 		const longest = 80
@@ -161,8 +160,7 @@ func IsOpenAI(address string) bool {
 	return err == nil && u.Scheme == "https" && u.User == nil && slices.Contains([]string{"api.openai.com", "api.openai.com:443"}, u.Host)
 }
 
-// envKey returns the correct key for a variable written directly in env: set.NAME. It is empty for
-// an invalid name.
+// envKey returns the correct key for a variable directly in env: set.NAME. It is "" for an invalid name.
 func envKey(name string) string {
 	if form.Variable.Check(name) != nil {
 		return ""

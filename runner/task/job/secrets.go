@@ -99,8 +99,7 @@ func checkMethod(s string) error {
 	return nil
 }
 
-// presetUsers maps each preset to the default user that its client sends beside the secret. It is ""
-// for a client that sends none.
+// presetUsers maps presets to the default user that the client sends beside the secret; "" for none.
 var presetUsers = map[string]string{
 	PresetNPM:     "",
 	PresetPyPI:    "__token__",
@@ -110,8 +109,7 @@ var presetUsers = map[string]string{
 	PresetMaven:   "agent-ci",
 }
 
-// reservedVariables lists variables that agent-ci sets for commands, and variables that would change
-// which commands run.
+// reservedVariables lists variables of agent-ci, and variables with influence on what commands run.
 var reservedVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "IFS", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "TMPDIR", "TMP", "TEMP", "TERM", "CI",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY",
@@ -125,8 +123,7 @@ func isReservedVariable(name string) bool {
 	return slices.Contains(reservedVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
 }
 
-// checkSecrets checks the keys of every secret against each other, and fills in the values set by its
-// preset.
+// checkSecrets checks the keys of every secret, and fills in the values set by its preset.
 func (d *validator) checkSecrets() {
 	all, mode := d.job.Policy.Secrets, d.job.Policy.Network.Mode
 	if len(all) == 0 {
@@ -161,8 +158,7 @@ func (d *validator) checkSecret(place string, s *Secret, before []Secret) {
 	d.reportEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
 }
 
-// checkSecretName rejects the name of a secret if that variable already has another meaning or value for
-// commands.
+// checkSecretName rejects a name whose variable has another meaning or value for commands.
 func (d *validator) checkSecretName(place string, s Secret, before []Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
@@ -216,8 +212,7 @@ var forbiddenHeaders = []string{
 	"accept-encoding", "content-encoding", "range",
 }
 
-// checkClientFileConflicts rejects secret number i if an earlier one needs the same entry in the same
-// client file.
+// checkClientFileConflicts rejects secret i if an earlier one needs the same entry in a client's file.
 func (d *validator) checkClientFileConflicts(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {

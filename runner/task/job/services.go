@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Service listens at a port of the commands' own loopback. It is either started by Run, or runs
-// already At an address.
+// Service listens at a port of the commands' own loopback. Run starts it, or it runs already At an address.
 type Service struct {
 	Run   string            `json:"run" form:"not_blank" about:"Shell command that starts the server and stays in the foreground. It restarts with empty data for every setup command, agent attempt and check."`
 	Init  []string          `json:"init" form:"not_blank" example:"[createdb -h 127.0.0.1 app]" about:"Commands that run in order once the service is ready, such as one that creates a database."`
@@ -46,8 +45,7 @@ func checkUser(s string) error {
 	return userForm.Check(s)
 }
 
-// checkServices checks the keys of every service against each other, and fills in the port of running
-// services from At.
+// checkServices checks the keys of every service, and fills in the port of running ones from At.
 func (d *validator) checkServices() {
 	if len(d.job.Services) == 0 {
 		return

@@ -40,8 +40,7 @@ func init() {
 	}
 }
 
-// run applies a patch to the current folder. The patch is the argument, or else standard input. It returns the
-// exit status.
+// run applies a patch to the current folder: the argument, or else standard input. It returns the exit status.
 func run(args []string) int {
 	if len(args) > 1 {
 		fmt.Fprintf(os.Stderr, "%s: it takes one patch, as its argument or from standard input.\n", name)

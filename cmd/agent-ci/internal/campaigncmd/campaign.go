@@ -57,8 +57,7 @@ type campaignFlags struct {
 	wait, over                              bool
 }
 
-// campaignAction is a subcommand with the function that runs it. forms lists its values of --format, the
-// default first.
+// campaignAction is a subcommand with its function. forms lists its values of --format, the default first.
 type campaignAction struct {
 	cli.Subcommand
 	forms []string
@@ -248,8 +247,7 @@ func unknownSubcommand(name string) string {
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
-// openCampaign reads a campaign file and the job file that it names. If they have mistakes, the error is
-// config.Problems.
+// openCampaign reads a campaign file and its job file. If they have mistakes, the error is config.Problems.
 func openCampaign(ctx context.Context, p cli.Process, file string, f campaignFlags) (*openedCampaign, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {

@@ -220,8 +220,8 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 // exitSignalled is the exit status if a signal interrupts the run before it has a report (128 + SIGTERM).
 const exitSignalled = 143
 
-// claimedRun returns the run that --wave and --index name. In a Job of Kubernetes, JOB_COMPLETION_INDEX is the default
-// of --index.
+// claimedRun returns the run of --wave and --index. The default of --index is JOB_COMPLETION_INDEX, as in
+// Kubernetes.
 func (c *openedCampaign) claimedRun(ctx context.Context) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")

@@ -42,8 +42,7 @@ func (c *openedCampaign) newForgeClient() (*github.Client, string, error) {
 	return env.GitHub(c.Process.Version, env.Token())
 }
 
-// targetSource returns where the campaign's repositories are: a local folder or the forge. server is the root
-// of the forge's web pages.
+// targetSource returns the local folder or the forge of the repositories. server is the root of the forge's pages.
 func (c *openedCampaign) targetSource() (from resolve.Forge, server string, err error) {
 	if repositories := c.repositories(); repositories != "" {
 		return repositories, "", nil
@@ -59,8 +58,7 @@ func (c *openedCampaign) repositories() resolve.Repositories {
 	return resolve.Repositories(filepath.Join(filepath.Dir(c.file), c.Targets.Folder))
 }
 
-// planCampaign resolves the targets, records the plan and shows it. With --format matrix or kubernetes it
-// writes a wave instead.
+// planCampaign makes a plan and shows it. With --format matrix or kubernetes it writes a wave instead.
 func planCampaign(ctx context.Context, c *openedCampaign) (err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
@@ -77,8 +75,7 @@ func planCampaign(ctx context.Context, c *openedCampaign) (err error) {
 	return c.printStatus(c.status(ledger.State, plan))
 }
 
-// makePlan resolves the targets and records the plan in the ledger. It also records the current states of
-// pull requests on GitHub.
+// makePlan records a new plan in the ledger, and the current states of pull requests on GitHub.
 func (c *openedCampaign) makePlan(ctx context.Context, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	plan, err := c.resolvePlan(ctx)
 	if err != nil {
@@ -128,8 +125,7 @@ func (c *openedCampaign) resolvePlan(ctx context.Context) (*campaign.Plan, error
 	return plan, err
 }
 
-// SampleJob returns the job of a campaign with sample values in its placeholders. file is the path of the
-// campaign file.
+// SampleJob returns a campaign's job with sample values in its placeholders. file is the campaign file.
 func SampleJob(p cli.Process, c *spec.Campaign, file string) (*job.Job, error) {
 	raw, err := c.Job.Sample()
 	if err != nil {
@@ -211,8 +207,9 @@ func (c *openedCampaign) approver(ctx context.Context) (by string, err error) {
 	if rerunner := env.Get("GITHUB_TRIGGERING_ACTOR"); rerunner != "" && !strings.EqualFold(rerunner, event.Sender.Login) {
 		starters = append(starters, forge.User{Login: rerunner})
 	}
+	source := intake.Source{Job: j, Permissions: intake.PermissionCache{}}
 	for _, account := range starters {
-		distrust, err := intake.DistrustReason(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), account)
+		distrust, err := source.DistrustReason(ctx, client.Repository(env.Get("GITHUB_REPOSITORY")), account)
 		if err != nil {
 			return "", err
 		}

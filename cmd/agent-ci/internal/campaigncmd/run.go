@@ -164,8 +164,7 @@ func (c *openedCampaign) withPaceFile(ledger string) (settings.Environment, erro
 	return append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace")), nil
 }
 
-// withCampaignFolder returns environ with the variable that hides folder from commands, because folder
-// has other runs.
+// withCampaignFolder returns environ with the variable that hides folder, the place of other runs, from commands.
 func withCampaignFolder(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }

@@ -53,8 +53,7 @@ type Subcommand struct {
 // RunFunc runs a command. operands are the arguments without the flags. Process.Report prints its error.
 type RunFunc func(ctx context.Context, p Process, operands []string) error
 
-// Operands limits the number of arguments besides flags. The zero value permits none. Problem is the
-// message for a wrong number.
+// Operands limits the number of operands; the zero value permits none. Problem is the message for a wrong number.
 type Operands struct {
 	Least, Most int
 	Problem     string

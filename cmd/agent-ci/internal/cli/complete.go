@@ -49,8 +49,7 @@ func Complete(commands []Command, line []string) candidates {
 	return candidates{kind: "words"}
 }
 
-// complete returns the candidates for current, the word at the cursor. before are the earlier words after
-// the command's name.
+// complete returns the candidates for current, the word at the cursor, after the command's words before.
 func (c Command) complete(before []string, current string) candidates {
 	flags := newFlags(c)
 	c.Define(flags)

@@ -100,8 +100,7 @@ func (f *FlagSet) parse(p Process, args []string) (rest []string, err error) {
 	return rest, nil
 }
 
-// parseInterspersed parses flags before, between and after other arguments, up to --. It returns the other
-// arguments.
+// parseInterspersed parses flags before, between and after other arguments, up to --. It returns the others.
 func (f *FlagSet) parseInterspersed(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -138,8 +137,7 @@ func (f *FlagSet) rewordError(err error) error {
 	return err
 }
 
-// setFromVariables sets the flags that are not on the command line from their variables. It leaves flags
-// for job keys to the job.
+// setFromVariables sets flags that are not on the command line from their variables, except flags for job keys.
 func (f *FlagSet) setFromVariables(p Process) error {
 	onCommandLine := map[string]bool{}
 	f.Visit(func(set *flag.Flag) { onCommandLine[set.Name] = true })
@@ -169,8 +167,7 @@ func (f *FlagSet) flagsAfter(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(f.order), func(name string) bool { return !slices.Contains(sub.Flags, name) })
 }
 
-// UnexpectedFlag returns the name of a flag of the command line that is not in permitted. It returns "" if all flags
-// are.
+// UnexpectedFlag returns the name of a given flag that is not in permitted, or "" if there is none.
 func (f *FlagSet) UnexpectedFlag(permitted []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
 		if !slices.Contains(permitted, set.Name) {

@@ -35,8 +35,7 @@ type failure struct {
 
 func (f *failure) Error() string { return fmt.Sprint(f.err) }
 
-// Exit returns an error that ends a command with an exit status. If err is nil, nothing is printed, and ExitOK
-// is no error.
+// Exit returns an error that ends a command with status. A nil err prints nothing. ExitOK with a nil err is nil.
 func Exit(status int, err error) error {
 	if status == ExitOK {
 		return err
@@ -75,8 +74,7 @@ func (p Process) Report(name string, err error) int {
 	return f.status
 }
 
-// Output is a standard output that keeps the error of its first failed write, so that lost output is reported
-// whatever the command does.
+// Output is a standard output that keeps the error of its first failed write for ReportLoss.
 type Output struct {
 	io.Writer
 	failure atomic.Pointer[lostOutput]

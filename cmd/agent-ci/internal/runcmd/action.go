@@ -111,8 +111,8 @@ func addToPath(pathFile string) error {
 	return errors.Join(err, f.Close())
 }
 
-// repairOperands returns a repair's operands: the pull request, by number for the workflow's own
-// repository, and the job.
+// repairOperands returns a repair's operands: the pull request, in the workflow's repository by number, and the
+// job.
 func repairOperands(p cli.Process) []string {
 	pull := p.Variable(issueVariable)
 	number := strings.TrimPrefix(pull, "#")

@@ -41,8 +41,7 @@ agent-ci replay ../run --frozen --out again`,
 	}
 }
 
-// defineReplay defines the flags of agent-ci replay. The function that it returns replays the run and prints
-// the differences.
+// defineReplay defines the flags of agent-ci replay. The function that it returns prints the differences.
 func defineReplay(flags *cli.FlagSet) cli.RunFunc {
 	var o runner.ReplayOptions
 	var last bool

@@ -79,8 +79,7 @@ func defineReport(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// locateRun returns the directory of a local or downloaded run. page is the path of a downloaded run's
-// report, and else empty.
+// locateRun returns the directory of a local or downloaded run. page is a downloaded run's report, or "".
 func locateRun(ctx context.Context, p cli.Process, o artifact.Options, last bool) (dir, page string, err error) {
 	if !isOnGitHub(o.Words) {
 		if o.Name != "" || o.Out != "" {

@@ -152,8 +152,7 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 	return table.Flush()
 }
 
-// describeState returns a run's outcome and reason. For a run without an outcome it says whether the run is
-// active or was interrupted.
+// describeState returns a run's outcome and reason. For one without an outcome it says active or interrupted.
 func describeState(r runs.Run) string {
 	state := ""
 	switch r.State {

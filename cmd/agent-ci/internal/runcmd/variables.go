@@ -28,6 +28,5 @@ func VariableAssignments(p cli.Process) []string {
 	return assignments
 }
 
-// actionVariables lists the AGENT_CI_ variables of action.yml and of campaigns that are neither flags nor
-// job keys.
+// actionVariables lists the AGENT_CI_ variables of action.yml and campaigns besides flags and job keys.
 var actionVariables = []string{actionVariable, commandVariable, directoryVariable, cli.FlagPrefix + "BINARY", settings.UploadVariable, settings.PaceVariable, settings.CampaignVariable}

@@ -48,8 +48,7 @@ func copyTo(to io.Writer) func(io.Reader) error {
 	}
 }
 
-// startOnTerminal starts a command on a new terminal, and copies its output to this one. Each typed key
-// goes to the command at once.
+// startOnTerminal starts a command on a new terminal, shows its output on this one, and sends it each key at once.
 func startOnTerminal(session *sandboxcommand.Session, p cli.Process, argv []string) (*running, error) {
 	keyboard := p.Stdin.(*os.File)
 	size, err := cli.WindowOf(keyboard)

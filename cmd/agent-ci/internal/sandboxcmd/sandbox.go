@@ -98,8 +98,8 @@ func startFailure(err error) error {
 	return cli.Exit(status, errors.New(strings.TrimSuffix(err.Error(), ".")))
 }
 
-// runIn runs a command until it ends, and closes the session. The command gets a terminal if p has one. The error
-// has its exit status.
+// runIn runs a command, on a terminal if p has one, and closes the session. The error has the command's exit
+// status.
 func runIn(session *sandboxcommand.Session, p cli.Process, argv []string, signals <-chan os.Signal) error {
 	start := startPiped
 	if cli.OnTerminal(p) {

@@ -87,8 +87,7 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	return d.readHidden()
 }
 
-// exitOnSignal waits for a signal in the background. It then calls clean and lets the signal end the
-// process. stop ends the waiting.
+// exitOnSignal waits for a signal in the background, calls clean, and lets the signal end the process.
 func exitOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {

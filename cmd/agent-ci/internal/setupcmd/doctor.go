@@ -37,8 +37,7 @@ agent-ci doctor --online --json`,
 	}
 }
 
-// defineDoctor defines the flags of agent-ci doctor. The function that it returns prints the diagnosis and
-// the hooks of a run.
+// defineDoctor defines the flags of agent-ci doctor. The function that it returns prints diagnosis and hooks.
 func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 	var o doctor.Options
 	var asJSON bool
@@ -80,8 +79,7 @@ type diagnosisWithHooks struct {
 	Hooks []look.Hook `json:"hooks,omitempty"`
 }
 
-// showHooks prints the hooks of a run. err is why they could not be read; outside of a checkout that is
-// normal and not printed.
+// showHooks prints the hooks of a run, or err, why they are unknown. Outside of a checkout it does not print err.
 func showHooks(p cli.Process, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
 		p.Print("")

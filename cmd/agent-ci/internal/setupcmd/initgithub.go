@@ -172,8 +172,7 @@ func readOrigin(ctx context.Context, dir, path, server string) (string, error) {
 	return checkout.Origin(), checkout.Close()
 }
 
-// readSetup returns what to set up, from flags, variables and the person's answers. It checks the key with
-// a request to the provider.
+// readSetup returns the setup from flags, variables and answers. It checks the key with a request to the provider.
 func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dialog) (onboard.Setup, error) {
 	s := onboard.Setup{Workflow: "issue", Build: p.Build, Toolchain: g.toolchain}
 	if len(g.workflows) > 0 {

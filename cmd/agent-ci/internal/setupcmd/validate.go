@@ -122,8 +122,7 @@ func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// validateFile validates a job, a repository's defaults or a campaign. It also checks what a run on this
-// machine would lack.
+// validateFile validates a job, defaults or a campaign, and checks what a run on this machine would lack.
 func validateFile(ctx context.Context, p cli.Process, file string, set []string, ready bool) (result checked, isJob bool) {
 	var problems config.Problems
 	var campaign *spec.Campaign
@@ -204,8 +203,7 @@ func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	}
 }
 
-// addHooks adds a run's hooks. A hook that could start on no machine is a problem. A program that is only
-// missing here is not.
+// addHooks adds a run's hooks. A hook that starts on no machine is a problem; a program missing only here is not.
 func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
@@ -266,8 +264,8 @@ func checkFile(file string, raw []byte) (problems config.Problems, campaign *spe
 	return problems, campaign, err
 }
 
-// inspectServers starts the MCP servers of a job, prints their tools, and stops them. status is not 0 if a
-// server problem would end a run.
+// inspectServers starts the MCP servers of a job and prints their tools. A problem that would end a run sets
+// status.
 func inspectServers(ctx context.Context, p cli.Process, file string, content []byte, show bool) (found []doctor.Server, status int) {
 	o := sandboxcommand.Options{JobFile: file, JobContent: content, Environ: p.Environ, Reserved: runcmd.ReservedVariables()}
 	if isDefaults(file) {
