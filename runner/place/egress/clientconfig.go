@@ -17,8 +17,7 @@ import (
 // These contain placeholders and certificates, but no keys.
 const clientsFolder = record.StateFolder + "/clients"
 
-// ClientConfig holds the files and variables by which a kind of commands uses secrets and
-// certificates.
+// ClientConfig holds files and variables by which a kind of commands uses secrets and certificates.
 type ClientConfig struct {
 	Folder    string            // "" without files
 	Overrides map[string][]byte // contents to show instead of files elsewhere, by path
@@ -74,9 +73,8 @@ func (c *Control) commandSecrets(kind string) (secrets []commandSecret) {
 	return secrets
 }
 
-// addEmptyMavenSettings shows empty Maven settings to commands if the user has no settings file but other
-// commands of the job have a Maven secret. Showing settings to those leaves an empty file at that path,
-// which Maven rejects.
+// addEmptyMavenSettings shows empty Maven settings to commands of a user without settings: showing settings to
+// other commands leaves an empty file there, which Maven rejects.
 func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
 	path := mavenSettingsIn(home)
 	jobHasSecret := slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven })
@@ -89,8 +87,7 @@ func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
 	}
 }
 
-// authoritiesFor returns the job's certificate authorities for the hosts of a kind of commands, in
-// PEM.
+// authoritiesFor returns the job's certificate authorities for hosts of a kind of commands, in PEM.
 func (c *Control) authoritiesFor(kind string) []byte {
 	entries := slices.Concat(c.Job.Policy.Network.Allow, hostsOfSecrets(secretsForKind(c.Job, kind)))
 	if kind == job.CommandsSetup {

@@ -26,8 +26,7 @@ func filterByPreset(preset string, all []commandSecret) []commandSecret {
 	return slices.DeleteFunc(slices.Clone(all), func(p commandSecret) bool { return p.Preset != preset })
 }
 
-// schemelessURL returns a scope as a URL without https://. Clients compare this text, so the port is
-// omitted if it is 443.
+// schemelessURL returns a scope as a URL without https:// and the port 443, because clients compare this text.
 func schemelessURL(scope credential.Scope) string {
 	host, port := scope.Host.Hostname(), scope.Host.Port()
 	if isIPv6 := strings.Contains(host, ":"); isIPv6 {
@@ -65,9 +64,8 @@ func netrcContent(all []commandSecret) []byte {
 	return []byte(b.String())
 }
 
-// gitConfiguration returns variables that extend git's configuration: GIT_CONFIG_COUNT and pairs of
-// GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable returns existing variables,
-// which stay valid.
+// gitConfiguration returns variables that extend git's configuration: GIT_CONFIG_COUNT, GIT_CONFIG_KEY_N and
+// GIT_CONFIG_VALUE_N (git-config(1)). variable looks up existing variables, which stay valid.
 func gitConfiguration(all []commandSecret, variable func(name string) string) []string {
 	count, err := strconv.Atoi(variable("GIT_CONFIG_COUNT"))
 	if err != nil || count < 0 {
@@ -89,8 +87,7 @@ func gitConfiguration(all []commandSecret, variable func(name string) string) []
 	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
 }
 
-// repositoryURLs returns scopes as addresses for git, with and without a final .git. git compares
-// whole path segments.
+// repositoryURLs returns addresses with and without a final .git. git compares whole path segments.
 func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	for _, scope := range scopes {
 		address := schemelessURL(scope)
@@ -104,8 +101,7 @@ func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	return addresses
 }
 
-// mavenSettings returns the user's Maven settings. They also name the proxy, because Maven reads no
-// proxy variables.
+// mavenSettings returns the user's Maven settings. They name the proxy, because Maven reads no variables.
 func mavenSettings(all []commandSecret) []byte {
 	settings := mavenFile{Namespace: "http://maven.apache.org/SETTINGS/1.0.0"}
 	for _, p := range all {

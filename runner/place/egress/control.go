@@ -18,8 +18,7 @@ type Control struct {
 	Environ settings.Environment // of agent-ci
 	Job     *job.Job
 	Rules   *rules.Set // for commands and hosts
-	// Credentials are the job's secrets with their values, as settings.ReadCredentials returns
-	// them.
+	// Credentials are the job's secrets with their values (settings.ReadCredentials).
 	Credentials credential.Set
 	// EarlierUses has the uses of secrets before a resume, so that the count continues.
 	EarlierUses []transcript.Secret
@@ -50,8 +49,7 @@ func (c *Control) CommandEnv() []string {
 	return policy.Environment(c.Environ, c.Job.Policy.Env.Pass, c.Job.Policy.Env.Set)
 }
 
-// DescribeAgentNetwork describes the network of the agent's commands to people. Unconfined commands have
-// the machine's.
+// DescribeAgentNetwork describes the network of the agent's commands to people.
 func (c *Control) DescribeAgentNetwork(level sandbox.Level) string {
 	network, secrets := c.Job.Policy.Network, c.secretsOf(agentCommands)
 	switch {

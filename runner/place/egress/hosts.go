@@ -163,8 +163,7 @@ func (c *Control) RefusedCount() int {
 	return c.hosts.refused
 }
 
-// TakeRefusals returns the refusals since its last call, for the model, because few programs show a proxy's
-// answer.
+// TakeRefusals returns the refusals since its last call for the model: few programs show a proxy's answer.
 func (c *Control) TakeRefusals() string {
 	h := &c.hosts
 	h.mu.Lock()

@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// CheckMachineProxy checks the machine's proxy if the job uses it. An unusable address is an error. A
-// missing proxy is a warning.
+// CheckMachineProxy checks the machine's proxy if the job uses it. It returns an error for an unusable address.
 func (c *Control) CheckMachineProxy() error {
 	key := c.machineProxyKey()
 	if key == "" {
@@ -57,9 +56,8 @@ func (c *Control) DescribeMachineProxy() string {
 	return strings.Join(words, ", ")
 }
 
-// machineProxyFunc returns a function that chooses the machine's proxy for a target. The function is nil if
-// the network does not use that proxy. An unusable address is an error, so that no request bypasses the
-// proxy.
+// machineProxyFunc returns a function that chooses the machine's proxy for a target, or nil for a network without
+// that proxy. An unusable address is an error, so that no request bypasses the proxy.
 func (c *Control) machineProxyFunc(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.UsesMachineProxy() {
 		return nil, nil
@@ -71,12 +69,10 @@ func (c *Control) machineProxyFunc(network job.Network) (func(reach.Target) *url
 	return proxyForTarget(found.ProxyFunc()), nil
 }
 
-// unreachableProxy has no listener (port 0). It is used if the proxy of a target can't be
-// determined.
+// unreachableProxy has no listener (port 0). It stands for a proxy that can't be determined.
 var unreachableProxy = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
 
-// proxyForTarget returns a function that returns the proxy for a target. If choose fails, the
-// target becomes unreachable.
+// proxyForTarget returns a function for the proxy of a target. If choose fails, it is unreachableProxy.
 func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
 	return func(t reach.Target) *url.URL {
 		proxy, err := choose(&url.URL{Scheme: t.Protocol, Host: t.String()})
@@ -100,8 +96,7 @@ func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	return found, nil
 }
 
-// proxyAddress parses an HTTP proxy's address, which may lack http://. It returns nil for any other
-// text.
+// proxyAddress parses an HTTP proxy's address, with or without http://. It returns nil for other texts.
 func proxyAddress(address string) *url.URL {
 	proxy, err := url.Parse(address)
 	isHTTP := err == nil && (proxy.Scheme == "http" || proxy.Scheme == "https")

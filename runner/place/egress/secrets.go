@@ -23,9 +23,8 @@ type secretsSetup struct {
 	clientConfigs map[string]ClientConfig // by kind of commands
 }
 
-// SetUpSecrets makes what commands need to use the job's secrets: placeholders, a certificate
-// authority for the hosts, and clients' files. Set Credentials first. Call it once, before the
-// first sandbox.
+// SetUpSecrets makes placeholders for the job's secrets, a certificate authority for their hosts, and clients'
+// files. Set Credentials first. Call it once, before the first sandbox.
 func (c *Control) SetUpSecrets() (err error) {
 	c.setup = secretsSetup{clientConfigs: map[string]ClientConfig{}}
 	if len(c.Credentials) > 0 {
@@ -44,8 +43,7 @@ func (c *Control) SetUpSecrets() (err error) {
 	return nil
 }
 
-// withPlaceholders returns the credentials with the run's placeholders. It makes missing
-// placeholders and saves them.
+// withPlaceholders returns the credentials with placeholders. It makes and saves missing ones.
 func (c *Control) withPlaceholders() (credential.Set, error) {
 	placeholders := map[string]string{}
 	if _, err := c.Record.ReadJSON(record.PlaceholdersFile, &placeholders); err != nil {

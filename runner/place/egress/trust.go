@@ -90,8 +90,7 @@ func (k *ClientConfig) addJavaTrust(bundle []byte, options string) error {
 	return nil
 }
 
-// javaQuoted quotes an option for JAVA_TOOL_OPTIONS if it contains white space or quotes. Unquoted
-// white space separates options.
+// javaQuoted quotes an option for JAVA_TOOL_OPTIONS if it contains white space or quotes.
 func javaQuoted(option string) string {
 	if !strings.ContainsAny(option, " \t\n\v\f\r'\"") {
 		return option

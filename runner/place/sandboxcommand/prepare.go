@@ -53,9 +53,8 @@ type Prepared struct {
 	NoCheckout error                // why there is no checkout; nil if there is one or it does not matter
 }
 
-// Prepare reads the configuration that a run in the folder would have: the base commit's defaults
-// and the environment variables. An error with a remedy is an outcome.Stop. The caller closes the
-// result.
+// Prepare reads the configuration of a run in the folder: the base commit's defaults and the variables. An error
+// with a remedy is an outcome.Stop. The caller closes the result.
 func Prepare(ctx context.Context, o Options) (*Prepared, error) {
 	dir, err := realFolder(o.Dir)
 	if err != nil {
@@ -149,8 +148,7 @@ func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 	return nil
 }
 
-// assignments returns the settings that the caller chose, as KEY=VALUE of a job. Their keys differ,
-// so their order does not matter.
+// assignments returns the settings that the caller chose, as KEY=VALUE of a job, in any order.
 func (o Options) assignments() []string {
 	var all []string
 	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {

@@ -19,8 +19,7 @@ import (
 // patchProgram is the program by which commands apply patches.
 const patchProgram = "apply_patch"
 
-// Session is an open sandbox for a person's commands. They are confined and judged like the
-// commands of a run's agent.
+// Session is an open sandbox for a person's commands, which are confined and judged as in a run.
 type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
@@ -46,8 +45,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// startEarly starts the sandbox's inner process with the usual network, before the configuration is
-// read. This saves time.
+// startEarly starts the sandbox's inner process before the configuration is read, to save time.
 func (o Options) startEarly() *sandbox.EarlyProcess {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
@@ -106,8 +104,7 @@ func (s *Session) Warnings() []string {
 	return all
 }
 
-// Network returns a sentence about the commands' network and how to extend it. It returns "" for
-// the machine's network.
+// Network describes the commands' network and how to extend it. It returns "" for the machine's network.
 func (s *Session) Network() string {
 	const more = ` If it needs more, allow hosts by --network '{allow: [proxy.golang.org]}' or by policy.network; --network full allows everything.`
 	switch network := s.boxes.Network(); network {
@@ -132,8 +129,7 @@ func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 	return s.box.Start(c)
 }
 
-// Close ends all commands and removes leftovers outside the checkout. The error may report changes
-// of git's files.
+// Close ends all commands and removes leftovers. The error may report changes of git's files.
 func (s *Session) Close() error {
 	if !s.box.KillAll() { // the remaining processes could still write
 		return errors.Join(s.box.Close(), s.removeLeftovers())

@@ -16,8 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// awaitReadyAndInit waits until the service is ready, runs its init commands and forwards
-// connections to it.
+// awaitReadyAndInit waits for the service, runs its init commands and forwards connections to it.
 func (s *service) awaitReadyAndInit(ctx context.Context) error {
 	defer s.record.BeginStep("", "start of the service "+s.name)()
 	if err := s.awaitReady(ctx); err != nil {
@@ -70,8 +69,7 @@ const (
 	maxPause   = 500 * time.Millisecond
 )
 
-// awaitReady waits until the service is ready. It fails if the service exits or ready.timeout is
-// over.
+// awaitReady waits until the service is ready. It fails after an exit, and after ready.timeout.
 func (s *service) awaitReady(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
@@ -164,8 +162,7 @@ func (s *service) notReadyStop(state, why string) error {
 	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not become ready: %s; see %s.", s.name, why, where)
 }
 
-// lastLines returns the last lines of the service's log, joined to one. It returns "" if there are
-// none.
+// lastLines returns the last lines of the service's log, joined to one, or "" if there are none.
 func (s *service) lastLines() string {
 	if s.log == nil {
 		return ""

@@ -61,8 +61,7 @@ func (s *service) borrowTree() (err error) {
 	return err
 }
 
-// start starts a service. It does nothing for an external one. logNames is locked while the name of
-// its log is chosen.
+// start starts a service that is not external. It locks logNames while it chooses the log's name.
 func (s *service) start(ctx context.Context, logNames *sync.Mutex) (err error) {
 	if s.isExternal() {
 		return nil
@@ -147,8 +146,7 @@ func (s *service) exitCode() int {
 	return status.ExitCode
 }
 
-// watchForExit waits until the service is stopped or exits by itself. After an exit it refuses connections
-// to the service and warns.
+// watchForExit waits for an exit of the service while it is in use. It then refuses connections and warns.
 func (s *service) watchForExit() {
 	select {
 	case <-s.stopping:
