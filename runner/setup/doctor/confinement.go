@@ -73,8 +73,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Confinement().WorkTree, boxes.WhyNoOverlay()
 }
 
-// ProcessLimit returns the description of the confinement layer that limits processes, or "". It finds the
-// layer by the word processes.
+// ProcessLimit returns the layer that limits processes, or "". It looks for the word processes.
 func ProcessLimit(layers []string) string {
 	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
 	if i < 0 {
@@ -83,8 +82,7 @@ func ProcessLimit(layers []string) string {
 	return layers[i]
 }
 
-// addConfinementProblems adds warnings about kernel settings that weaken confinement, and about a missing
-// limit of processes.
+// addConfinementProblems warns about kernel settings that weaken confinement, and about unlimited processes.
 func (d *Diagnosis) addConfinementProblems() {
 	c := d.Confinement
 	for _, s := range c.Settings {

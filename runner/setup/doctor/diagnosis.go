@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Diagnosis is a machine's state for runs. docs/reference/doctor.md describes its JSON; keys may be
-// added.
+// Diagnosis is a machine's state for runs, and the JSON of docs/reference/doctor.md.
 type Diagnosis struct {
 	Version     int         `json:"version"` // of this shape: 1
 	AgentCI     string      `json:"agent_ci"`

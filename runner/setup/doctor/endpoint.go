@@ -93,8 +93,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	}
 }
 
-// proposeSettings notes the settings of model that differ from the job's. configuredQuirks counts
-// the quirks that the job lists.
+// proposeSettings notes settings that differ from the job's. The job lists configuredQuirks quirks.
 func (t *trials) proposeSettings(p *sandboxcommand.Prepared, configuredQuirks int) {
 	m := p.Job.Model
 	if t.wire != m.Wire {
@@ -150,8 +149,7 @@ func (t *trials) addCapability(name string, works bool, why string) {
 	t.found.Capabilities = append(t.found.Capabilities, Capability{name, works, t.redact(why)})
 }
 
-// probe sends a request and adds the capability called name: it works if the endpoint answers. It returns
-// the failure, or nil.
+// probe sends a request, and adds a capability that works if the endpoint answers. It returns the failure, or nil.
 func (t *trials) probe(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
 	_, failure := t.ask(ctx, settings, history)
 	t.addCapability(name, answered(failure), failureReason(failure))
@@ -162,8 +160,7 @@ func (t *trials) hasCapability(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// answered reports whether the endpoint answered: without a failure, or with an answer cut at its token
-// limit.
+// answered reports whether there is an answer, complete or cut at its token limit.
 func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
 func failureReason(failure *model.Failure) string {
@@ -199,8 +196,7 @@ func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
 	return nil
 }
 
-// mayLackResponsesAPI reports whether an endpoint may refuse a request because it does not know the
-// Responses API.
+// mayLackResponsesAPI reports whether the endpoint may not know the Responses API.
 func mayLackResponsesAPI(failure *model.Failure) bool {
 	return failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest
 }
@@ -219,8 +215,7 @@ func (t *trials) askByChat(ctx context.Context, history []json.RawMessage, failu
 	return failure
 }
 
-// probeCapabilities adds the capabilities that runs use: tool calls, their outputs, output schemas, kinds
-// of tools, and usage.
+// probeCapabilities adds the capabilities that runs use: tool calls, outputs, schemas, kinds of tools, usage.
 func (t *trials) probeCapabilities(ctx context.Context) {
 	history := userMessage(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings

@@ -10,12 +10,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 )
 
-// topicOfReason maps outcome reasons to the topic of a problem. All other reasons are about the
-// configuration.
+// topicOfReason maps outcome reasons to topics of problems. Other reasons are about the configuration.
 var topicOfReason = map[string]string{"no_api_key": "model", "no_identity": "model", "base_url": "model", "no_price": "model"}
 
-// examineReadiness adds the requirements that a run would miss here. It uses the check that runs make
-// before they start.
+// examineReadiness adds requirements that a run would miss here. Runs begin with the same check.
 func (d *Diagnosis) examineReadiness(ctx context.Context, p *sandboxcommand.Prepared) error {
 	found, err := look.CheckRequirements(ctx, p.Record, p.Workspace, preflight.Options{Job: p.Job, Environ: p.Environ, Publish: publish.ToForge})
 	for _, f := range found {

@@ -26,26 +26,21 @@ type Command struct {
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// detectToolchain returns the commands of the test tools that the files in a repository's root show. It suggests
-// nothing that it cannot know, such as a test script that package.json lacks.
-func detectToolchain(repo fs.FS) (all Toolchain) {
-	r := repository{repo}
+// DetectToolchain returns the commands of the test tools that the files in a folder show. It suggests nothing that it
+// cannot know, such as a test script that package.json lacks. It returns nothing for a folder that cannot be opened.
+func DetectToolchain(dir string) (all Toolchain) {
+	root, err := os.OpenRoot(filepath.Clean(dir))
+	if err != nil {
+		return Toolchain{}
+	}
+	defer root.Close()
+	r := repository{root.FS()}
 	for _, detect := range []func() Toolchain{r.goToolchain, r.nodeToolchain, r.pythonToolchain, r.rustToolchain, r.mavenToolchain, r.gradleToolchain} {
 		if t := detect(); len(t.Checks) > 0 {
 			all = Toolchain{append(all.Setup, t.Setup...), append(all.Checks, t.Checks...)}
 		}
 	}
 	return r.preferMakeTest(all)
-}
-
-// DetectToolchain returns the toolchain of a folder. If the folder cannot be opened, the result is empty.
-func DetectToolchain(dir string) Toolchain {
-	root, err := os.OpenRoot(filepath.Clean(dir))
-	if err != nil {
-		return Toolchain{}
-	}
-	defer root.Close()
-	return detectToolchain(root.FS())
 }
 
 // presetNetwork returns the YAML of a network that allows a package manager's registry.
@@ -98,8 +93,8 @@ var nodeManagers = []nodeManager{
 // noTest is npm init's script for packages without tests.
 const noTest = "no test specified"
 
-// nodeToolchain returns setup and checks for a Node package: its scripts lint, typecheck and test. It
-// returns none for Bun.
+// nodeToolchain returns setup and checks for the scripts lint, typecheck and test of a Node package, but not for
+// Bun.
 func (r repository) nodeToolchain() (t Toolchain) {
 	var pkg struct {
 		Scripts         map[string]string `json:"scripts"`
@@ -128,8 +123,7 @@ func (r repository) nodeToolchain() (t Toolchain) {
 	return t
 }
 
-// nodeManager returns the package manager of the first lock file in nodeManagers' order. The last one,
-// npm, needs none.
+// nodeManager returns the first package manager whose lock file exists. The last one, npm, needs none.
 func (r repository) nodeManager() nodeManager {
 	i := slices.IndexFunc(nodeManagers, func(m nodeManager) bool { return m.lock == "" || r.hasFile(m.lock) })
 	manager := nodeManagers[i]
@@ -177,8 +171,7 @@ func (r repository) pythonToolchain() (t Toolchain) {
 	return t
 }
 
-// packageWithTestExtra returns the argument of pip install for the package, with its extra for tests if
-// pyproject.toml has one.
+// packageWithTestExtra returns pip's argument for the package, with an extra for tests if pyproject.toml has one.
 func packageWithTestExtra(project string) string {
 	section := pythonExtra().FindStringSubmatch(project)
 	for _, name := range []string{"test", "tests", "testing", "dev"} {
@@ -205,8 +198,7 @@ func (r repository) rustToolchain() (t Toolchain) {
 	return Toolchain{[]Command{{"crates", fetch, presetNetwork("cargo"), "10m"}}, []Command{{"cargo test", test, "", "20m"}}}
 }
 
-// mavenToolchain runs the tests once in setup, because Maven downloads what tests need when they start, and
-// ignores proxy variables.
+// mavenToolchain also runs the tests in setup: Maven downloads what they need when they start, and ignores proxies.
 func (r repository) mavenToolchain() (t Toolchain) {
 	if !r.hasFile("pom.xml") {
 		return t
@@ -247,8 +239,7 @@ func (r repository) gradleToolchain() (t Toolchain) {
 // makeTest is a rule for the target test, with its commands.
 var makeTest = lazyregexp.New(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
-// preferMakeTest replaces the checks that "make test" runs by "make test". It changes nothing without such
-// a target in a Makefile.
+// preferMakeTest replaces the commands of the Makefile's target test by "make test", if there is such a target.
 func (r repository) preferMakeTest(t Toolchain) Toolchain {
 	makefiles := []string{"GNUmakefile", "makefile", "Makefile"}
 	i := slices.IndexFunc(makefiles, r.hasFile)

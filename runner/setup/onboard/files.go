@@ -24,8 +24,7 @@ type File struct {
 	Content []byte
 }
 
-// adaptWorkflow returns a workflow that passes the provider's secret and, if needed, sets
-// model.api_key_env.
+// adaptWorkflow returns a workflow that passes the provider's secret and sets model.api_key_env if needed.
 func (p Provider) adaptWorkflow(workflow []byte) []byte {
 	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
 	if p.KeyEnv == "" {

@@ -81,8 +81,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// secretNameFor returns the name of the repository secret that holds the key for an API address. "" means
-// OpenAI's address.
+// secretNameFor returns the name of the secret with the key for an API address. "" means OpenAI's address.
 func secretNameFor(address string) string {
 	address = cmp.Or(strings.TrimSuffix(address, "/"), openAI)
 	for _, p := range Providers() {

@@ -152,8 +152,7 @@ func (report *Report) addStep(ctx context.Context, err error, done, click string
 	return nil
 }
 
-// applySettings lets workflows open pull requests and creates the label. It reports steps that failed as
-// left to a person.
+// applySettings lets workflows open pull requests and creates the label. Failed steps are left to a person.
 func (s Setup) applySettings(ctx context.Context, r Repository, report *Report) error {
 	page := s.Server + "/" + r.Name()
 	err := report.addStep(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",

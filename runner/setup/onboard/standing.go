@@ -17,8 +17,7 @@ import (
 // existingFiles maps the paths of existing workflows and defaults to the ids of their blobs.
 type existingFiles map[string]string
 
-// readExisting returns the defaults and workflows in a tree. It fails if a link or folder has the path of a
-// file to add.
+// readExisting returns a tree's defaults and workflows. It fails if a link or folder has the path of a file to add.
 func readExisting(ctx context.Context, r Repository, tree string) (existingFiles, error) {
 	existing := existingFiles{}
 	for _, folder := range []string{".github", ".github/workflows"} {
@@ -39,8 +38,7 @@ func readExisting(ctx context.Context, r Repository, tree string) (existingFiles
 	return existing, nil
 }
 
-// isSetupFile reports whether a setup may add a file at this path. Other files on the setup's branch are
-// somebody else's.
+// isSetupFile reports whether a setup may add a file at this path.
 func isSetupFile(path string) bool {
 	return path == DefaultsPath || regexp.MustCompile(`^\.github/workflows/agent-ci-[a-z-]+\.yml$`).MatchString(path)
 }

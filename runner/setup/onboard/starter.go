@@ -54,8 +54,7 @@ func recipeJob(recipe string) []byte {
 	return content
 }
 
-// RecipeSummary returns the first sentence of the comment at the start of a recipe's job file, without the
-// full stop.
+// RecipeSummary returns the first sentence of a recipe's job file, without the full stop.
 func RecipeSummary(recipe string) string {
 	var words []string
 	for line := range strings.Lines(string(recipeJob(recipe))) {
@@ -101,7 +100,7 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	if w.provider, err = providerIn(root); err != nil {
 		return w, err
 	}
-	toolchain := detectToolchain(root.FS())
+	toolchain := DetectToolchain(dir)
 	w.checks = toolchain.checkNames()
 	files := map[string]string{DefaultsPath: "starter/" + defaultsName + ".yml"}
 	for _, name := range workflows {

@@ -15,8 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// placeholderTrigger is the trigger in recipes that start after other workflows. triggerAfterChecks
-// replaces it.
+// placeholderTrigger is the trigger in recipes that start after other workflows.
 const placeholderTrigger = "workflows: [CI]"
 
 // triggerAfterChecks replaces placeholderTrigger by the names of the repository's workflows that run on
@@ -33,8 +32,7 @@ func (w *Written) triggerAfterChecks(root *os.Root, to string, content []byte) [
 	return bytes.Replace(content, []byte(placeholderTrigger), []byte("workflows: ["+strings.Join(names, ", ")+"]"), 1)
 }
 
-// pullRequestWorkflowNames returns the quoted names of the workflows that run on pull requests, without those of
-// agent-ci itself.
+// pullRequestWorkflowNames returns the quoted names of the workflows on pull requests, except agent-ci's own.
 func pullRequestWorkflowNames(root *os.Root) (names []string) {
 	const folder = ".github/workflows"
 	entries, _ := fs.ReadDir(root.FS(), folder) // none without a folder
@@ -52,8 +50,7 @@ func pullRequestWorkflowNames(root *os.Root) (names []string) {
 	return names
 }
 
-// pullRequestWorkflowName returns the name of a workflow that runs on pull requests, or its path if it has no name. It
-// returns "" for any other file.
+// pullRequestWorkflowName returns the name or path of a workflow on pull requests. It returns "" for other files.
 func pullRequestWorkflowName(root *os.Root, file string) string {
 	const longest = 1 << 20
 	content, err := boundedfile.ReadIn(root, file, longest)
